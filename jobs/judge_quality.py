@@ -14,7 +14,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """Judge; a failed critical expectation fails the job after its page was built."""
     interval, stream = arguments.interval, load_schema(settings.schema_file)
     judgement = judge(
-        read_run_tables(settings.lake, interval, has_ids=stream.id_field is not None),
+        read_run_tables(settings.lake, interval, stream),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,

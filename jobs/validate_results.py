@@ -41,11 +41,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     validation = validate(lake, workload, interval, size, run=arguments.run, version=version)
     judgement = judge(
         read_run_tables(
-            settings.lake,
-            interval,
-            landed=arguments.landed,
-            version=version,
-            has_ids=lake.stream.id_field is not None,
+            settings.lake, interval, lake.stream, landed=arguments.landed, version=version
         ),
         settings.quality,
         run_key(interval),

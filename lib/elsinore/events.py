@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.timeline import HOUR
 
 #: Names of the columns that every event has; attribute names cannot begin like this by accident,
 #: since a schema that declares them is refused.
@@ -35,6 +36,19 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
     return pa.schema(
         [*fixed, *(pa.field(name, ARROW_TYPES[kind]) for name, kind in schema.attributes.items())]
     )
+
+
+def id_keys(events: pa.Table, schema: StreamSchema, *, time: str = "event_time") -> pa.ChunkedArray:
+    """For each event a text of its `event_id` that no other event of the stream has.
+
+    Where ids are unique only within a span of time, its start is part of it.
+    """
+    ids = events["event_id"].cast(pa.string())
+    if schema.id_span is None:
+        return ids
+    instants = events[time].cast(pa.timestamp("us"))
+    spans = pc.floor_temporal(instants, schema.id_span // HOUR, "hour").cast(pa.int64())
+    return pc.binary_join_element_wise(ids, spans.cast(pa.string()), " ")
 
 
 @dataclass(frozen=True)

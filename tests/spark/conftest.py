@@ -54,16 +54,22 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
     return make
 
 
+def with_schema(settings: Settings, folder: Path, old: str, new: str) -> Settings:
+    """The same with a schema that says something else."""
+    schema, text = folder / "schema.yaml", settings.schema_file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    schema.write_text(text.replace(old, new), encoding="utf-8")
+    return settings.model_copy(update={"schema_file": schema})
+
+
 @pytest.fixture
 def laid_home(new_home: NewHome, tmp_path: Path) -> Callable[[str], Settings]:
     """Makes such settings of a home whose events are laid out by buckets."""
 
     def make(buckets: str) -> Settings:
-        new, schema = new_home(), tmp_path / "laid.yaml"
-        text = new.schema_file.read_text(encoding="utf-8")
-        schema.write_text(f"{text}\nbuckets: {buckets}\n", encoding="utf-8")
+        new = new_home()
         shutil.rmtree(new.home / "lake" / "events")
-        settings = new.model_copy(update={"schema_file": schema})
+        settings = with_schema(new, tmp_path, "\ntypes:", f"\nbuckets: {buckets}\ntypes:")
         assert Lake.open(settings).create_all() == ("events",)
         return settings
 

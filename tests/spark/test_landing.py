@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import elsinore.lake.land
@@ -24,7 +26,7 @@ from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from tests.draws import draws
-from tests.spark.conftest import EITHER_WAY, NewHome
+from tests.spark.conftest import EITHER_WAY, NewHome, with_schema
 from tests.spark.histories import END, FIRST, Step, assert_final, land_step, order
 from tests.spark.landing_zone import contents, departure, hours, land, put, rows
 
@@ -114,6 +116,84 @@ def test_any_order_of_landings_leaves_the_same_tables(
     for step in steps:
         land_step(lake, settings, step)
     assert_final(lake)
+
+
+#: Instants of lines that land at 10 to 13: in two days and four hours.
+_INSTANTS = ("2012-12-31T23:50", "2013-01-01T00:10", "2013-01-01T08:59", "2013-01-01T09:00")
+
+
+def _lines(dice: random.Random) -> list[dict[str, Any]]:
+    """Lines of few ids."""
+    return [
+        departure(dice.randrange(3), time=f"{at}:00Z", dep_delay=dice.randrange(2))
+        for at in dice.choices(_INSTANTS, k=dice.randrange(1, 5))
+    ]
+
+
+def _judged(final: Mapping[int, list[dict[str, Any]]], cut: int) -> tuple[Any, Any]:
+    """By definition: what stays, by id and the first `cut` letters of the time; and accounts."""
+    placed = [
+        (hour, place, line)
+        for hour, lines in sorted(final.items())
+        for place, line in enumerate(lines, start=1)
+    ]
+    winners = {(line["id"], line["time"][:cut]): (hour, place) for hour, place, line in placed}
+    said = {(hour, place): line for hour, place, line in placed}
+    accounts = {hour: [0, 0, 0] for hour in final}
+    for hour, place, line in placed:
+        stays = winners[line["id"], line["time"][:cut]]
+        fate = 0 if stays == (hour, place) else 1 if said[stays] == line else 2
+        accounts[hour][fate] += 1
+    held = sorted(
+        (line["id"], f"2013-01-01T{hour}", place, line["dep_delay"])
+        for hour, place, line in ((*at, said[at]) for at in winners.values())
+    )
+    return held, [(f"2013-01-01T{hour}", *of) for hour, of in sorted(accounts.items())]
+
+
+@pytest.mark.parametrize("within", ["day", "hour", None])
+@pytest.mark.parametrize("seed", range(draws(3, 60)))
+def test_any_order_of_landings_leaves_what_files_say_by_definition(
+    new_home: NewHome, tmp_path: Path, seed: int, within: str | None
+) -> None:
+    scope = f", unique_within: {within}" if within else ""
+    settings = with_schema(new_home(), tmp_path, "{field: id}", f"{{field: id{scope}}}")
+    lake, dice = Lake.open(settings), random.Random(seed)
+    earlier, final = ({hour: _lines(dice) for hour in range(FIRST, END)} for _ in range(2))
+    for step in order(seed):
+        for hour in range(FIRST, END):
+            if step.interval.contains(hours(hour, hour + 1).start):
+                put(settings, hour, *(earlier if hour in step.earlier else final)[hour])
+        land(lake, settings, step.interval)
+    held, accounts = _judged(final, {"day": 10, "hour": 13, None: 0}[within])
+    assert rows(lake, "events", "event_id", "landing", "position", "dep_delay") == held
+    names = ("landing", "accepted", "duplicates", "quarantined")
+    assert rows(lake, "landings", *names) == accounts
+
+
+def test_where_ids_are_unique_within_a_day_landings_open_no_file_of_others(
+    new_home: NewHome, tmp_path: Path
+) -> None:
+    def moved_aside(within: str) -> list[Any]:
+        """What stays where the files of the day before are no longer there."""
+        scope = f"{{field: id{within}}}"
+        settings = with_schema(new_home(), tmp_path, "{field: id}", scope)
+        lake = Lake.open(settings)
+        put(settings, 10, *(departure(number, time="2012-12-31T23:50:00Z") for number in (1, 2)))
+        land(lake, settings, hours(10, 11))
+        for file in files_of(lake.path("events"), None, None):
+            Path(file.path).rename(tmp_path / f"aside{within[-3:]}")
+        put(settings, 11, departure(1, hour=11), departure(3, hour=11))
+        put(settings, 12, departure(3, hour=11, dep_delay=7))
+        for hour in 11, 12:
+            land(lake, settings, hours(hour, hour + 1))
+        is_new = pc.field("event_day") > pc.scalar(date(2012, 12, 31))
+        found = lake.rows("events", is_new, columns=["event_id", "dep_delay"])
+        return sorted(zip(*found.to_pydict().values(), strict=True))
+
+    assert moved_aside(", unique_within: day") == [("d1", 5), ("d3", 7)]
+    with pytest.raises(FileNotFoundError):
+        moved_aside("")
 
 
 def test_of_equal_ids_the_last_by_landing_file_and_line_stays(

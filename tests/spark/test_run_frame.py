@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -101,6 +101,17 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
     with pytest.raises(DataError, match=r"1 of 26 rows are bad.*price: -1.0 is below 0"):
         elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
+
+
+def test_ids_that_are_unique_within_an_hour(spark: SparkSession) -> None:
+    schema = SCHEMA.replace("{field: id}", "{field: id, unique_within: hour}")
+    workload = elsinore.workload(QUERIES, schema=schema)
+    later = [row | {"at": row["at"] + timedelta(hours=hour)} for hour in (1, 25) for row in CLICKS]
+    rows = [*CLICKS, *later, CLICKS[3], later[5] | {"price": 100.0}]
+    expected = workload.run(pa.Table.from_pylist(rows))
+    assert (expected.duplicates, expected.rejected.num_rows) == (1, 1)
+    result = elsinore.spark.run(workload, frame(spark, rows))
+    assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
 
 
 def test_fields_may_lie_inside_of_others_and_other_types_be_ignored(spark: SparkSession) -> None:

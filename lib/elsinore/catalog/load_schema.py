@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
-from elsinore.timeline import TimeUnit, parse_duration, parse_instant
+from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
 NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -49,6 +49,10 @@ class _TimeField(Strict):
 
 class _PlainField(Strict):
     field: FieldName
+
+
+class _IdField(_PlainField):
+    unique_within: Literal["day", "hour"] | None = None
 
 
 class _TypeField(_PlainField):
@@ -146,7 +150,7 @@ class _SchemaFile(Strict):
     stream: Name
     time: _TimeField
     type: _TypeField | None = None
-    id: _PlainField | None = None
+    id: _IdField | None = None
     other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
     quoted_numbers: bool = False
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
@@ -160,6 +164,12 @@ class _SchemaFile(Strict):
         for name in self.buckets.by if self.buckets else ():
             if name not in there:
                 raise ValueError(f"buckets: no type has an attribute {name}")
+        return self
+
+    @model_validator(mode="after")
+    def _ticks_have_no_days(self) -> Self:
+        if self.id and self.id.unique_within and not self.time.unit.is_calendar:
+            raise ValueError("id: unique_within needs a calendar time; integer times have no days")
         return self
 
     @model_validator(mode="after")
@@ -227,4 +237,5 @@ class _SchemaFile(Strict):
             tuple(entry.to_rule() for entry in self.sources),
             self.keep_days,
             self.buckets.to_buckets() if self.buckets else None,
+            UNITS[self.id.unique_within] if self.id and self.id.unique_within else None,
         )

@@ -93,6 +93,8 @@ class StreamSchema:
         sources: where raw files lie that are not laid out as a landing zone is.
         keep_days: for how many days tables and folders of a lake keep what they hold, by name.
         buckets: how a lake lays its events out, if not by days alone.
+        id_span: where ids are unique only within each day or hour (UTC) of event time, how long
+            that is; None: in all time. Events of two such spans are never those of one id.
     """
 
     name: str
@@ -108,6 +110,7 @@ class StreamSchema:
     sources: tuple[SourceRule, ...] = ()
     keep_days: Mapping[str, int] = field(default_factory=dict, hash=False)
     buckets: Buckets | None = None
+    id_span: int | None = None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
@@ -234,11 +234,12 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
 
     Another with the same time, type and attributes is a duplicate; one that differs is rejected as
     `superseded`. Events without an id are all kept. Columns are those of `decoded_schema`.
+    Where ids are unique only within a span of time, two spans have nothing to do with each other.
     """
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
     events = events.combine_chunks()
-    earlier, last = _repeated(events)
+    earlier, last = _repeated(events, schema)
     names = [field.name for field in arrow_schema(schema)]
     before, after = events.select(names).take(earlier), events.select(names).take(last)
     equal = np.ones(len(earlier), np.bool_)
@@ -258,11 +259,13 @@ def _all_differ(ids: pa.ChunkedArray) -> bool:
     return pc.all(ascend).as_py() or len(pc.unique(ids)) == len(ids)
 
 
-def _repeated(events: pa.Table) -> tuple[_Rows, _Rows]:
+def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     """Rows whose id a later row has, by (file, position), and the last of these rows."""
-    keys = [(name, "ascending") for name in ("event_id", "file", "position")]
-    order = pc.sort_indices(events, keys).to_numpy().astype(np.int64)
-    ids = events["event_id"].combine_chunks().dictionary_encode().indices.to_numpy()[order]
+    found = id_keys(events, schema, time=TIME_COLUMN).combine_chunks()
+    placed = events.select(["file", "position"]).append_column("id", found)
+    keys = [(name, "ascending") for name in ("id", "file", "position")]
+    order = pc.sort_indices(placed, keys).to_numpy().astype(np.int64)
+    ids = found.dictionary_encode().indices.to_numpy()[order]
     ends = np.append(ids[1:] != ids[:-1], True)
     # The run of a row is as many runs along as ended before it.
     run = np.cumsum(ends) - ends

@@ -336,7 +336,7 @@ def _drop_groups(found: _Groups, run: str) -> None:
         kept = others(lake.rows(table, where.expression(by_day=False)))
         lake.record(table, kept.to_pylist(), where=[where], run=run)
         return
-    parts = map(others, where.rows_by_day(lake.dataset(table)))
+    parts = map(others, lake.log(table).by_day(where))
     lake.stream_rows(table, parts, where=where, note=json.dumps({"run": run}))
 
 

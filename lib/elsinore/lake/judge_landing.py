@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.events import id_keys
 from elsinore.files.rejection import Reason
 from elsinore.lake.landing_zone import scanned_schema
 from elsinore.timeline import hour_label
@@ -63,10 +64,11 @@ def judged_schema(stream: StreamSchema) -> pa.Schema:
 def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     """Lines with their `fate`, a reason where it is quarantine, and what changes in `events`.
 
-    Of all lines with one event id the last one by (landing, file, position) stays: what comes later
-    corrects what came before. Another with the same type, time and attributes is a duplicate; one
-    that differs goes to quarantine as `superseded`, with the place of the correction. Nothing else
-    decides, least of all when a line was landed: the same lines always end the same.
+    Of all lines with one event id (`id_keys`) the last one by (landing, file, position) stays: what
+    comes later corrects what came before. Another with the same type, time and attributes is a
+    duplicate; one that differs goes to quarantine as `superseded`, with the place of the
+    correction. Nothing else decides, least of all when a line was landed: the same lines always end
+    the same.
 
     Args:
         rows: of `to_judge_schema`: lines, and where `held` the rows of `events` of the same ids and
@@ -80,7 +82,7 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     """
     rows = rows.combine_chunks()
     is_held, is_event = _mask(rows[HELD]), _mask(pc.is_null(rows["reason_code"]))
-    codes = _key_codes(rows)
+    codes = _key_codes(rows, stream)
     new, old = (_last_of_key(rows, codes, those) for those in (is_event & ~is_held, is_held))
     here, is_line = np.arange(rows.num_rows), is_event & ~is_held
     stays = is_line & (new == here)
@@ -133,11 +135,12 @@ def _last_of_key(rows: pa.Table, codes: _Rows, among: _Mask) -> _Rows:
     return last[codes]
 
 
-def _key_codes(rows: pa.Table) -> _Rows:
+def _key_codes(rows: pa.Table, stream: StreamSchema) -> _Rows:
     """A number for each event id; where a row has none, or is no event, for the line's place."""
     has_id = _mask(pc.and_(pc.is_null(rows["reason_code"]), pc.is_valid(rows["event_id"])))
     codes = np.empty(rows.num_rows, np.int64)
-    ids = rows["event_id"].filter(pa.array(has_id)).dictionary_encode().combine_chunks()
+    known = rows.select(["event_id", "event_time"]).filter(pa.array(has_id))
+    ids = id_keys(known, stream).dictionary_encode().combine_chunks()
     codes[has_id] = ids.indices.to_numpy()
     others = rows.select(["file", "position"]).filter(pa.array(~has_id))
     places = pc.binary_join_element_wise(others["position"].cast(pa.string()), others["file"], ":")

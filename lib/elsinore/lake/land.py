@@ -6,16 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+from pyarrow.parquet import filters_to_expression
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError, DataError, EngineError
+from elsinore.events import id_keys
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import BUCKET, commits
@@ -44,10 +46,19 @@ from elsinore.lake.landing_zone import (
     scan_files,
     scanned_schema,
 )
-from elsinore.lake.regions import Landings
+from elsinore.lake.regions import Condition, Landings, day_of
 from elsinore.lake.tables import Lake, trying_again
 from elsinore.settings import Settings
-from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.timeline import (
+    EPOCH,
+    HOUR,
+    MIN_INSTANT,
+    Interval,
+    hour_label,
+    hours_of,
+    parse_hour,
+    stretches,
+)
 from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
@@ -65,10 +76,6 @@ _COUNTED = ("files", "bytes", "lines", "accepted", "duplicates", "quarantined")
 
 #: The figure that names refused landings, with the reasons.
 REFUSED = "refused_landings"
-
-#: By data file, between which texts its event ids lie. No file is ever changed, and each landing
-#: asks for all of them: to open one takes 1 ms.
-_IDS: dict[str, tuple[str, str | None]] = {}
 
 Figures = dict[str, int | float | str]
 
@@ -239,7 +246,7 @@ def land_without(
     """
     first, *also = stretches(map(parse_hour, labels))
     ours, is_line = Landings(first, tuple(also)), pc.field("position") > 0
-    stored = _of_landings(lake.dataset("raw_events"), ours).filter(is_line)
+    stored = lake.of("raw_events", ours).to_table(filter=is_line)
     is_gone = pc.is_in(line_keys(stored), gone)
     left = stored.filter(pc.invert(is_gone))
     emptied = set(stored["file"].to_pylist()) - set(left["file"].to_pylist())
@@ -250,7 +257,7 @@ def land_without(
         for name, seen in json.loads(row["listing"] or "{}").items()
     ]
     empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
-    unusable = _of_landings(lake.dataset("quarantine"), ours).filter(~is_line).select(BAD)
+    unusable = lake.of("quarantine", ours).to_table([*BAD], ~is_line)
     schema = scanned_schema(lake.stream)
     parts = [_decode(lake, left), unusable, pa.Table.from_batches(empty, schema)]
     scanned = pa.concat_tables(parts, promote_options="default").select(schema.names).cast(schema)
@@ -262,7 +269,7 @@ def _require_not_removed(lake: Lake, own: Landings) -> None:
     """Refuse hours whose lines are gone: with them alone their events would be back."""
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
     landed = lake.rows("landings", had_lines, columns=["landing"])
-    stored = lake.dataset("raw_events").to_table(["landing"], own.expression(by_day=True))
+    stored = lake.of("raw_events", own).to_table(["landing"])
     if removed := sorted(_landings_of(landed) - _landings_of(stored)):
         raise DataError(
             f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
@@ -293,45 +300,45 @@ def judge_landing(
     A landing whose lines may change their fate by this one is judged anew as a whole; so are those
     of the labels `also` in any case. `scanned` are rows of `scanned_schema`.
     """
-    raw, events = lake.dataset("raw_events", seen.raw), lake.dataset("events", seen.events)
     # What these landings brought before, too: without it another line may stay.
-    judged = _judge(lake, [scanned], [_of_landings(events, ours)])
-    ids = _event_ids(judged)
-    others: set[str] = set()
-    if lake.stream.id_field is not None and _has_others(events, ours):
-        others = _landings_of(_of_ids(events, ids, [ours]))
+    held = lake.of("events", ours, seen.events).to_table()
+    judged = _judge(lake, [scanned], [held])
+    others = _landings_of(_events_like(lake, seen, [judged], [ours]))
     counts = count_judged(judged, ours.labels)
     labels = set(also) | others
-    gone = _gone(raw, ours, ids)
-    if counts.held or others or len(gone):
-        wanted = pa.chunked_array([*ids.chunks, *gone.chunks], pa.string())
-        labels |= _landings_of(_of_ids(raw, wanted, [ours]))
+    gone = _gone(lake, ours, seen, judged)
+    if counts.held or others or gone.num_rows:
+        labels |= _landings_of(_lines_like(lake, seen, [judged, gone], [ours]))
     if not labels:
         return JudgedLanding(judged, ours, (), counts)
 
     again = stretches(map(parse_hour, labels))
     rest = Landings(again[0], again[1:])
     region = Landings(ours.interval, (*ours.also, *again))
-    stored = _of_landings(raw, rest)
-    ids = _event_ids(judged, stored)
-    rivals = _of_ids(raw, ids, [ours, rest])
+    stored = _decode(lake, lake.of("raw_events", rest, seen.raw).to_table())
+    held = lake.of("events", region, seen.events).to_table()
+    own = [judged, stored, held]
     # Of a file that was unusable as a whole nothing but its fault was stored.
-    unusable = _of_landings(lake.dataset("quarantine"), rest).filter(pc.field("position") == 0)
-    lines = [scanned, _decode(lake, stored), _decode(lake, rivals), unusable]
-    held = [_of_landings(events, region), _of_ids(events, ids, [region])]
-    judged = _judge(lake, lines, held)
+    unusable = lake.of("quarantine", rest).to_table(filter=pc.field("position") == 0)
+    lines = [scanned, stored, _lines_like(lake, seen, own, [ours, rest]), unusable]
+    judged = _judge(lake, lines, [held, _events_like(lake, seen, own, [region])])
     return JudgedLanding(judged, ours, again, count_judged(judged, region.labels))
 
 
-def _gone(raw: ds.Dataset, ours: Landings, ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Ids that the lines of some landings had, and neither their lines nor their events have now.
+def _gone(lake: Lake, ours: Landings, seen: Seen, judged: pa.Table) -> pa.Table:
+    """The ids that lines of some landings had, and neither their lines nor their events have now.
 
     Where somebody has deleted an event by hand and its line went, too, one that it corrected counts
     again.
     """
-    where = ours.expression(by_day=_is_by_landing(raw))
-    had = raw.to_table(["event_id"], where)["event_id"].cast(pa.string()).drop_null()
-    return had.filter(pc.invert(pc.is_in(had, ids)))
+    stored = lake.of("raw_events", ours, seen.raw)
+    if lake.stream.id_span is None:
+        had = stored.to_table(["event_id"])
+    else:  # stored lines do not say when they happened
+        had = _decode(lake, stored.to_table()).select(["event_id", "event_time"])
+    had = had.filter(pc.field("event_id").is_valid())
+    now = id_keys(judged.filter(pc.field("event_id").is_valid()), lake.stream)
+    return had.filter(pc.invert(pc.is_in(id_keys(had, lake.stream), now)))
 
 
 def _scan(lake: Lake, files: Sequence[LandingFile]) -> pa.Table:
@@ -358,59 +365,74 @@ def _judge(lake: Lake, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> p
     return judge_lines(both, lake.stream)
 
 
-def _of_landings(rows: ds.Dataset, inside: Landings) -> pa.Table:
-    return rows.to_table(filter=inside.expression(by_day=_is_by_landing(rows)))
+def _events_like(
+    lake: Lake, seen: Seen, own: Sequence[pa.Table], outside: Sequence[Landings]
+) -> pa.Table:
+    """The stored events of the ids of some others, without those of some landings."""
+    return _like(lake, own, _of_ids(lake, "events", seen.events, own, outside))
 
 
-def _of_ids(rows: ds.Dataset, ids: pa.ChunkedArray, outside: Sequence[Landings]) -> pa.Table:
-    """Rows of some event ids that are not of some landings."""
-    found = [rows.schema.empty_table()]
+def _lines_like(
+    lake: Lake, seen: Seen, own: Sequence[pa.Table], outside: Sequence[Landings]
+) -> pa.Table:
+    """The stored lines of the ids of some events, decoded, without those of some landings."""
+    return _like(lake, own, _decode(lake, _of_ids(lake, "raw_events", seen.raw, own, outside)))
+
+
+def _like(lake: Lake, own: Sequence[pa.Table], found: pa.Table) -> pa.Table:
+    """Those of some events that are of the ids of others."""
+    found, *own = (part.filter(pc.field("event_id").is_valid()) for part in (found, *own))
+    keys = [chunk for part in own for chunk in id_keys(part, lake.stream).chunks]
+    return found.filter(pc.is_in(id_keys(found, lake.stream), pa.chunked_array(keys, pa.string())))
+
+
+def _of_ids(
+    lake: Lake, table: str, version: int, own: Sequence[pa.Table], outside: Sequence[Landings]
+) -> pa.Table:
+    """Rows in which the ids of some events stand, without those of some landings."""
+    chunks = [chunk for part in own for chunk in part["event_id"].drop_null().chunks]
+    ids = pa.chunked_array(chunks, pa.string())
     if not len(ids):
-        return found[0]
-    where = pc.scalar(True)
+        return lake.schema(table).arrow().empty_table()
+    # Few files hold any of them: of the others nothing is read.
+    ends = zip((">=", "<="), pc.min_max(ids).values(), strict=True)
+    near: list[Condition] = [("event_id", sign, end.as_py()) for sign, end in ends]
+    conditions = [[*part, *near] for part in _conditions(lake.stream, table, own)]
+    where = filters_to_expression(conditions)
     for landings in outside:
-        where = where & ~landings.expression(by_day=_is_by_landing(rows))
-    # Few files hold any of them: of the others nothing else is read.
-    least, most = (end.as_py() for end in pc.min_max(ids).values())
+        where = where & ~landings.expression(by_day=table != "events")
+    rows = lake.log(table, version).dataset(conditions)
+    found = [rows.schema.empty_table()]
     for file in rows.get_fragments(where):
-        first, last = _ids_in(rows, file)
-        if most < first or (last is not None and last < least):
-            continue
         there = file.to_table(rows.schema, ["event_id"], where)["event_id"]
         if pc.any(which := pc.is_in(there, ids)).as_py():
             found.append(file.to_table(rows.schema, filter=where).filter(which))
     return pa.concat_tables(found)
 
 
-def _ids_in(rows: ds.Dataset, file: ds.ParquetFileFragment) -> tuple[str, str | None]:
-    """Between which texts all event ids of a file lie, as far as its footer says."""
-    name = f"{rows.filesystem.base_path}/{file.path}"
-    if name not in _IDS:
-        parts = [group.statistics.get("event_id", {}) for group in file.row_groups]
-        ends = [part.get(end) for part in parts for end in ("min", "max")]
-        is_known = ends and all(isinstance(text, str) for text in ends)
-        _IDS[name] = (min(ends), max(ends)) if is_known else ("", None)
-    return _IDS[name]
-
-
-def _is_by_landing(rows: ds.Dataset) -> bool:
-    """Whether a table is partitioned by the day of the landing."""
-    return Landings.day in rows.schema.names
-
-
-def _event_ids(*rows: pa.Table) -> pa.ChunkedArray:
-    chunks = [chunk for part in rows for chunk in part["event_id"].drop_null().chunks]
-    return pa.chunked_array(chunks, pa.string())
+def _conditions(stream: StreamSchema, table: str, own: Sequence[pa.Table]) -> list[list[Condition]]:
+    """What rows meet that can be of the ids of some events, as far as times tell: any of these."""
+    if stream.id_span is None:
+        return [[]]
+    times = (np.asarray(part["event_time"].drop_null().cast(pa.int64())) for part in own)
+    starts = np.unique(np.concatenate([*times]) // stream.id_span) * stream.id_span
+    if table != "events":  # stored lines do not say when they happened, but when they landed
+        first = max(int(starts[0]) - stream.early - HOUR, MIN_INSTANT)
+        return [[(Landings.day, ">=", day_of(first)), (Landings.column, ">=", hour_label(first))]]
+    whole = (range(start, start + stream.id_span, HOUR) for start in starts.tolist())
+    return [
+        [
+            ("event_day", ">=", day_of(span.start)),
+            ("event_day", "<=", day_of(span.end - 1)),
+            ("event_time", ">=", EPOCH + timedelta(microseconds=span.start)),
+            ("event_time", "<", EPOCH + timedelta(microseconds=span.end)),
+        ]
+        for span in stretches(hour for hours in whole for hour in hours)
+    ]
 
 
 def _landings_of(rows: pa.Table) -> set[str]:
     return set(rows["landing"].unique().to_pylist())
-
-
-def _has_others(events: ds.Dataset, ours: Landings) -> bool:
-    """Whether other landings have brought any event."""
-    other = events.head(1, columns=["landing"], filter=~ours.expression(by_day=False))
-    return bool(other.num_rows)
 
 
 @dataclass
@@ -493,7 +515,7 @@ class _Landing:
 
     def _store(self, table: str, rows: pa.Table, where: Landings) -> None:
         """Make rows the only ones of some landings, unless there are none and were none."""
-        held = self.lake.dataset(table).head(1, filter=where.expression(by_day=True))
+        held = self.lake.of(table, where).head(1)
         if rows.num_rows or held.num_rows:
             self.lake.stream_rows(table, [rows], where=where, note=self.run)
 
@@ -534,8 +556,8 @@ def laid_out(events: pa.Table, stream: StreamSchema) -> pa.Table:
 
 def _staying(lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen) -> pa.Table:
     """What else the days hold in which something changes."""
-    days = pc.field("event_day").isin(sorted(counts.days))
-    before = lake.dataset("events", seen.events).to_table(filter=days)
+    days: list[list[Condition]] = [[("event_day", "=", day)] for day in sorted(counts.days)]
+    before = lake.log("events", seen.events).dataset(days).to_table()
     is_changed = pc.is_in(_keys(lake, before), _keys(lake, changes))
     found = pc.sum(is_changed).as_py() or 0
     if found != counts.changes[UPDATE] + counts.changes[DELETE]:
@@ -544,7 +566,9 @@ def _staying(lake: Lake, changes: pa.Table, counts: LandingCounts, seen: Seen) -
 
 
 def _keys(lake: Lake, events: pa.Table) -> pa.ChunkedArray:
-    return line_keys(events) if lake.stream.id_field is None else events["event_id"]
+    if lake.stream.id_field is None:
+        return line_keys(events)
+    return id_keys(events, lake.stream)
 
 
 def _accounts(
@@ -621,8 +645,7 @@ def _require_accounted(
 ) -> None:
     """Count the stored lines: that they agree shows that judging lost none and made none."""
     stored: Counter[str] = Counter()
-    where = region.expression(by_day=True)
-    for batch in lake.dataset("raw_events", version).to_batches(columns=["landing"], filter=where):
+    for batch in lake.of("raw_events", region, version).to_batches(columns=["landing"]):
         for found in batch["landing"].value_counts().to_pylist():
             stored[found["values"]] += found["counts"]
     for label, account in accounts.items():

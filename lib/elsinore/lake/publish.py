@@ -68,7 +68,7 @@ def publish(
         "plans": sorted({origin.plan for origin in origins.values()}),
         "digests": {label: content.digest for label, content in contents.items()},
     }
-    rows = hours.rows_by_day(lake.dataset(STAGED, version))
+    rows = lake.log(STAGED, version).by_day(hours)
     lake.stream_rows(PUBLISHED, rows, where=hours, note=json.dumps(note))
     made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
     common = {
@@ -155,7 +155,7 @@ def hour_contents(
 ) -> dict[str, HourContent]:
     """By hour, what a table of results holds at a version; hours without results are left out."""
     found: dict[str, HourContent] = {}
-    for rows in hours.rows_by_day(lake.dataset(table, version)):
+    for rows in lake.log(table, version).by_day(hours):
         found |= _contents(rows, hours.column)
     return found
 

@@ -7,15 +7,12 @@ SQL text, in which a quote can reach beyond its literal: `sql` alone writes it.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import ClassVar
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyarrow.parquet import filters_to_expression
 
 from elsinore.errors import EngineError
@@ -55,19 +52,6 @@ class _HourRange:
     def labels(self) -> list[str]:
         """The labels of its hours."""
         return [hour_label(hour) for part in self.intervals for hour in hours_of(part)]
-
-    def rows_by_day(
-        self, table: ds.Dataset, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.Table]:
-        """Their rows in a table by day, a day at a time, in order; other files are not opened."""
-        where = self.expression(by_day=True)
-        found = defaultdict(list)
-        for file in table.get_fragments(where):
-            found[ds.get_partition_keys(file.partition_expression)[self.day]].append(file)
-        for day in sorted(found):
-            yield pa.concat_tables(
-                file.to_table(table.schema, columns and list(columns), where) for file in found[day]
-            )
 
     def conditions(self, *, by_day: bool = False) -> list[list[Condition]]:
         """Any of these conjunctions.

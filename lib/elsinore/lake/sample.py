@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from hashlib import sha256
 from itertools import chain
 from math import log2
@@ -30,7 +29,7 @@ from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
-from elsinore.timeline import HOUR, Interval, hour_label
+from elsinore.timeline import HOUR, Interval, hour_label, parse_hour, stretches
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -217,15 +216,12 @@ def _published(
     wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
     if not wanted:
         return {}
-    hours = {_hour(workload, place) for place in wanted.values()}
-    at = (
-        pc.field("owned_day").isin([date.fromisoformat(hour[:10]) for hour in hours])
-        & pc.field("owned_hour").isin(list(hours))
-        & pc.field("query").isin([query for query, _, _ in wanted])
-        & pc.field("group_key").isin([group for _, group, _ in wanted])
+    first, *also = stretches(parse_hour(_hour(workload, place)) for place in wanted.values())
+    at = pc.field("query").isin([query for query, _, _ in wanted]) & pc.field("group_key").isin(
+        [group for _, group, _ in wanted]
     )
     columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    rows = lake.dataset(STAGED, version).to_table(columns=columns, filter=at)
+    rows = lake.of(STAGED, Hours(first, tuple(also)), version).to_table(columns=columns, filter=at)
     rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
     published: dict[Place, dict[str, Number]] = {}
     for row in rows.to_pylist():
@@ -253,10 +249,10 @@ def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataF
 
     Read a day at a time; texts are kept once each. The reference may take so many steps for one.
     """
-    staged = lake.dataset(STAGED, version)
-    days = hours.rows_by_day(staged, [*_KEY, "aggregate", "log2"])
+    days = lake.log(STAGED, version).by_day(hours, [*_KEY, "aggregate", "log2"])
     built = built_steps(steps)
-    sized = [_sized(rows, built) for rows in chain([staged.schema.empty_table()], days)]
+    none = lake.schema(STAGED).arrow().empty_table()
+    sized = [_sized(rows, built) for rows in chain([none], days)]
     frame: pd.DataFrame = pa.concat_tables(sized).unify_dictionaries().to_pandas()
     return frame
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pydantic
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from pyarrow.parquet import filters_to_expression
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from elsinore.catalog.load_schema import load_schema
@@ -26,7 +27,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import BUCKET, OpenTable, buckets_of, open_table, write_failures
-from elsinore.lake.regions import Hours, Landings, Region, sql
+from elsinore.lake.regions import Condition, Hours, Landings, Region, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
 from elsinore.wording import suggest
@@ -114,6 +115,10 @@ class Lake:
         """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""
         return self.log(table, version).dataset()
 
+    def of(self, table: str, hours: Hours | Landings, version: int | None = None) -> ds.Dataset:
+        """The rows of some hours in a table at a version; DataError: it is not created."""
+        return self.log(table, version).of(hours)
+
     def record(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Sequence[Region], run: str
     ) -> None:
@@ -193,12 +198,12 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         by_day = column in self.schema(table).partition_by
-        is_old = pc.field(column) < pc.scalar(day if by_day else str(day))
-        count = int(self.dataset(table).count_rows(filter=is_old))
+        old: list[list[Condition]] = [[(column, "<", day if by_day else str(day))]]
+        found = self.log(table).dataset(old)
+        count = int(found.count_rows(filter=filters_to_expression(old)))
         if count:
-            old = f"{column} < {'DATE' if by_day else ''}'{day}'"
             none, commit = self.schema(table).arrow().empty_table(), {"userMetadata": note}
-            how = {"mode": "overwrite", "predicate": old}
+            how = {"mode": "overwrite", "predicate": sql(old)}
             write = trying_again(_TRIES, 0.2)
             write(self._write, table, none, {"custom_metadata": commit}, how=how)
         return count

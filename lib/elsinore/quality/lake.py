@@ -153,8 +153,7 @@ def published_hours(lake: LakePath, workload: Workload, interval: Interval) -> d
         if publication.workload_fingerprint == wanted and label not in stale
     ]
     columns = ["query", "query_fingerprint"]
-    owned = Hours(interval).expression(by_day=True)
-    rows = read_rows(lake, PUBLISHED, columns=columns, where=owned)
+    rows = read_rows(lake, PUBLISHED, columns=columns, hours=Hours(interval))
     held = {
         tuple(row.values())
         for row in rows.group_by(columns, use_threads=False).aggregate([]).to_pylist()

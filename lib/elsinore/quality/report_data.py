@@ -181,8 +181,8 @@ class ReportData:
             ],
             keys=["event_type"],
         )
-        landed = Landings(self.interval).expression(by_day=False)
-        rows = aggregate_rows(self.lake, "events", columns, wanted, where=landed).to_pylist()
+        landed = Landings(self.interval)
+        rows = aggregate_rows(self.lake, "events", columns, wanted, hours=landed).to_pylist()
         return {row["event_type"]: row for row in rows}
 
     @property

@@ -18,6 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.catalog.stream import StreamSchema
+from elsinore.events import id_keys
 from elsinore.lake.delta_log import read_by_day, read_rows
 from elsinore.lake.provenance import (
     STAGED,
@@ -49,10 +51,10 @@ _EXAMPLES, _CHARACTERS = 3, 100
 def read_run_tables(
     lake: LakePath,
     interval: Interval,
+    stream: StreamSchema,
     *,
     landed: bool = True,
     version: int | None = None,
-    has_ids: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """By table what the suites judge, for `judge`: few rows, however many events there are.
 
@@ -65,9 +67,9 @@ def read_run_tables(
     Args:
         lake: folder of the Delta tables.
         interval: the run's hours.
+        stream: the schema; events without ids are told by file and position.
         landed: whether the run has landed its hours; if not, `judge.LANDED` are left out.
         version: of the staged results; None: the latest.
-        has_ids: whether events of the stream have ids; else they are told by file and position.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -79,7 +81,7 @@ def read_run_tables(
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
     days = read_by_day(lake, STAGED, owned, version=version)
     checks = checks_of_staged(lake, owned, version=version)
-    return (_landed_tables(lake, Landings(interval), has_ids) if landed else {}) | {
+    return (_landed_tables(lake, Landings(interval), stream) if landed else {}) | {
         "plans": _frame(plans),
         STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
         "validations": _frame(checks),
@@ -87,23 +89,23 @@ def read_run_tables(
     }
 
 
-def _landed_tables(lake: LakePath, own: Landings, has_ids: bool) -> dict[str, pd.DataFrame]:
+def _landed_tables(lake: LakePath, own: Landings, stream: StreamSchema) -> dict[str, pd.DataFrame]:
     """What has landed, and what is left of it."""
-    where, day = (own.expression(by_day=by_day) for by_day in (False, True))
+    has_ids = stream.id_field is not None
     columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
-    events = read_rows(lake, "events", columns=columns, where=where)
+    events = read_rows(lake, "events", columns=columns, hours=own)
     if not has_ids:
         parts = [events["file"], events["position"].cast(pa.string())]
         place = pc.binary_join_element_wise(*parts, ":")
         events = events.set_column(columns.index("event_id"), "event_id", place)
-    quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, where=day)
-    landings = read_rows(lake, "landings", where=where)
+    quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, hours=own)
+    landings = read_rows(lake, "landings", hours=own)
     return {
         "landings": _frame(_with_counts(landings, events, quarantine)).assign(
             usual_lines=usual_lines(lake, landings["landing"].to_pylist())
         ),
         "quarantine": rules_of_quarantine(quarantine),
-        "events": rules_of_events(events),
+        "events": rules_of_events(events, stream),
     }
 
 
@@ -163,13 +165,13 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=masked.get)
 
 
-def rules_of_events(events: pa.Table) -> pd.DataFrame:
+def rules_of_events(events: pa.Table, stream: StreamSchema) -> pd.DataFrame:
     """Counts by rule of events, with `EVENT_COLUMNS`."""
     counts = RuleCounts("has_id", "once", "has_type", "in_its_day")
     ids = events["event_id"]
     counts.add("has_id", events, pc.is_null(ids), "event_time", "landing")
     present = events.filter(pc.is_valid(ids))
-    counts.add("once", present, _repeated(present["event_id"]), "event_id", "landing")
+    counts.add("once", present, _repeated(id_keys(present, stream)), "event_id", "landing")
     counts.add("has_type", events, pc.is_null(events["event_type"]), "event_id")
     day = events["event_time"].cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
     other = pc.not_equal(day.cast(pa.date32(), safe=False), events["event_day"])

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
+from elsinore.events import TIME_COLUMN
 from elsinore.files.read_lines import column_problem
 from elsinore.files.records import ArrowRecords
 from elsinore.files.type_records import decoded_schema, type_records
@@ -57,7 +58,9 @@ def run(
         _require_few_bad(decoded, max_bad_share)
     events = decoded.where(F.col(_REASON).isNull())
     if schema.id_field is not None:  # the last one counts, as in files
-        same = Window.partitionBy("event_id")
+        time = F.col(TIME_COLUMN)
+        span = F.lit(0) if schema.id_span is None else time - F.pmod(time, F.lit(schema.id_span))
+        same = Window.partitionBy("event_id", span)
         events = events.withColumn("last", F.max(_POSITION).over(same))
         events = events.where(F.col(_POSITION) == F.col("last"))
 

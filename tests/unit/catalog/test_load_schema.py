@@ -12,7 +12,7 @@ import pytest
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.errors import SchemaError
-from elsinore.timeline import DAY, TimeUnit
+from elsinore.timeline import DAY, HOUR, TimeUnit
 
 RIDES = """\
 stream: rides
@@ -60,6 +60,18 @@ def test_how_far_an_event_may_lie_from_its_landing(
 def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) -> None:
     text = HEAD.replace("unit: us", f"unit: us, late: {late}") + "  A: {}\n"
     assert "not a duration, such as 365 days" in str(refusal(tmp_path, text))
+
+
+def test_ids_may_be_unique_within_a_span_of_time_alone(tmp_path: Path) -> None:
+    spans = {}
+    for within in ("", ", unique_within: day", ", unique_within: hour"):
+        text = RIDES.replace("id: {field: id}", f"id: {{field: id{within}}}")
+        spans[within[17:]] = load(tmp_path, text).id_span
+    assert spans == {"": None, "day": DAY, "hour": HOUR}
+    week = RIDES.replace("id: {field: id}", "id: {field: id, unique_within: week}")
+    assert "id.unique_within: " in str(refusal(tmp_path, week))
+    ticks = week.replace("unit: iso", "unit: integer").replace("week", "day")
+    assert "id: unique_within needs a calendar time" in str(refusal(tmp_path, ticks))
 
 
 def test_buckets_are_by_attributes(tmp_path: Path) -> None:

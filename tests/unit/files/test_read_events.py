@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile, write_rejected
+from elsinore.timeline import DAY, HOUR
 from tests.unit.files.rides import TEN, raw, rides, travel, write
 
 
@@ -148,6 +150,24 @@ def test_duplicates_are_counted_and_corrected_events_rejected(tmp_path: Path) ->
         (str(two), 3, "c", f"id 'c' was corrected by {two}:4"),
         (str(one), 4, "a", f"id 'a' was corrected by {two}:5"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("span", "kept", "duplicates"), [(None, [4], 1), (DAY, [1, 4], 1), (HOUR, [1, 2, 4], 1)]
+)
+def test_ids_may_be_unique_within_a_span_of_time(
+    tmp_path: Path, span: int | None, kept: list[int], duplicates: int
+) -> None:
+    at = ("2012-12-31T23:59:59Z", "2013-01-01T00:00:00Z", "2013-01-01T01:00:00Z")
+    path = write(
+        tmp_path / "e.jsonl",
+        *(raw(travel(time=time, stops=stops)) for stops, time in enumerate(at, start=1)),
+        *(raw(travel(time=at[2], stops=4)) for _ in range(2)),
+    )
+    schema = replace(rides(), id_span=span)
+    events, report = read_events([path], schema, max_bad_share=1.0)
+    assert sorted(events.table["stops"].to_pylist()) == kept
+    assert (report.duplicates, report.by_reason) == (duplicates, {"superseded": 4 - len(kept)})
 
 
 def test_a_corrected_event_is_kept_as_it_was_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from elsinore.lake.delta_log import arrow_dataset
+from elsinore.lake.delta_log import arrow_dataset, open_table
 from elsinore.lake.regions import Hours
 from elsinore.timeline import DAY, HOUR, Interval, hour_label
 
@@ -39,8 +39,12 @@ def test_rows_by_day_are_those_of_the_hours_in_the_order_of_days(tmp_path: Path)
     # Two commits, so that each day has two files; the fourth day is beyond the hours.
     for part in (rows.append_column("owned_day", days).slice(*cut) for cut in ((0, 40), (40, 56))):
         deltalake.write_deltalake(tmp_path, part, mode="append", partition_by=["owned_day"])
-    dataset = deltalake.DeltaTable(tmp_path).to_pyarrow_dataset()
+    table = open_table(tmp_path)
     hours = Hours(Interval(30 * HOUR, 50 * HOUR), (Interval(5 * HOUR, 7 * HOUR),))
-    found = [sorted(part["number"].to_pylist()) for part in hours.rows_by_day(dataset, ["number"])]
+    found = [sorted(part["number"].to_pylist()) for part in table.by_day(hours, ["number"])]
     assert found == [[5, 6], list(range(30, 48)), [48, 49]]
-    assert list(Hours(Interval(9 * DAY, 10 * DAY)).rows_by_day(dataset)) == []
+    assert sorted(table.of(hours).to_table()["number"].to_pylist()) == [5, 6, *range(30, 50)]
+    assert len(list(table.dataset(hours.conditions(by_day=True)).get_fragments())) == 4
+    beyond = Hours(Interval(9 * DAY, 10 * DAY))
+    assert list(table.by_day(beyond)) == []
+    assert table.of(beyond).count_rows() == 0

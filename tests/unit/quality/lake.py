@@ -13,6 +13,7 @@ import pyarrow as pa
 import yaml
 from deltalake import CommitProperties, write_deltalake
 
+from elsinore.catalog.load_schema import load_schema
 from elsinore.sharing.plan import Fate, Finder, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
@@ -23,6 +24,7 @@ REPOSITORY = Path(__file__).parents[3]
 EXPECTATIONS = REPOSITORY / "expectations"
 INTERVAL = Interval.parse("2013-01-01T10:00", "2013-01-01T12:00")
 RUN = "2013-01-01T10_2013-01-01T12"
+STREAM = load_schema(REPOSITORY / "schemas/events/flights.yaml")
 DAY = date(2013, 1, 1)
 HOURS = ("2013-01-01T10", "2013-01-01T11")
 

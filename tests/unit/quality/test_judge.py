@@ -34,7 +34,7 @@ def _judge(
     folder: Path, rows: dict[str, list[lake.Row]], second_plan: str | None = None
 ) -> Judgement:
     root = lake.write_lake(folder / "lake", rows, second_plan=second_plan)
-    return _judged(read_run_tables(root, lake.INTERVAL), folder)
+    return _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM), folder)
 
 
 def _judged(
@@ -119,7 +119,7 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
         "publications": pd.DataFrame(rows["publications"]).assign(settled=False)
     }
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    judged = read_run_tables(root, lake.INTERVAL) | tables
+    judged = read_run_tables(root, lake.INTERVAL, lake.STREAM) | tables
     failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
     assert failed >= {
         ("landings", "Every landing is named by its hour."),
@@ -201,7 +201,7 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
     rows = lake.healthy()
     for landing in rows["landings"]:
         landing["reasons"] = "{}"
-    tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL)
+    tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL, lake.STREAM)
     for docs in (True, False):
         found = _judged(tables, tmp_path, docs)
         assert found.warnings == ()
@@ -222,7 +222,8 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="trend_aggregates_staged, validations"):
         _judged({}, tmp_path)
-    tables = read_run_tables(lake.write_lake(tmp_path / "lake", lake.healthy()), lake.INTERVAL)
+    root = lake.write_lake(tmp_path / "lake", lake.healthy())
+    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
     del tables["landings"]
     with pytest.raises(ParameterError, match="landings"):
         _judged(tables, tmp_path)
@@ -232,8 +233,8 @@ def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> 
 
 def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    own = _judged(read_run_tables(root, lake.INTERVAL, landed=False), tmp_path)
-    every = _judged(read_run_tables(root, lake.INTERVAL), tmp_path)
+    own = _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM, landed=False), tmp_path)
+    every = _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM), tmp_path)
     assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(LANDED)
 
 
@@ -322,7 +323,8 @@ def test_an_expectation_that_nobody_knows_is_refused(
     folder: Path, tmp_path: Path, old: str, new: str
 ) -> None:
     _replace(folder, old, new)
-    tables = read_run_tables(lake.write_lake(tmp_path / "lake", lake.healthy()), lake.INTERVAL)
+    root = lake.write_lake(tmp_path / "lake", lake.healthy())
+    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
     with pytest.raises(SchemaError, match=r"reference_diff\.yaml"):
         judge(tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True)
     assert list((tmp_path / "quality").iterdir()) == []
@@ -346,10 +348,10 @@ def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(tmp_
     theirs = json.dumps({"run": "theirs", "workload": "d" * 64, "plan": "p", "events_version": 3,
                          "hours": ["2013-01-01T10", "2013-01-01T12"]})  # fmt: skip
     staged.delete(commit_properties=CommitProperties(custom_metadata={"userMetadata": theirs}))
-    tables = read_run_tables(root, lake.INTERVAL, version=pinned)
+    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM, version=pinned)
     counts = tables["trend_aggregates_staged"].set_index("rule")["rows"]
     assert counts["has_query"] == len(rows["trend_aggregates_staged"])
     assert len(tables["validations"]) == own
     assert "theirs" not in set(tables["validations"]["query"])
-    latest = read_run_tables(root, lake.INTERVAL)
+    latest = read_run_tables(root, lake.INTERVAL, lake.STREAM)
     assert list(latest["validations"]["query"]) == ["theirs"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from elsinore.quality.judge import load_suites
 from elsinore.quality.run_tables import rules_of_events, rules_of_quarantine, rules_of_staged
+from elsinore.timeline import HOUR
 from tests.unit.quality import lake
 
 KNOWN = dict.fromkeys(lake.HOURS, True)
@@ -23,7 +25,7 @@ def counted(table: str, rows: list[lake.Row]) -> pd.DataFrame:
     free = pa.schema([field.with_nullable(True) for field in schema])
     found = pa.Table.from_pylist(rows, schema=free)
     if table == "events":
-        return rules_of_events(found)
+        return rules_of_events(found, lake.STREAM)
     if table == "quarantine":
         return rules_of_quarantine(found)
     return rules_of_staged([found.slice(0, 1), found.slice(1)], KNOWN)
@@ -81,6 +83,16 @@ def test_a_row_that_breaks_a_rule_is_counted(
     rows = lake.healthy()[table]
     rows[number] |= change
     assert broken(table, rows) == rules
+
+
+def test_an_id_may_come_again_where_it_is_unique_within_an_hour_alone() -> None:
+    rows = lake.healthy()["events"]
+    rows += [rows[0] | {"event_time": lake.at(9)}, rows[1] | {"event_time": lake.at(10, 59)}]
+    rows[1]["event_time"] = lake.at(10)
+    schema = lake.arrow_schema("events")
+    found = pa.Table.from_pylist(rows, schema=schema)
+    frame = rules_of_events(found, replace(lake.STREAM, id_span=HOUR)).set_index("rule")
+    assert frame["broken"]["once"] == 2
 
 
 def test_a_result_that_is_there_twice_is_counted_and_named() -> None:
