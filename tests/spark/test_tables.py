@@ -26,6 +26,7 @@ from elsinore.errors import (
     SchemaError,
     SetupError,
 )
+from elsinore.lake.delta_log import commits
 from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key, sql
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
@@ -205,6 +206,19 @@ def test_failures_of_workers_keep_their_meaning(
 ) -> None:
     with pytest.raises(kind, match=text), spark_failures():
         spark.range(1).mapInArrow(work, "id long").collect()
+
+
+def test_a_table_of_an_earlier_release_says_from_now_on_which_ids_its_files_hold(
+    lake: Lake,
+) -> None:
+    named = "delta.dataSkippingStatsColumns"
+    lake.log("events").alter.set_table_properties({named: "event_time, landing"})
+    before = lake.version("events")
+    for _ in range(2):
+        assert lake.create_all() == ()
+        assert lake.log("events").metadata().configuration[named] == "event_time, event_id, landing"
+        assert lake.version("events") == before + 1
+    assert not next(commits(lake.path("events"))).changes_rows
 
 
 def test_two_writers_of_one_region_conflict(lake: Lake) -> None:

@@ -293,7 +293,6 @@ class Lake:
             self._check(schema)
             return False
         require_exclusive(path.parent)
-        statistics = {_STATISTICS: ", ".join(schema.statistics_of)} if schema.statistics_of else {}
         with write_failures(schema.name):
             deltalake.DeltaTable.create(
                 str(path),
@@ -301,7 +300,7 @@ class Lake:
                 mode="ignore",
                 partition_by=schema.partition_by,
                 description=schema.description,
-                configuration={**_CHECKPOINTS, **statistics, **LOG_KEPT},
+                configuration={**_CHECKPOINTS, **schema.told_of_files, **LOG_KEPT},
             )
         return True
 
@@ -309,6 +308,10 @@ class Lake:
         new, others = self.difference(schema.name)
         if others:
             raise other_columns(schema.name, others)
+        log, told = self.log(schema.name), schema.told_of_files
+        if not told.items() <= log.metadata().configuration.items():  # of an earlier release
+            with write_failures(schema.name):
+                log.alter.set_table_properties(told)
         if new and not schema.partition_by and all(schema.columns[name].nullable for name in new):
             self.add_columns(schema.name, new)  # that this release has added
         elif new:
@@ -421,6 +424,11 @@ class TableSchema(Strict):
     statistics_of: list[_Name] = pydantic.Field(default_factory=list)
     columns: Annotated[dict[_Name, Column], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None
+
+    @property
+    def told_of_files(self) -> dict[str, str]:
+        """The table's property that names `statistics_of`, if there are any."""
+        return {_STATISTICS: ", ".join(self.statistics_of)} if self.statistics_of else {}
 
     def arrow(self, *, described: bool = False) -> pa.Schema:
         """The columns as Arrow types, if asked for with their descriptions, as Delta keeps them."""
