@@ -33,7 +33,7 @@ _raw_decode = json.JSONDecoder().raw_decode
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Numbers that Arrow reads and Python does not; `Infinity` is among them, which both do.
-_ODD_NUMBER = re.compile(r"[:,\[]\s*(?:-NaN|-?Inf)")
+_ODD_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)")
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
 _AT_ONCE = 8_192
@@ -231,18 +231,18 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     fields = _fields(schema)
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
         return None
-    texts = lines.to_pylist()
-    text = "\n".join(texts)
-    odd = ("-NaN" in text or "Inf" in text) and _ODD_NUMBER.search(text)
-    if odd or not (text.count("{") == len(lines) or _end_in_each(lines, schema)):
+    every = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+    block = pc.binary_join(every, "\n")[0].as_buffer().to_pybytes()
+    odd = (b"-NaN" in block or b"Inf" in block) and _ODD_NUMBER.search(block)
+    if odd or not (block.count(b"{") == len(lines) or _end_in_each(lines, schema)):
         return None
     try:
-        table = _parsed(text, fields, "error")
+        table = _parsed(block, fields, "error")
     except pa.ArrowInvalid as error:
-        if "unexpected field" not in str(error) or not _others_are_sound(lines, texts):
+        if "unexpected field" not in str(error) or not _others_are_sound(lines):
             return None
         try:
-            table = _parsed(text, fields, "ignore")
+            table = _parsed(block, fields, "ignore")
         except pa.ArrowInvalid:
             return None
     return table if table.num_rows == len(lines) else None
@@ -258,8 +258,7 @@ def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:
     return not nested and pc.all(pc.ends_with(lines, "}")).as_py()
 
 
-def _parsed(text: str, fields: pa.Schema, unexpected: str) -> pa.Table:
-    block = text.encode()
+def _parsed(block: bytes, fields: pa.Schema, unexpected: str) -> pa.Table:
     return read_json(
         pa.BufferReader(block),
         read_options=ReadOptions(use_threads=False, block_size=len(block) + 1),
@@ -267,7 +266,7 @@ def _parsed(text: str, fields: pa.Schema, unexpected: str) -> pa.Table:
     )
 
 
-def _others_are_sound(lines: pa.Array, texts: list[str]) -> bool:
+def _others_are_sound(lines: pa.Array) -> bool:
     """Whether no line has a key twice or is nested too deep, in fields that nobody reads either.
 
     Lines in doubt are parsed. Where these are many, that is no quick way.
@@ -279,7 +278,8 @@ def _others_are_sound(lines: pa.Array, texts: list[str]) -> bool:
         doubtful = _lines_with_doubtful_keys(part)
         if len(doubtful) > len(part) // 8:
             return False
-    return not any(isinstance(parse_json(texts[row]), Fault) for row in doubtful.tolist())
+    texts = lines.take(pa.array(doubtful)).to_pylist()
+    return not any(isinstance(parse_json(text), Fault) for text in texts)
 
 
 def _lines_with_doubtful_keys(lines: pa.Array) -> Rows:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
@@ -56,7 +58,7 @@ class ReadLimits:
     ratio: int = 200  #: gzip files that unpack to more than this many times their size are refused
     #: ... once they exceed this many bytes: small files may well be repetitive.
     ratio_from: int = 64 << 20
-    #: a batch of lines is closed when either is reached.
+    #: a batch has so many lines at most, and about so many bytes.
     batch_lines: int = 32_768
     batch_bytes: int = 16 << 20
 
@@ -87,20 +89,62 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
             checked to its end before the first line is given. Or it says itself that it stands for
             such a file (`unusable_line`).
     """
+    for first, block, stream in _blocks(path, limits):
+        yield from _each(first, block, stream, limits)
+
+
+def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, BinaryIO]]:
+    """Whole lines, with the position of the first, and the stream, which goes on behind them.
+
+    Of a last line that is too long there is so much that this shows.
+    """
     with open_unpacked(path, limits) as stream:
-        position = 0
-        while raw := stream.readline(limits.line_bytes + 1):
-            position += 1
+        position = 1
+        while block := stream.read(limits.batch_bytes):
+            if not block.endswith(b"\n"):
+                block += stream.readline(limits.line_bytes + 1)
             if position == 1:
-                if raw.startswith(_OTHER_BOMS):
-                    raise unreadable(
-                        path, " is UTF-16 text", Reason.BAD_ENCODING, "files are UTF-8"
-                    )
-                raw = raw.removeprefix(_UTF8_BOM)
-            line = _raw_line(position, raw, stream, limits)
-            if position == 1 and (said := _SAID.match(line.text)):
-                raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
-            yield line
+                if block.startswith(_OTHER_BOMS):
+                    hint = "files are UTF-8"
+                    raise unreadable(path, " is UTF-16 text", Reason.BAD_ENCODING, hint)
+                block = block.removeprefix(_UTF8_BOM)
+                if said := _SAID.match(_visible(block.partition(b"\n")[0])):
+                    raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
+            yield position, block, stream
+            position += block.count(b"\n") + (not block.endswith(b"\n"))
+
+
+def _each(first: int, block: bytes, stream: BinaryIO, limits: ReadLimits) -> Iterator[RawLine]:
+    lines = block.removesuffix(b"\n").split(b"\n")
+    for position, raw in enumerate(lines, first):
+        if len(raw) > limits.line_bytes:
+            is_last = position == first + len(lines) - 1
+            size = len(raw) + (not is_last or block.endswith(b"\n"))
+            while is_last and not block.endswith(b"\n") and (rest := stream.readline(_BLOCK)):
+                size += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+            start = _visible(raw[: limits.kept_bytes])
+            yield RawLine(position, f"{start} …[cut, {size} bytes]", TOO_LONG)
+            continue
+        try:
+            yield RawLine(position, raw.decode(), None)
+        except UnicodeDecodeError:
+            yield RawLine(position, _visible(raw), _NO_UTF8)
+
+
+def _column(block: bytes) -> pa.Array | None:
+    """The lines of a block, blank ones too, without an object for each; None: not all are UTF-8."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    offsets = np.append(0, ends - np.arange(len(ends))).astype(np.int32)
+    buffers = pa.py_buffer(offsets), pa.py_buffer(block.replace(b"\n", b""))
+    lines = pa.StringArray.from_buffers(len(ends), *buffers)
+    try:
+        lines.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return lines
 
 
 def fault_in(text: str) -> Fault | None:
@@ -117,22 +161,6 @@ def unusable_line(code: str, reason: str, text: str | None = None) -> str:
     """
     shown = "" if text is None else json.dumps(text, ensure_ascii=False)
     return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
-
-
-def _raw_line(position: int, raw: bytes, stream: BinaryIO, limits: ReadLimits) -> RawLine:
-    if len(raw) > limits.line_bytes and not raw.endswith(b"\n"):
-        size = len(raw)
-        while rest := stream.readline(_BLOCK):
-            size += len(rest)
-            if rest.endswith(b"\n"):
-                break
-        start = _visible(raw[: limits.kept_bytes])
-        return RawLine(position, f"{start} …[cut, {size} bytes]", TOO_LONG)
-    raw = raw.removesuffix(b"\n")
-    try:
-        return RawLine(position, raw.decode(), None)
-    except UnicodeDecodeError:
-        return RawLine(position, _visible(raw), _NO_UTF8)
 
 
 def _visible(raw: bytes) -> str:
@@ -236,21 +264,16 @@ def read_lines(
             file changes or breaks while it is read.
     """
     label = printable(str(path) if name is None else name)
-    positions: list[int] = []
-    lines: list[str] = []
-    size = 0
-    for line in raw_lines(path, limits):
-        text = line.text.rstrip("\r")
-        if not text.strip(" \t\r"):
-            continue
-        positions.append(line.position)
-        lines.append(text)
-        size += len(text)
-        if len(lines) >= limits.batch_lines or size >= limits.batch_bytes:
-            yield lines_batch(label, positions, lines)
-            positions, lines, size = [], [], 0
-    if lines:
-        yield lines_batch(label, positions, lines)
+    for first, block, stream in _blocks(path, limits):
+        lines = _column(block)
+        if lines is None or pc.max(pc.binary_length(lines)).as_py() > limits.line_bytes:
+            lines = pa.array([line.text for line in _each(first, block, stream, limits)])
+        if b"\r" in block:
+            lines = pc.ascii_rtrim(lines, "\r")
+        positions = pa.array(np.arange(first, first + len(lines)))
+        there = pc.greater(pc.binary_length(pc.ascii_ltrim(lines, " \t\r")), 0)
+        table = pa.table([pa.repeat(label, len(lines)), positions, lines], schema=LINES_SCHEMA)
+        yield from table.filter(there).to_batches(max_chunksize=limits.batch_lines)
 
 
 def lines_batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:

@@ -337,8 +337,9 @@ def _decoded(
     batches: list[pa.RecordBatch], landings: dict[str, str], stream: StreamSchema
 ) -> pa.RecordBatch:
     lines = pa.Table.from_batches(batches)
-    names = [landings[name] for name in lines["file"].to_pylist()]
-    return _decode(lines, pa.array(names, pa.string()), stream)
+    files = lines["file"].combine_chunks().dictionary_encode()
+    of_files = pa.array([landings[name] for name in files.dictionary.to_pylist()], pa.string())
+    return _decode(lines, of_files.take(files.indices), stream)
 
 
 def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:

@@ -142,7 +142,7 @@ def test_batches_are_bounded_by_lines_and_by_bytes(tmp_path: Path) -> None:
     sizes = [batch.num_rows for batch in read_lines(path, limits=ReadLimits(batch_lines=4))]
     assert sizes == [4, 4, 2]
     sizes = [batch.num_rows for batch in read_lines(path, limits=ReadLimits(batch_bytes=17))]
-    assert sizes == [3, 3, 3, 1]
+    assert sizes == [2, 2, 2, 2, 2]
 
 
 def test_the_file_can_be_named_otherwise(tmp_path: Path) -> None:
