@@ -337,7 +337,7 @@ def _gone(lake: Lake, ours: Landings, seen: Seen, judged: pa.Table) -> pa.Table:
     else:  # stored lines do not say when they happened
         had = _decode(lake, stored.to_table()).select(["event_id", "event_time"])
     had = had.filter(pc.field("event_id").is_valid())
-    now = id_keys(judged.filter(pc.field("event_id").is_valid()), lake.stream)
+    now = id_keys(judged, lake.stream)
     return had.filter(pc.invert(pc.is_in(id_keys(had, lake.stream), now)))
 
 
@@ -381,7 +381,7 @@ def _lines_like(
 
 def _like(lake: Lake, own: Sequence[pa.Table], found: pa.Table) -> pa.Table:
     """Those of some events that are of the ids of others."""
-    found, *own = (part.filter(pc.field("event_id").is_valid()) for part in (found, *own))
+    found = found.filter(pc.field("event_id").is_valid())
     keys = [chunk for part in own for chunk in id_keys(part, lake.stream).chunks]
     return found.filter(pc.is_in(id_keys(found, lake.stream), pa.chunked_array(keys, pa.string())))
 
@@ -530,8 +530,9 @@ def change_events(
     Raises:
         ConflictError: `events` has changed since.
     """
-    new = laid_out(changes.filter(pc.field("op") != DELETE), lake.stream)
-    parts = [new]
+    goes = counts.changes[DELETE]
+    new = changes.filter(pc.field("op") != DELETE) if goes else changes
+    parts = [laid_out(new, lake.stream)]
     days = None if set(counts.changes) == {INSERT} else counts.days
     if days is not None:
         parts.append(_staying(lake, changes, counts, seen))
