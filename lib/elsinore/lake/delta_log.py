@@ -224,10 +224,13 @@ class OpenTable(deltalake.DeltaTable):
         table = self.dataset(hours.conditions(by_day=True))
         for file in table.get_fragments(where):
             found[ds.get_partition_keys(file.partition_expression)[hours.day]].append(file)
-        for day in sorted(found):
-            yield pa.concat_tables(
+        # Listed at once: delta-rs cannot be called where it takes these rows.
+        return (
+            pa.concat_tables(
                 file.to_table(table.schema, columns and list(columns), where) for file in found[day]
             )
+            for day in sorted(found)
+        )
 
     def files(self) -> pa.Table:
         """What its log says of its files, a row each: `path`, `size_bytes`, `min.<column>`, ..."""
