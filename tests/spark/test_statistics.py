@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError, ParameterError, PlanError
+from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
 from elsinore.lake.run_metrics import find_text, note_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
+from elsinore.spark.aggregate import do_in_tasks
 from elsinore.timeline import MINUTE, Interval
+from jobs import find_plan as planning
 from tests import profile_case as case
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, land, put, rows
@@ -52,10 +60,8 @@ def arrival(number: int, **changes: Any) -> dict[str, Any]:
     return departure(number, **(event | changes))
 
 
-@pytest.fixture(scope="module")
-def landed_home(new_home: NewHome) -> Settings:
+def land_morning(settings: Settings) -> Lake:
     """Events at 08:59:59, 09:00, 10:00, 10:30 and 12:00, of aircraft with and without a number."""
-    settings = new_home()
     put(settings, 8, departure(1, time="2013-01-01T08:59:59.999999Z", tailnum="N9"))
     put(settings, 9, departure(2, hour=9), departure(3, hour=9, tailnum="N2"))
     put(
@@ -68,7 +74,16 @@ def landed_home(new_home: NewHome) -> Settings:
          "precip": 0.0, "visib": 10.0},
     )  # fmt: skip
     put(settings, 11, departure(6, hour=12, minute=0, tailnum="N8"))
-    land(Lake.open(settings), settings, hours(8, 12))
+    lake = Lake.open(settings)
+    land(lake, settings, hours(8, 12))
+    return lake
+
+
+@pytest.fixture(scope="module")
+def landed_home(new_home: NewHome) -> Settings:
+    """The home of such a lake."""
+    settings = new_home()
+    land_morning(settings)
     return settings
 
 
@@ -131,19 +146,63 @@ def test_an_hour_is_counted_once_while_it_stands(
         counted.clear()
         run = hours(first, first + 1)
         plan(landed, workload, run)
-        reads, observed = counted[:], Interval(run.start - 150 * MINUTE, run.end)
+        # The half hour with which it begins is left out.
+        reads, observed = counted[:], Interval(run.start - 120 * MINUTE, run.end)
         whole = stored(landed, workload, observed).statistics()
         assert judged.pop() == whole
         return [each.length // MINUTE for each in reads]
 
-    assert read(10) == [60, 60, 60, 30]
-    assert read(11) == [60, 30], "its own hour, and half of the first one"
-    assert read(11) == [30]
+    assert read(10) == [60, 60, 60]
+    assert read(11) == [60], "its own hour"
+    assert read(11) == []
     put(settings, 13, departure(20, hour=9), departure(21, hour=12, tailnum="N21"))
     land(landed, settings, hours(13, 14))
-    assert read(11) == [60, 30], "a late event costs its hour"
-    assert read(10) == [30]
-    assert read(12) == [60, 30]
+    assert read(11) == [60], "a late event costs its hour"
+    assert read(10) == []
+    assert read(12) == [60]
+
+
+@pytest.mark.parametrize("buckets", ["", "{by: [origin], number: 4}"])
+def test_tasks_count_what_the_driver_counts(
+    server: Settings,
+    new_home: NewHome,
+    laid_home: Callable[[str], Settings],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    buckets: str,
+) -> None:
+    changed = {"spark_cores": 2, "workload_file": tmp_path / "queries.sase"}
+    changed |= {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
+    home = laid_home(buckets) if buckets else new_home()
+    settings, asked = home.model_copy(update=changed), Arguments(hours(10, 12), "test")
+    lake = land_morning(settings)
+    settings.workload_file.write_text(QUERIES + GROUPED)
+    tasks = list[int]()
+
+    def noting(spark: SparkSession, number: int, do: Callable[[int], None]) -> None:
+        tasks.append(number)
+        do_in_tasks(spark, number, do)
+
+    def counted(least: int) -> str:
+        monkeypatch.setattr("elsinore.lake.plans.MANY_BYTES", least)
+        planning.main(asked, settings)
+        workload = load_workload(settings.queries, lake.stream)
+        return load_plan(lake, workload, asked.interval).statistics_fingerprint
+
+    def anew(least: int) -> str:
+        drop_kept_hours(lake.root)
+        return counted(least)
+
+    monkeypatch.setattr("elsinore.lake.plans.FEWEST_BYTES", 0)
+    monkeypatch.setattr(planning, "do_in_tasks", noting)
+    first = anew(10**9)
+    assert (anew(1), counted(1), tasks) == (first, first, [4])
+    put(settings, 13, departure(20, hour=9), departure(21, hour=9, tailnum="N21", origin="LGA"))
+    land(lake, settings, hours(13, 14))
+    later = counted(1)
+    assert tasks == [4, 2 if buckets else 1], "a late event costs its hour"
+    assert later == counted(1) == anew(10**9) != first
+    assert len(tasks) == 2
 
 
 GROUPED = """

@@ -13,7 +13,6 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,7 +23,8 @@ from elsinore.errors import ConflictError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
-from elsinore.timeline import MAX_INSTANT, Interval, instant_of
+from elsinore.row_hashes import row_hashes
+from elsinore.timeline import HOUR, MAX_INSTANT, Interval, instant_of
 from elsinore.windows import joint_reach
 
 #: Events of a batch, at most.
@@ -58,14 +58,6 @@ class Bucket(NamedTuple):
 def bucket_numbers(table: pa.Table, keys: Sequence[str], of: int) -> np.ndarray:
     """Of each row the number of its bucket. Files are laid out by it: it must stay what it is."""
     return row_hashes(table, keys) % np.uint64(of)
-
-
-def row_hashes(table: pa.Table, names: Sequence[str]) -> np.ndarray:
-    """A number for each row by the values of some columns, the same in every process."""
-    hashes = np.zeros(table.num_rows, np.uint64)
-    for name in names:
-        hashes = hashes * _ODD + _hashes(table[name])
-    return hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,26 +137,16 @@ def shares(files: Sequence[EventFile], keys: tuple[str, ...], number: int) -> li
     return [Share(tuple(f for f in files if part.holds(f) is not False), part) for part in parts]
 
 
-#: Mixes the hashes of several attributes.
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _hashes(column: pa.ChunkedArray) -> np.ndarray:
-    """A number for each value, the same in every process; values that are equal have the same."""
-    if pa.types.is_string(column.type):
-        column = column.dictionary_encode()
-    column = column.unify_dictionaries().combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        values = np.array([*column.dictionary.to_pylist(), ""], object)
-        numbers = pd.util.hash_array(values, categorize=False)
-        return np.asarray(numbers[np.asarray(pc.fill_null(column.indices, -1))])
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    zero = pa.scalar(0).cast(column.type)
-    plain = np.asarray(pc.fill_null(column, zero).to_numpy(zero_copy_only=False))
-    if plain.dtype == np.float64:
-        plain = np.where(np.isnan(plain), np.nan, plain + 0.0)  # one NaN, and no -0.0
-    return np.asarray(pd.util.hash_array(plain, categorize=False))
+def hour_shares(
+    hours: Sequence[int], files: Sequence[EventFile], keys: tuple[str, ...], cores: int
+) -> list[tuple[int, Share]]:
+    """The events of some hours as work for cores: in shares where hours are fewer than these."""
+    number = max(cores // max(len(hours), 1), 1)
+    found = []
+    for hour in hours:
+        inside = [file for file in files if file.overlaps(Interval(hour, hour + HOUR))]
+        found += [(hour, share) for share in shares(inside, keys, number)]
+    return found
 
 
 def events_in_order(

@@ -76,6 +76,17 @@ class KeptHours:
             if hour not in touched
         }
 
+    def all_of(self, lake: LakePath, hours: Collection[int], version: int) -> list[Path]:
+        """The files of hours of which none is missing any more.
+
+        Raises:
+            ConflictError: what was kept of one was removed meanwhile.
+        """
+        found = self.find(lake, hours, version)
+        if len(found) < len(hours):
+            raise ConflictError("what was kept of hours was removed while it was needed")
+        return [path for hour in hours for path in found[hour]]
+
     def write(self, hour: int, version: int, bucket: Bucket | None, rows: pa.Table) -> None:
         """Keep the rows of an hour, or of a bucket of it.
 

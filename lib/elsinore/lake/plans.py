@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow.compute as pc
 
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
+from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import KeptHours, read_kept
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
@@ -22,16 +24,23 @@ from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, HOUR, Interval, hours_of, parse_hour
+from elsinore.timeline import DAY, HOUR, Interval, hours_of, parse_hour, stretches
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 
-#: Bytes of events before a run's own hours from which it pays to keep what was counted of them.
-FEWEST_BYTES = 50_000_000
+#: Bytes of events of an hour, in the mean, from which it pays to keep what was counted of it.
+FEWEST_BYTES = 2_000_000
+
+#: Bytes of events to be counted anew (some 80 million of them, 8 s on a core) from which tasks do
+#: it: a Spark that must be started first takes as long.
+MANY_BYTES = 2_000_000_000
 
 #: To be raised where what is kept of hours comes to mean something else.
-_MEANING = 1
+_MEANING = 2
+
+#: Does something for each number below a limit, in tasks.
+InTasks = Callable[[int, Callable[[int], None]], None]
 
 #: The metric of planning that names a run's plan.
 PLAN_FINGERPRINT = "plan_fingerprint"
@@ -48,11 +57,18 @@ class FoundPlan(NamedTuple):
 
 
 def plan_run(
-    lake: Lake, workload: Workload, interval: Interval, *, run: str, time_limit: float = TIME_LIMIT
+    lake: Lake,
+    workload: Workload,
+    interval: Interval,
+    *,
+    run: str,
+    time_limit: float = TIME_LIMIT,
+    in_tasks: InTasks | None = None,
 ) -> FoundPlan:
     """Count what a run reads, and find its static plan, or take the one that is in force.
 
-    A run reads the events from `start - longest WITHIN` to `end`. In force is the plan of the
+    A run reads the events from `start - longest WITHIN` to `end`; very many that were not counted
+    before are counted `in_tasks`, if that is given. In force is the plan of the
     workload that was found from the latest events before the run, of several the one that was found
     from the longest stretch: the night's, as a rule. It stands while the rates stay within a band
     (Sharon section 7.4; `sharing.replan`); a run of a day or longer takes it only if nothing
@@ -70,7 +86,7 @@ def plan_run(
     version = lake.version("events")
     observed = Interval(interval.start - workload.longest_window, interval.end)
     events = StoredEvents.of(lake.path("events"), workload, observed, version=version)
-    statistics = _counted(lake, events, interval, version)
+    statistics = _counted(lake, events, version, in_tasks)
     earlier, known = _plan_in_force(lake, workload, interval.start)
     band = BAND if interval.length < DAY else ANY_CHANGE
     decision = replan(earlier, known, workload, statistics, band=band)
@@ -99,34 +115,46 @@ def plan_run(
     return FoundPlan(plan, stored is not None, figures)
 
 
-def _counted(lake: Lake, events: StoredEvents, run: Interval, version: int) -> Statistics:
+def _counted(
+    lake: Lake, events: StoredEvents, version: int, in_tasks: InTasks | None
+) -> Statistics:
     """The statistics of what a run reads.
 
-    Where that is much more than its own hours, each hour is counted once, and that kept.
+    Of many events each whole hour is counted once, and that kept; the part of an hour that comes
+    before them is left out.
     """
     workload, observed = events.workload, events.interval
-    first = -(-observed.start // HOUR) * HOUR
-    before = Interval(min(first, run.start), run.start)
-    if before.length < run.length or events.bytes_in(before) < FEWEST_BYTES:
+    whole = Interval(-(-observed.start // HOUR) * HOUR, observed.end)
+    if events.bytes_in(whole) * HOUR < FEWEST_BYTES * whole.length:
         return events.statistics()
     counts = EventCounts(workload)
     asked = [f"counts {_MEANING}", *counts.attributes, *event_types(workload)]
     kept = KeptHours.of(lake, [*asked, *workload.schema.by_name, *partition_keys(workload)])
-    hours = tuple(hours_of(Interval(first, run.end)))
+    hours = tuple(hours_of(whole))
     found = kept.find(lake.root, hours, version)
-    for hour in hours:
-        if hour not in found:
-            own = EventCounts(workload)
-            events.count(Interval(hour, hour + HOUR), own)
-            kept.write(hour, version, None, own.to_table())
-            counts.add_table(own.to_table())
-    if first > observed.start:
-        events.count(Interval(observed.start, first), counts)
-    files = [path for paths in found.values() for path in paths]
-    if files:
-        counts.add_table(read_kept(files))
-    kept.drop_before(first - DAY)
-    return counts.statistics(observed)
+    missing = [hour for hour in hours if hour not in found]
+    anew = sum(map(events.bytes_in, stretches(missing)))
+    laid = events.files[0].bucket if events.files else None
+    tasks = in_tasks if anew >= MANY_BYTES else None
+    parts = hour_shares(
+        missing, events.files, laid.keys if laid else (), lake.cores if tasks else 1
+    )
+
+    def keep(number: int) -> None:
+        (hour, share), own = parts[number], EventCounts(workload)
+        for files in share.in_turn():
+            replace(events, files=files).count(Interval(hour, hour + HOUR), own)
+        kept.write(hour, version, share.bucket, own.to_table())
+
+    if tasks:
+        tasks(len(parts), keep)
+    else:
+        for number in range(len(parts)):
+            keep(number)
+    for path in kept.all_of(lake.root, hours, version):
+        counts.add_table(read_kept([path]))
+    kept.drop_before(whole.start - 2 * DAY)  # the night asks for the hours of the day
+    return counts.statistics(whole)
 
 
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:

@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import EventFile, events_in_order, reach_of, row_hashes
+from elsinore.lake.event_files import EventFile, events_in_order, reach_of
 from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
+from elsinore.row_hashes import row_hashes
 from elsinore.timeline import HOUR, Interval, hour_label, parse_hour, stretches
 
 #: The group of a check of a whole window.

@@ -26,7 +26,15 @@ from elsinore.lake.regions import day_of
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
+from elsinore.timeline import (
+    DAY,
+    EPOCH,
+    HOUR,
+    MICROSECOND,
+    MILLISECOND,
+    Interval,
+    instant_of,
+)
 
 #: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
 #: and named features (3), deletion vectors among them, under which a file is not what it seems.
@@ -36,6 +44,9 @@ _PLAIN_READER = 1
 #: the last ones, all of a stretch of time: bursts and pairs need the neighbours of an event, and
 #: what is to come is most like what was last.
 PROFILED = 100_000
+
+#: Bytes of an event that has many attributes.
+_EVENT = 100
 
 
 def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
@@ -127,7 +138,7 @@ class StoredEvents:
         return sum(file.bytes_in(interval) for file in self.files)
 
     def statistics(self) -> Statistics:
-        """Counts of all events; in memory are the files whose times overlap, and distinct keys."""
+        """Counts of all events; in memory are the files whose times overlap."""
         counts = EventCounts(self.workload)
         self.count(self.interval, counts)
         return counts.statistics(self.interval)
@@ -149,6 +160,8 @@ class StoredEvents:
     def _start_of_last(self, number: int) -> int:
         start, end = self.interval.start, self.interval.end
         length = HOUR
+        while length > MILLISECOND and self.bytes_in(Interval(end - length, end)) > _EVENT * number:
+            length //= 4
         while True:
             stretch = Interval(max(start, end - length), end)
             times = [np.asarray(batch[TIME_COLUMN]) for batch in self._batches(stretch, ())]

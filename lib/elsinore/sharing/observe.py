@@ -9,12 +9,14 @@ import pyarrow.compute as pc
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.bound import Workload
+from elsinore.row_hashes import row_hashes
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
 
-#: Columns of what is kept, beside attributes, whose names begin with a letter.
-_OF, _COUNT = "_of", "_count"
+#: Hashes that are held of the values of a set of keys, 512 KB. Of so many values or more the number
+#: is estimated, with a standard error of 0.4 % (the root of 1 / (MOST_HASHES - 2)).
+MOST_HASHES = 65_536
 
 
 def observe(workload: Workload, events: EventTable) -> Statistics:
@@ -30,49 +32,56 @@ class EventCounts:
     """How many events of each type there are, and distinct values of the keys that plans ask for.
 
     NULL is no value; sets of keys that no event carries whole are left out. Events of types that no
-    query reads do not count. In memory are the distinct values.
+    query reads do not count. Of the values of a set of keys the smallest hashes are held
+    (k-minimum values: Bar-Yossef et al., RANDOM 2002). These depend on the values alone, neither on
+    their order nor on who counted which of them; fewer than `MOST_HASHES` are told exactly.
     """
 
     def __init__(self, workload: Workload) -> None:
         self._codes = {name: workload.schema.type_codes[name] for name in event_types(workload)}
         self._counts = np.zeros(len(workload.schema.types), np.int64)
-        self._values: dict[tuple[str, ...], pa.Table | None]
-        self._values = dict.fromkeys(partition_keys(workload))
-        self.attributes = sorted({name for keys in self._values for name in keys})
+        self._hashes = dict.fromkeys(partition_keys(workload), np.zeros(0, np.uint64))
+        self.attributes = sorted({name for keys in self._hashes for name in keys})
 
     def add(self, batch: pa.Table) -> None:
         """Count events: `_type` and `attributes`."""
         self._counts += np.bincount(np.asarray(batch[TYPE_COLUMN]), minlength=self._counts.size)
         read = pc.is_in(batch[TYPE_COLUMN], pa.array([*self._codes.values()], pa.int32()))
         own = batch.select(self.attributes).filter(read)
-        for keys in self._values:
-            self._add_values(keys, own.select(list(keys)))
+        for keys in self._hashes:
+            self._add_hashes(keys, row_hashes(own.select(keys).drop_null(), keys))
 
-    def _add_values(self, keys: tuple[str, ...], rows: pa.Table) -> None:
-        found, before = _distinct(rows), self._values[keys]
-        self._values[keys] = _distinct(pa.concat_tables([before, found])) if before else found
+    def _add_hashes(self, keys: tuple[str, ...], found: np.ndarray) -> None:
+        before = self._hashes[keys]
+        if before.size == MOST_HASHES:
+            found = found[found < before[-1]]
+        merged = np.sort(np.concatenate([before, found]))
+        # A tenth of the time of np.unique, which builds a table first.
+        is_first = np.append(True, merged[1:] != merged[:-1])[: merged.size]
+        self._hashes[keys] = merged[is_first][:MOST_HASHES]
 
     def to_table(self) -> pa.Table:
-        """What was counted, to be kept: values by the keys in `_of`, and counts where it is ''."""
-        tables = [pa.table({_OF: [""] * self._counts.size, TYPE_COLUMN: range(self._counts.size)})]
-        tables[0] = tables[0].append_column(_COUNT, pa.array(self._counts))
-        for keys, found in self._values.items():
-            if found:
-                tables.append(found.append_column(_OF, pa.repeat(" ".join(keys), found.num_rows)))
-        return pa.concat_tables(tables, promote_options="default")
+        """What was counted, to be kept: counts by type `of` '', and hashes of sets of keys."""
+        parts = {"": self._counts.astype(np.uint64)}
+        parts |= {" ".join(keys): hashes for keys, hashes in self._hashes.items()}
+        of = np.repeat([*parts], [part.size for part in parts.values()])
+        return pa.table({"of": of, "number": np.concatenate([*parts.values()])})
 
     def add_table(self, kept: pa.Table) -> None:
-        """Add what others of the same workload have counted, all of their rows in any order."""
-        counts = kept.filter(pc.field(_OF) == "")
-        np.add.at(self._counts, np.asarray(counts[TYPE_COLUMN]), np.asarray(counts[_COUNT]))
-        for keys in self._values:
-            if (found := kept.filter(pc.field(_OF) == " ".join(keys))).num_rows:
-                self._add_values(keys, found.select(list(keys)))
+        """Add what others of the same workload have counted, a table or several in a row."""
+
+        def numbers(of: str) -> np.ndarray:
+            return np.asarray(kept.filter(pc.field("of") == of)["number"])
+
+        counts = numbers("").astype(np.int64).reshape(-1, self._counts.size)
+        self._counts += counts.sum(axis=0)
+        for keys in self._hashes:
+            self._add_hashes(keys, numbers(" ".join(keys)))
 
     def statistics(self, observed: Interval) -> Statistics:
         """What was counted, as the rates of an interval."""
         events = {name: int(self._counts[code]) for name, code in self._codes.items()}
-        distinct = {keys: found.num_rows for keys, found in self._values.items() if found}
+        distinct = {keys: _distinct(found) for keys, found in self._hashes.items() if found.size}
         return Statistics.counted(observed, events, distinct)
 
 
@@ -87,16 +96,11 @@ def observed_interval(events: EventTable) -> Interval:
     return Interval(limits["min"], limits["max"] + 1)
 
 
-def _distinct(table: pa.Table) -> pa.Table:
-    """Each row without NULL once, with texts in full: each batch has its own dictionary."""
-    found = (
-        table.unify_dictionaries()
-        .drop_null()
-        .group_by(table.column_names, use_threads=False)
-        .aggregate([])
-    )
-    plain = pa.schema(
-        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-        for f in found.schema
-    )
-    return found.cast(plain)
+def _distinct(smallest: np.ndarray) -> int:
+    """Of how many values these are the smallest hashes: the unbiased estimate of Beyer et al.
+
+    "On synopses for distinct-value estimation under multiset operations", SIGMOD 2007, section 4.1.
+    """
+    if smallest.size < MOST_HASHES:
+        return int(smallest.size)
+    return ((MOST_HASHES - 1) << 64) // (int(smallest[-1]) + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -31,6 +31,8 @@ from elsinore.spark.aggregate_worker import (
     Counts,
     Task,
     add_up,
+    counts_of,
+    each_number,
     reading,
     split,
     with_counts,
@@ -136,12 +138,28 @@ def _carried(
 ) -> DataFrame:
     """The rows of the queries whose panes are kept; those that are missing are worked out first."""
     if carrying.missing:
-        counts = _numbered(spark, len(carrying.parts), carrying.work_out())
-        for rows in split_rows(counts, reports):
-            raise AssertionError(rows)  # what they make is kept
+        reports += _kept(spark, len(carrying.parts), carrying.work_out())
     files, tasks = carrying.made(), min(parts, len(carrying.carried.queries))
     carrying.drop_old()
     return _numbered(spark, tasks, carrying.multiply(files, tasks))
+
+
+def do_in_tasks(spark: SparkSession, tasks: int, do: Callable[[int], None]) -> None:
+    """Do something for each number below `tasks` in tasks of Spark."""
+
+    def done(number: int) -> Iterator[pa.RecordBatch]:
+        do(number)
+        yield counts_of(FINISHED_SCHEMA, {})
+
+    _kept(spark, tasks, each_number(done))
+
+
+def _kept(spark: SparkSession, tasks: int, task: Task) -> list[Counts]:
+    """The counts of so many tasks that keep what they make, and give no rows."""
+    reports: list[Counts] = []
+    for rows in split_rows(_numbered(spark, tasks, task), reports):
+        raise AssertionError(rows)
+    return reports
 
 
 def _numbered(

@@ -19,15 +19,14 @@ from elsinore.engine.in_order import aggregate_in_order
 from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.plan.alike import for_all
-from elsinore.errors import ConflictError
 from elsinore.lake.event_files import (
     EventFile,
     Share,
     attributes_read,
     event_table,
     events_in_order,
+    hour_shares,
     reach_of,
-    shares,
     types_read,
 )
 from elsinore.lake.kept_hours import KeptHours, read_kept
@@ -92,10 +91,7 @@ class Carrying:
 
     def made(self) -> list[Path]:
         """The kept files of all hours, once none is missing; ConflictError: one was removed."""
-        found = self.kept.find(self.lake, self.hours, self.version)
-        if len(found) < len(self.hours):
-            raise ConflictError("kept panes were removed while they were needed")
-        return [path for hour in self.hours for path in found[hour]]
+        return self.kept.all_of(self.lake, self.hours, self.version)
 
     def drop_old(self) -> None:
         """Remove kept files that lie so far before these hours that nobody will need them."""
@@ -111,12 +107,7 @@ class Carrying:
         """What tasks work out: the missing hours, in shares where these are fewer than cores."""
         shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
         keys = tuple(sorted(set.intersection(*shared)))
-        number = max(self.cores // max(len(self.missing), 1), 1)
-        found = []
-        for hour in self.missing:
-            inside = [file for file in self.files if file.overlaps(Interval(hour, hour + HOUR))]
-            found += [(hour, share) for share in shares(inside, keys, number)]
-        return found
+        return hour_shares(self.missing, self.files, keys, self.cores)
 
     @cached_property
     def rest(self) -> RuntimePlan | None:
