@@ -90,9 +90,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Settings
     mine = tmp_path_factory.mktemp("server")
     home = mine if worker_id == "master" else tmp_path_factory.getbasetemp().parent / "server"
     own = Settings(home=home, spark_master="local[2,4]", spark_idle_minutes=0.1)
-    with pytest.MonkeyPatch.context() as environment:  # workers know functions of tests by name
-        environment.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-        started = running_server(own)
+    started = running_server(own)
     token = mine / "token"
     token.write_text(started.token)
     address = f"sc://127.0.0.1:{started.port}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -183,27 +185,21 @@ def test_regions_spell_their_hours_themselves() -> None:
         Landings(Interval(0, HOUR + 1))
 
 
-def _die(_: Any) -> Any:
-    import os
-    import signal
-
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _refuse(_: Any) -> Any:
-    raise BudgetError("this group is too big")
-
-
 @pytest.mark.parametrize(
-    ("work", "kind", "text"),
+    ("fault", "kind", "text"),
     [
-        (_die, LostWorkerError, "process was lost"),
-        (_refuse, BudgetError, "^this group is too big$"),
+        (None, LostWorkerError, "process was lost"),
+        (BudgetError("this group is too big"), BudgetError, "^this group is too big$"),
     ],
 )
 def test_failures_of_workers_keep_their_meaning(
-    spark: SparkSession, work: Any, kind: type[Exception], text: str
+    spark: SparkSession, fault: Exception | None, kind: type[Exception], text: str
 ) -> None:
+    def work(_: Any) -> Any:  # within a function: it is sent whole, and no worker imports tests
+        if fault is not None:
+            raise fault
+        os.kill(os.getpid(), signal.SIGKILL)
+
     with pytest.raises(kind, match=text), spark_failures():
         spark.range(1).mapInArrow(work, "id long").collect()
 
