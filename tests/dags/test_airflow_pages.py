@@ -101,9 +101,7 @@ def test_tasks_link_to_the_report(
     assert found == f"{(base or '').rstrip('/')}/elsinore/reports/{name}.html"
 
 
-def test_a_step_is_told_the_address_of_its_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_step_is_told_the_address_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     from elsinore.orchestration import replay_tasks
 
     pages = []

@@ -145,9 +145,8 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
 
 
 def test_a_late_event_costs_the_panes_of_its_own_hour(
-    spark: SparkSession, lake: Lake, settings: Settings, queries: Workload,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    spark: SparkSession, lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(carry, "FEWEST_BYTES", 0)
     monkeypatch.setattr(carry, "KEPT_BYTE", 0)
     many = Answered("", lake, workload(lake, QUERIES.replace("2 hours", "5 hours")))

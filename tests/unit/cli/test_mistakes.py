@@ -498,8 +498,3 @@ def test_other_variables_of_the_prefix_are_left_alone(monkeypatch: pytest.Monkey
     monkeypatch.setenv("ELSINORE_TEAM", "shop")
     monkeypatch.setenv("ELSINORE_DEBUG", "1")
     assert Settings.load().home.name
-
-
-def test_there_are_as_many_as_were_met() -> None:
-    """The review's and some fifty more."""
-    assert len(QUERIES) + len(SCHEMAS) + len(DATA) + len(COMMANDS) > 172

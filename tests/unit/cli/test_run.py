@@ -50,12 +50,11 @@ ABABB, ABABC = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(SCHEMA)
     put(EVENTS)
-    return tmp_path
 
 
 def put(events: list[dict[str, Any]]) -> None:
@@ -76,7 +75,7 @@ def rows(captured: pytest.CaptureFixture[str]) -> list[Any]:
 @pytest.mark.parametrize("executor", ["auto", "greta", "twostep"])
 @pytest.mark.parametrize("events", ["e.jsonl", "e.jsonl.gz"])
 def test_run_answers_from_files(
-    folder: Path, executor: str, events: str, capsys: pytest.CaptureFixture[str]
+    executor: str, events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(PAIRS, "--executor", executor, events=events) == 0
     assert rows(capsys) == [
@@ -111,7 +110,7 @@ def test_run_answers_from_files(
     ],
 )  # fmt: skip
 def test_queries_that_share_are_answered_with_those_beside_them(
-    folder: Path, workload: str, events: list[dict[str, Any]], executors: tuple[str, ...],
+    workload: str, events: list[dict[str, Any]], executors: tuple[str, ...],
     answers: dict[str, Any], capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     put(events)
@@ -120,7 +119,7 @@ def test_queries_that_share_are_answered_with_those_beside_them(
         assert {row["query"]: row["values"] for row in rows(capsys)} == answers
 
 
-def test_bad_lines_are_set_aside_and_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
     times = (2**62, 2**63 - 1, -(2**70))
     late = [{"id": f"l{at}", "time": at, "type": "B", "k": "p"} for at in times]
     put([*EVENTS, *late])
@@ -155,7 +154,7 @@ def test_bad_lines_are_set_aside_and_kept(folder: Path, capsys: pytest.CaptureFi
     ],
 )  # fmt: skip
 def test_what_an_executor_cannot_run_is_refused_by_name(
-    folder: Path, pattern: str, executors: tuple[str, ...], reason: str, hint: str,
+    pattern: str, executors: tuple[str, ...], reason: str, hint: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     for executor in executors:
@@ -168,7 +167,7 @@ def test_what_an_executor_cannot_run_is_refused_by_name(
 
 
 def test_auto_says_at_once_what_it_leaves_to_twostep(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Before anything is read: there is no such file."""
     others = "QUERY m RETURN COUNT(x) PATTERN SEQ(A x+, A y+) WHERE x.x > 0 AND y.x <= 0 WITHIN 60;"
@@ -184,7 +183,7 @@ def test_auto_says_at_once_what_it_leaves_to_twostep(
 
 
 def test_sharon_takes_a_plan_of_its_workload_and_nobody_else_does(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     put(ABABC)
     Path("w.sase").write_text(FIXED)

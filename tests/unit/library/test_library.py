@@ -191,7 +191,7 @@ def test_what_has_no_why_is_said(arguments: Any, error: str) -> None:
         work.why(RIDES / "rides.jsonl", *arguments)
 
 
-def test_what_is_wrong_is_an_error_of_the_family(tmp_path: Path) -> None:
+def test_what_is_wrong_is_an_error_of_the_family() -> None:
     with pytest.raises(elsinore.QueryError, match="no event type Veiw") as caught:
         workload("COUNT(*) PATTERN Veiw WITHIN 1 hour")
     (fault,) = caught.value.diagnostics
