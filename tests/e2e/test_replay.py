@@ -51,8 +51,7 @@ def test_openlineage_is_told_which_tables_come_from_which(clean: CleanRun) -> No
     home, _, _ = clean
     lines = (home.path / "lineage.jsonl").read_text().splitlines()
     done = [event for event in map(json.loads, lines) if event["eventType"] == "COMPLETE"]
-    # The first of each: others replay into copies of the home.
-    own = {event["job"]["name"].split(".")[-1]: event for event in reversed(done)}
+    own = {event["job"]["name"].split(".")[-1]: event for event in done}
 
     def names(task: str, side: str) -> set[tuple[str, str]]:
         return {(each["namespace"], each["name"]) for each in own[task][side]}
