@@ -147,11 +147,12 @@ $(UV_READY): requirements-bootstrap.lock
 	@touch $@
 
 # Build isolation would fetch an unpinned setuptools; the bootstrap lock has brought a pinned one.
-# Bytecode now: where it may not be written later, each process would compile its imports (2.5 s).
+# Whoever imports a module first keeps its bytecode: that of all of them takes 50 s, and most are
+# never imported.
 $(PACKAGES_READY): requirements.lock $(UV_READY)
 	@echo "setup: packages"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation \
-	    --compile-bytecode --require-hashes -r requirements.lock
+	    --require-hashes -r requirements.lock
 	@touch $@
 
 $(PYTHON_READY): pyproject.toml $(PACKAGES_READY)
