@@ -30,6 +30,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.merged import Admission, Link, MergedTemplate, Ways
 from elsinore.sharing.sharable import SharableSet, sharable_sets
+from elsinore.template.template import ALWAYS
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
@@ -52,7 +53,7 @@ class OrderedSet:
 def only_compares(found: SharableSet) -> bool:
     """Whether every condition on pairs is one comparison, which trees answer."""
     conditions = (link.condition for link in found.merged.links)
-    return all(condition is None or is_comparison(condition) for condition in conditions)
+    return all(condition == ALWAYS or is_comparison(condition) for condition in conditions)
 
 
 def ordered_sets(found: SharableSet) -> list[SharableSet]:
@@ -187,7 +188,7 @@ class _Columns:
     @property
     def read(self) -> int:
         """How many columns are read from trees."""
-        return sum(len(self.over(link)) for link in self.ways.links if link.condition)
+        return sum(len(self.over(link)) for link in self.ways.links if link.condition != ALWAYS)
 
     def lanes(self) -> Lanes:
         """For kernels."""

@@ -16,6 +16,7 @@ from elsinore.errors import UnsupportedQueryError
 from elsinore.kernels.pair_program import MAX_STACK, Op
 from elsinore.query.expressions import Applied, BoundExpression, operands_of, sides_of, turned
 from elsinore.template.template import (
+    ALWAYS,
     TREND,
     Condition,
     Every,
@@ -92,13 +93,19 @@ class Programs:
         """The number of a floor; -1 for none."""
         return -1 if floor is None else self.floors.setdefault(floor, len(self.floors))
 
-    def program(self, condition: Condition | None, earlier: int, later: int) -> int:
+    def floor_alone(self, condition: Condition) -> int:
+        """The number of the floor that is all of a condition; -1 for none."""
+        return self.floor(condition.floor if isinstance(condition, Reaches) else None)
+
+    def program(self, condition: Condition, earlier: int, later: int) -> int:
         """The number of the program of a condition on events at two states; -1 for none.
+
+        Where nothing is asked, or a floor alone, no pairs need be looked at.
 
         Raises:
             UnsupportedQueryError: the condition nests deeper than the kernels' stack.
         """
-        if condition is None:
+        if condition == ALWAYS or isinstance(condition, Reaches):
             return -1
         steps = _Lowering(self, earlier, later).condition(condition)
         if _height(steps) > MAX_STACK:
@@ -222,13 +229,12 @@ _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Order], ...]:
     """The transitions of a lowered template that trees can answer, by number.
 
-    NOT's own transitions are left to pairs, and states whose events close one by one.
+    NOT's own transitions are left to pairs. Where events close one by one, or `contiguous` bounds
+    them, a condition is more than a comparison.
     """
-    closing = {way.earlier for way in template.ways_out}
     found = []
     for number, arrow in enumerate(template.transitions):
-        of_trends = template.states[arrow.later].guard == TREND
-        if arrow.condition and of_trends and arrow.earlier not in closing:
+        if template.states[arrow.later].guard == TREND:
             order = _order(_Lowering(programs, arrow.earlier, arrow.later), arrow.condition)
             if order is not None:
                 found.append((number, order))

@@ -57,7 +57,7 @@ def _transitions(template: Template, programs: Programs) -> dict[str, np.ndarray
         "transition_program": _numbers(
             programs.program(arrow.condition, arrow.earlier, arrow.later) for arrow in arrows
         ),
-        "transition_floor": _numbers(programs.floor(arrow.floor) for arrow in arrows),
+        "transition_floor": _numbers(programs.floor_alone(arrow.condition) for arrow in arrows),
         "closes": np.array([arrow.closes for arrow in arrows], np.bool_),
     }
 
@@ -71,7 +71,7 @@ def _ways_out(template: Template, programs: Programs) -> dict[str, np.ndarray]:
         "open_program": _numbers(
             programs.program(way.condition, way.earlier, way.later) for way in ways
         ),
-        "open_floor": _numbers(programs.floor(way.floor) for way in ways),
+        "open_floor": _numbers(programs.floor_alone(way.condition) for way in ways),
     }
 
 

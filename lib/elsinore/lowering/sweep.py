@@ -15,7 +15,7 @@ from elsinore.lowering.carriers import Carriers
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Standings, standings_of, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
-from elsinore.template.template import Template, reachable
+from elsinore.template.template import ALWAYS, Template, reachable
 
 #: A state of a query, by their numbers.
 Place = tuple[int, int]
@@ -159,6 +159,6 @@ def sweep_template(query: BoundQuery) -> Template | str:
     template = plain_template(query)
     if isinstance(template, str):
         return template
-    if any(arrow.condition is not None for arrow in template.transitions):
+    if any(arrow.condition != ALWAYS for arrow in template.transitions):
         return "an edge predicate looks at pairs of events"
     return template

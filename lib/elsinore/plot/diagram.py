@@ -122,8 +122,7 @@ def _diagram(words: Words, guard: int, caption: str) -> Diagram:
         arrows.append(Arrow(None, place[number], label))
     for step in template.transitions:
         if step.earlier in place:
-            asked = Reaches(step.floor) if step.condition is None and step.floor else step.condition
-            label = tuple(_condition_lines(words, asked))
+            label = tuple(_condition_lines(words, step.condition))
             arrows.append(Arrow(place[step.earlier], place[step.later], label))
     arrows += [
         Arrow(place[number], None, _crossed(words, floor))
@@ -141,13 +140,13 @@ def _circle(words: Words, number: int) -> Circle:
     return Circle(name, "\n".join(below), number in words.template.ends)
 
 
-def _condition_lines(words: Words, condition: Condition | None) -> Iterator[Line]:
+def _condition_lines(words: Words, condition: Condition) -> Iterator[Line]:
     """Lines that all have to hold; what the semantics ask of every pair is left out."""
     match condition:
         case Every(parts):
             for part in parts:
                 yield from _condition_lines(words, part)
-        case None | Open():
+        case Open():
             return
         case Reaches(floor):
             yield from _crossed(words, floor)
@@ -234,7 +233,7 @@ def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], tup
     texts: dict[tuple[int, int], dict[str, list[int]]] = {}
     for link in merged.links:
         # the condition is the first query's: those of the others say the same
-        text = words[link.queries[0]].condition(link.condition) if link.condition else ""
+        text = words[link.queries[0]].condition(link.condition)
         by_text = texts.setdefault((link.earlier, link.later), {})
         by_text.setdefault(text, []).extend(link.queries)
     return {ends: _told(by_text, len(merged.queries)) for ends, by_text in texts.items()}

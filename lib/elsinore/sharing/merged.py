@@ -127,12 +127,12 @@ class MergedState(NamedTuple):
 class Link(NamedTuple):
     """A transition between merged states, labelled by the queries that have it, ascending.
 
-    `condition` is in the first query's words; None where nothing is asked of pairs of events.
+    `condition` is in the first query's words.
     """
 
     earlier: int
     later: int
-    condition: Condition | None
+    condition: Condition
     queries: tuple[int, ...]
 
 
@@ -147,7 +147,7 @@ class Ways(NamedTuple):
     def turned(self) -> Ways:
         """The same ways from their ends to their starts; links ask for comparisons at most."""
         links = [
-            Link(link.later, link.earlier, link.condition and _turned(link.condition), link.queries)
+            Link(link.later, link.earlier, _turned(link.condition), link.queries)
             for link in self.links
         ]
         return Ways(
@@ -254,7 +254,7 @@ class MergedTemplate:
             keys=none.union(*carried),
             states=tuple(State(none, none, none, keys) for keys in carried),
             transitions=tuple(
-                Transition(link.earlier, link.later, None, link.condition) for link in ways.links
+                Transition(link.earlier, link.later, link.condition) for link in ways.links
             ),
             starts=dict.fromkeys(state for state, queries in enumerate(ways.starts) if queries),
             ends=dict.fromkeys(state for state, queries in enumerate(ways.ends) if queries),
@@ -265,7 +265,7 @@ def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]
     """The merged template of queries whose trends carry keys of the same attributes."""
     members: dict[tuple[Kind, int], dict[int, int]] = {}
     numbers: dict[tuple[Kind, int], int] = {}
-    links: dict[tuple[int, int, Condition | None], list[int]] = {}
+    links: dict[tuple[int, int, Condition], list[int]] = {}
     for number, (query, template) in enumerate(zip(queries, templates, strict=True)):
         places = _places(query, template)
         for own, place in enumerate(places):

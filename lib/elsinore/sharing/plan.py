@@ -12,6 +12,7 @@ import pydantic
 from elsinore.sharing.candidates import Place
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
+from elsinore.template.template import ALWAYS
 
 
 class PlannedState(Part):
@@ -91,7 +92,7 @@ class PlannedSet(Part):
                     earlier=link.earlier,
                     later=link.later,
                     queries=link.queries,
-                    conditional=link.condition is not None,
+                    conditional=link.condition != ALWAYS,
                 )
                 for link in merged.links
             ),

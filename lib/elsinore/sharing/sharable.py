@@ -18,7 +18,7 @@ from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.sharing.merged import MergedTemplate, key_attributes, merge_templates, type_of
 from elsinore.template.build import build_templates
 from elsinore.template.subsets import NotUnambiguous
-from elsinore.template.template import ALWAYS, Open, Reaches, Template, leaves_of
+from elsinore.template.template import Template
 
 
 @of_query
@@ -35,23 +35,12 @@ def plain_template(query: BoundQuery) -> Template | str:
     if len(templates) != 1:
         return "its trends carry different keys"
     (template,) = templates
-    if template.guards or template.bars or _has_floor(template):
+    if template.guards:
         return "NOT looks at events between"
     attributes = [key.attribute for key in query.keys]
     if len(set(attributes)) < len(attributes):
         return "one attribute is several keys"
     return template
-
-
-def _has_floor(template: Template) -> bool:
-    if any(template.starts.values()) or any(template.ends.values()) or template.ways_out:
-        return True
-    return any(
-        arrow.floor is not None
-        or arrow.closes
-        or any(isinstance(leaf, Reaches | Open) for leaf in leaves_of(arrow.condition or ALWAYS))
-        for arrow in template.transitions
-    )
 
 
 # ---- sharable sets

@@ -20,7 +20,6 @@ from elsinore.template.template import (
     NOTHING,
     Holds,
     Pairs,
-    Reaches,
     Template,
     Transition,
     accept_by,
@@ -263,7 +262,7 @@ def _kept(trends: Template) -> Template:
 def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[Transition, ...]:
     """Arrows between states of other numbers."""
     return tuple(
-        Transition(number(a.earlier), number(a.later), a.floor, a.condition, a.closes, a.slot)
+        Transition(number(a.earlier), number(a.later), a.condition, a.closes, a.slot)
         for a in arrows
     )
 
@@ -300,9 +299,7 @@ def _agreeing(query: BoundQuery, guard: Template, key: Key) -> Template:
     for arrow in guard.transitions:
         ends = (min(guard.states[n].positions) for n in (arrow.earlier, arrow.later))
         agree = Holds(_same(key, *ends))
-        floor = [Reaches(arrow.floor)] if arrow.floor and not arrow.condition else []
-        before = [arrow.condition] if arrow.condition else []
-        arrows.append(replace(arrow, condition=every(*before, *floor, agree)))
+        arrows.append(replace(arrow, condition=every(arrow.condition, agree)))
     return replace(guard, transitions=tuple(arrows))
 
 

@@ -244,11 +244,5 @@ def _if(text: str, condition: str) -> str:
 
 def transition_text(words: Words, transition: Transition) -> str:
     """The condition of a transition in words; empty where it has none."""
-    parts = []
-    if transition.condition is not None:
-        parts.append(words.condition(transition.condition))
-    elif transition.floor is not None:
-        parts.append(words.floor(transition.floor, IN_BETWEEN))
-    if transition.closes:
-        parts.append(STILL_OPEN)
-    return " and ".join(parts)
+    parts = [words.condition(transition.condition), STILL_OPEN if transition.closes else ""]
+    return " and ".join(filter(None, parts))

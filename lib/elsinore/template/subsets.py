@@ -40,7 +40,6 @@ from elsinore.template.template import (
     keys_at,
     leading_to,
     some,
-    transition,
 )
 
 #: More states than this are refused: their number may double with each position of a pattern.
@@ -149,7 +148,7 @@ def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
         for target, held, barred in _entered(ways, ALWAYS):
             condition = every(*held, *map(Never, barred))
             later = found.number(target, symbol)
-            found.arrows.append(transition(number, later, condition, closes=closes))
+            found.arrows.append(Transition(number, later, condition, closes))
 
 
 def _conditions(
@@ -192,7 +191,7 @@ def _add_ways_out(found: _Subsets, states: list[State]) -> None:
             for later in sorted(found.pairs.automaton.successors(earlier) & other.meets):
                 condition = found.pairs.ways_condition((earlier, later))
                 ends = arrow.earlier, arrow.later
-                found.ways_out.append(transition(*ends, condition, slot=slot))
+                found.ways_out.append(Transition(*ends, condition, slot=slot))
 
 
 # ---- what an event may meet

@@ -152,21 +152,16 @@ class Transition:
 
     earlier: int
     later: int
-    #: a bound for the earlier event's time; of no account where there is a condition.
-    floor: Floor | None = None
-    condition: Condition | None = None  #: what to ask of each pair; it includes the bound
+    condition: Condition = ALWAYS  #: what must hold of each pair
     #: skip-till-next-match: an event at `later`, whatever its trend, closes all earlier ones to
-    #: events after it.
+    #: events after it. All transitions from a state do, under one condition, or none does.
     closes: bool = False
     slot: int = 0  #: of a way out (`Template.ways_out`), the number that `Open` asks for
 
     def floors(self) -> Iterator[Floor]:
         """The floors that it asks for."""
-        if self.floor is not None:
-            yield self.floor
-        for leaf in leaves_of(self.condition or ALWAYS):
-            if isinstance(leaf, Reaches):
-                yield leaf.floor
+        leaves = leaves_of(self.condition)
+        return (leaf.floor for leaf in leaves if isinstance(leaf, Reaches))
 
 
 @dataclass(frozen=True)
@@ -183,8 +178,8 @@ class Template:
         starts, ends: START and END states of trends and of NOT; the floor, if any, says when one
             may start a trend, or end one.
         bars: floors that something must have raised for an event to start a trend at a state.
-        ways_out: skip-till-next-match, event by event: `later` events that meet the floor or
-            condition close an `earlier` one.
+        ways_out: skip-till-next-match, event by event: `later` events that meet the condition close
+            an `earlier` one.
         guards: number of NOT.
     """
 
@@ -267,17 +262,6 @@ class Pairs:
         )
 
 
-def transition(
-    earlier: int, later: int, condition: Condition, *, closes: bool = False, slot: int = 0
-) -> Transition:
-    """A transition in its plainest form: no condition where a floor, or nothing, says it all."""
-    if condition == ALWAYS:
-        return Transition(earlier, later, closes=closes, slot=slot)
-    if isinstance(condition, Reaches):
-        return Transition(earlier, later, condition.floor, closes=closes, slot=slot)
-    return Transition(earlier, later, condition=condition, slot=slot)
-
-
 def position_template(pairs: Pairs, guard: int = TREND) -> Template:
     """One state for each position: for patterns that match a trend in one way only, and for NOT."""
     query, found = pairs.query, pairs.automaton
@@ -292,11 +276,11 @@ def position_template(pairs: Pairs, guard: int = TREND) -> Template:
         condition = pairs.ways_condition((earlier, later))
         ends = number[earlier], number[later]
         if pairs.close_one_by_one(earlier):
-            outs.append(transition(*ends, condition))
-            arrows.append(transition(*ends, every(condition, Open(0))))
+            outs.append(Transition(*ends, condition))
+            arrows.append(Transition(*ends, every(condition, Open(0))))
         else:
             closes = pairs.semantics is Semantics.NEXT
-            arrows.append(transition(*ends, condition, closes=closes))
+            arrows.append(Transition(*ends, condition, closes))
     return Template(
         keys=frozenset(),
         states=states,

@@ -59,7 +59,7 @@ def test_figure_5_inner_guards_come_first() -> None:
     template = template_of("(SEQ(A+, NOT SEQ(C, NOT E, D), B))+")
     assert [state.guard for state in template.states] == [-1, -1, 0, 1, 1]
     assert pairs(template) == {(0, 0), (0, 1), (1, 0), (3, 4)}
-    floors = {(t.earlier, t.later): t.floor for t in template.transitions if t.floor}
+    floors = {(t.earlier, t.later): f for t in template.transitions for f in t.floors()}
     assert floors == {(0, 1): Floor(ways({1})), (3, 4): Floor(ways({0}))}
 
 
