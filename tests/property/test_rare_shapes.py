@@ -1,7 +1,8 @@
 """Queries whose templates have what random ones seldom have: greta by pairs, by order, and wide.
 
-What `kernels.propagate` takes beside this no query has: bars in NOT, and comparisons that trees
-answer beside ways out, closing transitions or the last event of a partition.
+What no query has: bars in NOT, a floor beside a program, comparisons that trees answer beside ways
+out, closing transitions or the last event of a partition, and states of which one transition closes
+and another one does not.
 """
 
 from __future__ import annotations

@@ -9,9 +9,6 @@ import numpy as np
 #: A floor, firing or time that does not exist: earlier than every time.
 NONE = int(np.iinfo(np.int64).min)
 
-#: The closing time of an event that nothing has closed: later than every time.
-NEVER = int(np.iinfo(np.int64).max)
-
 
 class Lanes(NamedTuple):
     """The counts of several queries side by side in a row: C columns, and in a total F.
@@ -67,16 +64,17 @@ class Graph(NamedTuple):
             first. A guard's floors refer only to guards of smaller numbers.
         starts, ends: bool[S], whether events there may start or end a trend (or guard's match).
         start_floor: int64[S]; a START event starts something only where this floor is `NONE`.
-        start_bar: int64[S]; and only where this floor is not `NONE`, but was raised by something.
+        start_bar: int64[S]; and only where this floor is not `NONE`, but was raised by something;
+            not in guards.
         end_floor: int64[S]; an END event ends something only if it reaches this floor as it is at
             the window's end, all firings counted.
         transition_start: int64[S + 1], where the transitions into each state begin.
         transition_from: int64[T], the earlier state.
         transition_program: int64[T], number of the program that is the whole condition of a pair.
-        transition_floor: int64[T], the floor to reach; looked at where there is no program.
+        transition_floor: int64[T], the floor that is the whole condition.
         closes: bool[T]: every instant with an entry at the later state makes all earlier events
-            of the earlier state unable to go on. For earlier states all of whose transitions have
-            no program and one floor in common.
+            of the earlier state unable to go on. So do all transitions from a state, or none: they
+            have no program, and one floor in common, if any.
         floor_set_start: int64[F + 1], where each floor's sets begin.
         set_guard_start: int64[* + 1], where each set's guards begin in `set_guards`, int64[*]. A
             floor is the lowest over its sets of the highest ts over the set's guards, of the

@@ -108,7 +108,7 @@ class Columns(NamedTuple):
         slots_l, slots_d: int64[K, N], float64[K, N]; a slot is used in one of the two kinds.
         known: bool[K, N], False for NULL.
         floors: int64[F, *], by floor and place in the window.
-        closing: int64[*, *], by closing slot and place in the window.
+        closed: bool[*, *], by closing slot and place in the window.
     """
 
     times: np.ndarray
@@ -116,7 +116,7 @@ class Columns(NamedTuple):
     slots_d: np.ndarray
     known: np.ndarray
     floors: np.ndarray
-    closing: np.ndarray
+    closed: np.ndarray
 
 
 @inlined
@@ -143,8 +143,7 @@ def pair_holds(program, columns, stack, earlier, later, low):
                 floor = columns.floors[program[step, 1], later - low]
                 longs[top] = columns.times[earlier] >= floor
             else:
-                closed = columns.closing[program[step, 1], earlier - low]
-                longs[top] = columns.times[later] <= closed
+                longs[top] = not columns.closed[program[step, 1], earlier - low]
             sure[top] = True
             top += 1
         elif op < Op.AND:

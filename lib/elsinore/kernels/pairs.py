@@ -18,24 +18,22 @@ class Pairs(NamedTuple):
         stack: of `MAX_STACK` places.
         hits: int64[W], the entries found last.
         floors: int64[F, W + 1], each floor at each entry, and at the window's end.
-        closing: int64[*, W], when each entry was closed, by closing slot; `NEVER` while it is open.
+        closed: bool[*, W], whether each entry is closed, by closing slot.
     """
 
     stack: Stack
     hits: np.ndarray
     floors: np.ndarray
-    closing: np.ndarray
+    closed: np.ndarray
 
 
 def make_pairs(graph: Graph, buffer: int) -> Pairs:
     """Scratch for windows of up to `buffer` entries."""
-    read = graph.program[graph.program[:, 0] == Op.OPEN, 1]
-    slots = max(int(graph.open_slot.max(initial=-1)), int(read.max(initial=-1))) + 1
     return Pairs(
         Stack(np.empty(MAX_STACK, np.int64), np.empty(MAX_STACK), np.empty(MAX_STACK, np.bool_)),
         np.empty(buffer, np.int64),
         np.empty((graph.floor_contiguous.size, buffer + 1), np.int64),
-        np.empty((slots, buffer), np.int64),
+        np.empty((int(graph.open_slot.max(initial=-1)) + 1, buffer), np.bool_),
     )
 
 
@@ -47,7 +45,7 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     columns = Columns(
-        graph.times, graph.slots_l, graph.slots_d, graph.known, pairs.floors, pairs.closing
+        graph.times, graph.slots_l, graph.slots_d, graph.known, pairs.floors, pairs.closed
     )
     hits, found = pairs.hits, 0
     if is_comparison(program):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.borrowed import borrow
-from elsinore.kernels.closing import close_events, list_open, open_all
+from elsinore.kernels.closing import close_events, open_all
 from elsinore.kernels.compiled import brief, inlined
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import may_end, may_start, run_guards
@@ -140,7 +140,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
         _begin(graph, work, totals, row)
-        open_all(work.lists, work.pairs.closing, high - low)
+        open_all(work.pairs.closed, high - low)
         run_guards(
             graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count, low, high
         )
@@ -156,9 +156,8 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
                     over |= _arrive(graph, entry, low, shift, work)
             for entry in range(first, after):
                 close_events(
-                    graph, work.upkeep, work.lists, work.pairs, work.members, work.member_count,
-                    entry, low,
-                )  # fmt: skip
+                    graph, work.upkeep, work.pairs, work.members, work.member_count, entry, low
+                )
                 if work.upkeep.closing:
                     _close_states(graph, graph.states[entry], work)
             for entry in range(first, after):
@@ -246,7 +245,6 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
         if upkeep.kept[state]:
             work.members[state, work.member_count[state]] = entry
             work.member_count[state] += 1
-            list_open(upkeep, work.lists, state, entry)
             over |= push(upkeep, work.slides, state, work.entries, place)
         if may_end(graph, work.pairs.floors, entry, high - low):
             over |= add_row(totals, row, work.entries, place)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.closing import OpenLists, make_open_lists
 from elsinore.kernels.compiled import kernel
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import Guards, make_guards
@@ -27,7 +26,7 @@ class Work(NamedTuple):
         entries: W rows: of a window's entries, or of one instant's where the graph is plain.
         members: int64[S, W], the entries of each kept state that end some trend, in time order.
         member_count: int64[S].
-        pairs, guards, slides, lists, orders, trees: see there.
+        pairs, guards, slides, orders, trees: see there.
         limbs: uint64[L].
         cursor: int64[2], where a plain pass goes on in its first span: the first entry of an
             instant, -1 to begin; and its first entry that is not yet a predecessor. After a pass
@@ -42,7 +41,6 @@ class Work(NamedTuple):
     pairs: Pairs
     guards: Guards
     slides: Slides
-    lists: OpenLists
     limbs: np.ndarray
     orders: Orders
     trees: Trees
@@ -74,7 +72,6 @@ def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
         make_pairs(graph, width),
         make_guards(graph, upkeep, width),
         make_slides(graph, upkeep, width, limbs),
-        make_open_lists(upkeep, width),
         np.empty(limbs, np.uint64),
         orders,
         make_trees(graph, orders, limbs),
