@@ -86,6 +86,16 @@ def test_counts_are_exact_at_every_width(burst: int) -> None:
     assert json.loads(encode_row(first))["values"]["COUNT(*)"] == trends
 
 
+@pytest.mark.parametrize("burst", [57, 58, 59, 61, 130])
+def test_counts_alone_are_exact_at_every_width(burst: int) -> None:
+    """As above, where nothing but counts of trends may outgrow a burst."""
+    workload = workload_of(*(f"COUNT(*) PATTERN SEQ({of}, B+) WITHIN 1000" for of in "AC"))
+    rows: list[Event] = [("A", 0, {}), ("C", 0, {}), ("C", 1, {})]
+    rows += [("B", time, {}) for time in range(2, burst + 2)]
+    expected: list[Values] = [[(starts * (2**burst - 1),)] for starts in (1, 2)]
+    judge(workload, rows, expected, "greta hamlet hamlet-static sweep auto")
+
+
 #: Patterns over rising B of which every set is a trend.
 RISING = (
     "B+ WHERE B.time < NEXT(B).time",
@@ -132,13 +142,13 @@ def test_counts_of_fixed_length_are_exact_at_every_width(events: int, length: in
 
 @pytest.mark.parametrize("seed", range(draws(2, 4)))
 def test_counts_are_exact_where_types_repeat_at_one_instant(seed: int) -> None:
-    """Every event stands at several positions, and shares its instant with others."""
+    """Every event but D stands at several positions, and shares its instant with others."""
     dice = Dice(f"ties {seed}")
     types = [dice.pick("ABC") for _ in range(16)]
     names = ", ".join(f"{kind} e{place}" for place, kind in enumerate(types))
     workload = workload_of(*[f"COUNT(*) PATTERN SEQ({names}) WITHIN 1000000 SLIDE 250000"] * 2)
     rows: list[Event] = [
-        (dice.pick("ABC"), 250_000 + dice.number(0, 1_200), {}) for _ in range(3_000)
+        (dice.pick("ABCD"), 250_000 + dice.number(0, 1_200), {}) for _ in range(3_000)
     ]
     trends = prefix_counts(types, rows)
     assert trends > 2**70
@@ -205,6 +215,14 @@ def test_windows_before_the_first_event_and_at_negative_times() -> None:
     judge(workload, rows, [expected] * 2, "greta hamlet sweep auto")
 
 
+def test_windows_whose_panes_fit_64_bits_and_their_products_do_not() -> None:
+    """Every set of the up to 80 events of a window is a trend."""
+    workload = workload_of(*["COUNT(*) PATTERN B+ WITHIN 80 SLIDE 20"] * 2)
+    rows: list[Event] = [("B", time, {}) for time in range(200)]
+    sizes = [min(200, begin + 80) - max(0, begin) for begin in range(-60, 200, 20)]
+    judge(workload, rows, [[(2**n - 1,) for n in sizes]] * 2, "greta hamlet sweep auto")
+
+
 def test_only_the_windows_that_end_in_the_interval() -> None:
     """Interval (10, 20]: of the first those to 15 and 20, of the others that to 20."""
     workload = workload_of(
@@ -220,20 +238,21 @@ def test_only_the_windows_that_end_in_the_interval() -> None:
 
 
 def test_tables_in_pieces_and_slices_of_tables() -> None:
-    workload = workload_of(*["COUNT(*) PATTERN B+ WITHIN 1000"] * 2)
+    workload = workload_of(*(f"COUNT(*) PATTERN {of} WITHIN 1000" for of in ("B+", "B+", "B")))
     whole = EventTable.of(SCHEMA, [("B", time, {}) for time in range(10)])
     for table, events in (
         (whole.table.slice(3), 7),
         (pa.concat_tables([whole.table.slice(5), whole.table.slice(0, 2)]), 7),
         (whole.table.slice(0, 0), 0),
     ):
-        expected: Values = [(2**events - 1,)] * bool(events)
-        judge(workload, EventTable(SCHEMA, table), [expected] * 2, "greta hamlet sweep")
+        expected: list[Values] = [[(n,)] * bool(n) for n in (2**events - 1,) * 2 + (events,)]
+        judge(workload, EventTable(SCHEMA, table), expected, "greta hamlet aseq sweep")
 
 
 def test_sums_beyond_every_double_keep_their_average() -> None:
     """Each of the 8 values of 1e308 is in 8 trends: the sum is 64e308, the average 1e308."""
-    rows: list[Event] = [("A" if time < 8 else "B", time, {"y": 1e308}) for time in range(16)]
+    rows: list[Event] = [("A" if n < 8 else "B", 2 * n, {"y": 1e308}) for n in range(16)]
+    rows += [("D", 5, {})]
     workload = workload_of(*["SUM(a.y), AVG(a.y) PATTERN SEQ(A a, B b) WITHIN 100"] * 2)
     expected: Values = [(float("inf"), 1e308)]
     judge(workload, rows, [expected] * 2, "greta aseq sharon sweep auto")
@@ -254,6 +273,20 @@ def test_windows_of_large_sums_and_more_of_them_than_there_is_room() -> None:
     ]
     light: Values = [(2 ** sum(t % 2 == 0 for t in held) - 1,) for held in insides]
     judge(workload, rows, [every, light], "greta hamlet sweep auto")
+
+
+def test_sums_that_cancel_within_a_burst() -> None:
+    """Four B of v and three of -v, which follow their like: 15 and 7 sets, 8 and 4 with each B."""
+    v = 2**56
+    workload = workload_of(
+        *(
+            f"COUNT(*), SUM(B.x) PATTERN SEQ({kind}, B+) WHERE B.x = NEXT(B).x WITHIN 100"
+            for kind in "AC"
+        )
+    )
+    rows: list[Event] = [("A", 0, {}), ("C", 0, {})]
+    rows += [("B", time, {"x": v if time % 2 else -v}) for time in range(1, 8)]
+    judge(workload, rows, [[(22, 4 * 8 * v - 3 * 4 * v)]] * 2, "greta hamlet hamlet-static auto")
 
 
 def test_segments_are_shared_across_windows_that_differ() -> None:
@@ -284,6 +317,33 @@ def test_snapshots_at_event_level_carry_weighted_counts() -> None:
     rows: list[Event] = [("A", 1, {}), ("C", 2, {})]
     rows += [("B", time, {"x": x}) for time, x in ((3, 2), (4, 5), (5, 7))]
     judge(workload, rows, [[(3, 18, 4)], [(7, 56)]], "greta hamlet auto")
+
+
+def test_a_burst_of_which_some_queries_take_nothing() -> None:
+    """q0 and q1 take B above 5 alone: {7}, {9} and {7, 9}, after two A and C; q2 takes every B."""
+    workload = workload_of(
+        *(
+            f"COUNT(*), {extreme}(B.x) PATTERN SEQ({kind}, B+) WHERE B.x > 5 WITHIN 100"
+            for kind, extreme in (("A", "MAX"), ("C", "MIN"))
+        ),
+        "COUNT(*), MIN(B.x) PATTERN B+ WITHIN 100",
+    )
+    rows: list[Event] = [("C", 0, {}), ("A", 1, {}), ("A", 4, {})]
+    rows += [("B", time, {"x": x}) for time, x in ((2, 1), (3, 2), (5, 7), (6, 9))]
+    expected: list[Values] = [[(2 * 3, 9)], [(3, 7)], [(2**4 - 1, 1)]]
+    judge(workload, rows, expected, "greta hamlet hamlet-static sweep auto")
+
+
+def test_events_that_are_compared_through_many_windows_that_overlap() -> None:
+    """B B B A, over and over: of the n B of a window, all equal, every set is a trend."""
+    loop = "PATTERN B+ WHERE B.x <= NEXT(B).x WITHIN 100 SLIDE 25"
+    workload = workload_of(f"COUNT(*) {loop}", f"COUNT(*), SUM(B.x) {loop}")
+    rows: list[Event] = [("BBBA"[time % 4], time, {"x": 7}) for time in range(200)]
+    held = [[t for t in range(k, k + 100) if 0 <= t < 200] for k in range(-75, 200, 25)]
+    sizes = [sum(t % 4 < 3 for t in times) for times in held]
+    expected: list[Values] = [[(2**n - 1,) for n in sizes]]
+    expected += [[(2**n - 1, 7 * n * 2 ** (n - 1)) for n in sizes]]
+    judge(workload, rows, expected, "greta hamlet hamlet-static auto")
 
 
 #: Trends within a burst follow the events of equal x alone; windows of 20.

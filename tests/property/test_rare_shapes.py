@@ -1,4 +1,5 @@
-"""Queries whose templates have what random ones seldom have: greta by pairs, by order, and wide.
+"""Queries that have what random ones seldom have: templates by greta, by pairs, by order, and wide,
+and conditions on pairs by all ways.
 
 What no query has: bars in NOT, a floor beside a program, comparisons that trees answer beside ways
 out, closing transitions or the last event of a partition, and states of which one transition closes
@@ -12,8 +13,9 @@ import pytest
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
+from elsinore.results.row import ResultRow
 from tests.draws import draws
-from tests.property.compare import assert_answers
+from tests.property.compare import EveryWay, assert_answers
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import Shape
@@ -90,8 +92,36 @@ QUERIES = (
 )
 
 
+#: What can be asked of a pair, beside what random queries and workloads ask often.
+CONDITIONS = (
+    "(B.x + NEXT(B).x) IS NULL OR B.y != NEXT(B).y",
+    "B.y = NEXT(B).y OR B.x - NEXT(B).x = B.x",
+    "-(B.y * NEXT(B).y) < abs(B.y - NEXT(B).y)",
+    "-(B.x - NEXT(B).x) < 2 AND abs(B.x + NEXT(B).x) > 0",
+    "B.y / NEXT(B).y > 0.5 OR B.y % NEXT(B).x >= 0.5",
+    "least(B.y, NEXT(B).y) < greatest(B.y, NEXT(B).x)",
+    "greatest(B.y, NEXT(B).y) + B.x >= NEXT(B).x - least(B.x, NEXT(B).y)",
+    "coalesce(B.y + NEXT(B).y, B.y, NEXT(B).y) <= coalesce(B.x * NEXT(B).x, NEXT(B).x)",
+    "extract(hour FROM greatest(B.t, NEXT(B).t)) + extract(weekday FROM least(B.t, NEXT(B).t)) = 4",
+)
+
+
 @pytest.mark.parametrize("text", QUERIES)
 def test_greta_equals_twostep(text: str) -> None:
+    case, expected = _drawn(text)
+    found = (way for way in alone(case.workload.queries) if way.plan.queries)
+    assert_answers(case, found, {"q": expected})
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_way_equals_twostep(condition: str) -> None:
+    ran = EveryWay()
+    assert not ran(*_drawn(f"PATTERN B+ WHERE {condition} WITHIN 12"))
+    assert ran.ran.keys() >= {"greta", "hamlet, side by side"}
+
+
+def _drawn(text: str) -> tuple[RandomCase, list[ResultRow]]:
+    """A query over many random streams, and what the reference says of it."""
     workload = read_workload(f"QUERY q RETURN COUNT(*) {text};", SCHEMA)
     shape = Shape(workload.queries[0].source.pattern)
     kind = next((leaf.type for leaf in shape.positive if leaf.type in shape.types_once()), None)
@@ -106,5 +136,4 @@ def test_greta_equals_twostep(text: str) -> None:
     case = RandomCase(text, workload, tuple(rows))
     expected = two_step(case.query, case.events, budget=Budget(10**7))
     assert len(expected) > STREAMS // 5
-    found = (way for way in alone(workload.queries) if way.plan.queries)
-    assert_answers(case, found, {"q": expected})
+    return case, expected

@@ -9,9 +9,11 @@ from collections import Counter
 
 import pytest
 
+from elsinore.query.load_workload import read_workload
 from elsinore.timeline import Interval
 from tests.draws import draws
 from tests.property.compare import judge_workload
+from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_workloads import random_workload
 
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
@@ -62,6 +64,32 @@ def test_every_way_gives_the_rows_of_the_reference(kind: str) -> None:
         judge_workload(case, tally, owned)
     print(dict(tally))
     assert {name for name, share in least.items() if tally[name] < share * number} == set(), tally
+
+
+#: Workloads that put together at one state what random ones seldom do.
+TOGETHER = {
+    "loops under a condition, without one, and none": (
+        "COUNT(*), SUM(B.x) PATTERN SEQ(A+, B+) WHERE B.x <= NEXT(B).x WITHIN 40",
+        "COUNT(*), COUNT(B) PATTERN SEQ(A+, B) WITHIN 40",
+        "COUNT(*) PATTERN SEQ(A+, B+) WITHIN 40 SLIDE 20",
+    ),
+    "events that none of those that share takes": (
+        "COUNT(*), SUM(A.x) PATTERN SEQ(B, A+) WHERE A.x > 1 AND A.x <= NEXT(A).x WITHIN 40",
+        "COUNT(*) PATTERN SEQ(C, A+) WHERE A.x > 1 AND A.x <= NEXT(A).x WITHIN 40",
+        "COUNT(*) PATTERN A+ WHERE A.x <= NEXT(A).x WITHIN 40",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_seldom_stands_together(name: str) -> None:
+    texts = (f"QUERY q{n} RETURN {text};" for n, text in enumerate(TOGETHER[name]))
+    workload, tally = read_workload("".join(texts), SCHEMA), Counter[str]()
+    for n in range(draws(20, 200)):
+        case = RandomCase(f"{name}:{n}", workload, random_workload(f"short:{n}").rows)
+        judge_workload(case, tally)
+    assert tally["hamlet, always: sets"] > 0
+    assert min(tally["against the reference"], tally["hamlet, always"]) > 20, tally
 
 
 #: Cases of long runs that found a fault: queries that share trees are run with what others like

@@ -206,6 +206,7 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
     yield Way("sweep by panes", plan, {"panes": True})
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})
     yield Way("sweep with little room", plan, constants=little)
+    yield Way("sweep by panes with little room", plan, {"panes": True}, constants=little)
     carried = _plan(map(SweepUnit.of, sweep_sets([q for q in swept if not carried_refusals(q)])))
     half = _half_pane(carried.queries)
     yield Way("sweep, carried panes", carried, carried=2**61)
