@@ -483,9 +483,9 @@ def _place(step: str) -> tuple[int, str]:
 
 def _seconds(metrics: pd.DataFrame) -> float | None:
     """How long a step took, from its start to its record; of several slices, together."""
-    by_run = metrics.pivot_table(index="run_key", columns="metric", values="value")
-    known = {BEGAN, ENDED} <= set(by_run.columns)
-    return float((by_run[ENDED] - by_run[BEGAN]).sum()) if known else None
+    own = (metrics[metrics["metric"] == name] for name in (BEGAN, ENDED))
+    began, ended = (rows.groupby("run_key")["value"].mean() for rows in own)
+    return None if began.empty or ended.empty else float((ended - began).sum())
 
 
 def _cut_off(text: str, longest: int) -> str:
