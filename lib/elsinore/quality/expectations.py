@@ -11,6 +11,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
@@ -288,5 +289,7 @@ class EscapedPageView(DefaultJinjaPageView):
         )
 
 
-#: For the configuration of a Data Docs site.
-ESCAPED_VIEW = {"module_name": __name__, "class_name": EscapedPageView.__name__}
+@cache
+def page_view() -> EscapedPageView:
+    """The view of this process, with the templates that it has compiled so far."""
+    return EscapedPageView()

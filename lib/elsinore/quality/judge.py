@@ -16,12 +16,12 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
@@ -39,9 +39,6 @@ from elsinore.errors import (
 from elsinore.lake.regions import cover, run_key
 from elsinore.timeline import Interval, hour_label
 
-if TYPE_CHECKING:
-    import great_expectations as gx
-
 #: The file beside the Data Docs of a run that holds its judgement.
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
@@ -50,7 +47,6 @@ SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
 LANDED = ("landings", "quarantine", "events")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
-_UNUSED_ASSETS = ("images", "fonts")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
 #: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
@@ -284,10 +280,8 @@ def judge(
             verdicts = tuple(chain.from_iterable(map(_verdicts, suites, found)))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                context, when = _new_context(), datetime.now(UTC)
-                for (part, expectations), results in zip(asked, found, strict=True):
-                    _keep(context, part, expectations, results, (run_name, when))
-                _build_docs(context, made / _DOCS_INDEX.parent, verdicts)
+                judged = ((*each, results) for each, results in zip(asked, found, strict=True))
+                _build_docs(made / _DOCS_INDEX.parent, run_name, judged)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
         (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
@@ -323,95 +317,65 @@ def _verdicts(part: TableSuite, results: Sequence[Any]) -> Iterator[Verdict]:
         )
 
 
-def _new_context() -> gx.data_context.AbstractDataContext:
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import (
-        DataContextConfig,
-        InMemoryStoreBackendDefaults,
-    )
-
-    # Nothing on the disk, not even a folder for Data Docs.
-    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-    context: gx.data_context.AbstractDataContext = gx.get_context(
-        mode="ephemeral", project_config=DataContextConfig(store_backend_defaults=stores)
-    )
-    context.variables.progress_bars = {"globally": False}
-    return context
-
-
 def _build_docs(
-    context: gx.data_context.AbstractDataContext, folder: Path, verdicts: Sequence[Verdict]
+    folder: Path,
+    run_name: str,
+    judged: Iterable[tuple[TableSuite, Sequence[Any], Sequence[Any]]],
 ) -> None:
-    """Data Docs of what a context has judged; texts are escaped."""
-    from elsinore.quality.expectations import ESCAPED_VIEW
+    """Data Docs: for each suite of a table a page of it and one of what was found, and an index.
 
-    context.add_data_docs_site(
-        "local_site",
-        {
-            "class_name": "SiteBuilder",
-            "show_how_to_buttons": False,
-            "store_backend": {
-                "class_name": "TupleFilesystemStoreBackend",
-                "base_directory": str(folder),
-            },
-            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-            "site_section_builders": {
-                "expectations": {"view": ESCAPED_VIEW},
-                "validations": {"view": ESCAPED_VIEW},
-                "profiling": "None",
-            },
-        },
-    )
-    context.build_data_docs(build_index=False)
-    lines = []
-    for page in sorted(folder.glob("validations/**/*.html")):
-        link = page.relative_to(folder)
-        suite, table, run = link.parts[1:4]
-        held = [v.success for v in verdicts if (v.suite, v.table) == (suite, table)]
-        told = f"{suite}: {table}</a>, {sum(held)} of {len(held)} hold"
-        lines.append(f'<li><a href="{quote(link.as_posix())}">{told}</li>\n')
-    index = _INDEX.replace("{run}", run).replace("{lines}", "".join(lines))
-    (folder / "index.html").write_text(index, encoding="utf-8")
-    for unused in _UNUSED_ASSETS:  # four megabytes a run that no page shows
-        shutil.rmtree(folder / "static" / unused, ignore_errors=True)
-
-
-def _keep(
-    context: gx.data_context.AbstractDataContext,
-    part: TableSuite,
-    expectations: Sequence[Any],
-    results: Sequence[Any],
-    run: tuple[str, datetime],
-) -> None:
-    """Hands a context what was found, for Data Docs to show."""
+    Great Expectations fills the pages; texts are escaped. Its contexts and stores, which would lay
+    the pages out in the same way, take as long again.
+    """
     import great_expectations as gx
-    from great_expectations.core import ExpectationSuiteValidationResult
+    from great_expectations.core import (
+        ExpectationSuiteValidationResult,
+        expectationSuiteValidationResultSchema,
+    )
     from great_expectations.core.run_identifier import RunIdentifier
-    from great_expectations.data_context.types.resource_identifiers import (
-        ExpectationSuiteIdentifier,
-        ValidationResultIdentifier,
+    from great_expectations.render.renderer.page_renderer import (
+        ExpectationSuitePageRenderer,
+        ValidationResultsPageRenderer,
     )
     from great_expectations.validator.validation_statistics import calc_validation_statistics
 
-    name = f"{part.suite}.{part.table}"
-    context.suites.add(gx.ExpectationSuite(name=name, expectations=list(expectations)))
-    run_id = RunIdentifier(run_name=run[0], run_time=run[1])
-    statistics = calc_validation_statistics(list(results))
-    found = ExpectationSuiteValidationResult(
-        success=statistics.success,
-        results=list(results),
-        suite_name=name,
-        statistics=statistics._asdict(),
-        meta={
-            "great_expectations_version": gx.__version__,
-            "run_id": run_id,
-            "batch_spec": {"data_asset_name": part.table},
-        },
-    )
-    suite = ExpectationSuiteIdentifier(name)
-    context.validation_results_store.set(
-        key=ValidationResultIdentifier(suite, run_id, f"{part.suite}_{part.table}"), value=found
-    )
+    from elsinore.quality.expectations import page_view
+
+    run = RunIdentifier(run_name=run_name, run_time=datetime.now(UTC))
+    schema, lines = expectationSuiteValidationResultSchema, []
+
+    def write(path: Path, document: Any) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        text = page_view().render(document, show_how_to_buttons=False)
+        (folder / path).write_text(text, encoding="utf-8")
+
+    for part, expectations, results in judged:
+        name = f"{part.suite}.{part.table}"
+        statistics = calc_validation_statistics(list(results))
+        found = ExpectationSuiteValidationResult(
+            success=statistics.success,
+            results=list(results),
+            suite_name=name,
+            statistics=statistics._asdict(),
+            meta={
+                "great_expectations_version": gx.__version__,
+                "run_id": run,
+                "batch_spec": {"data_asset_name": part.table},
+            },
+        )
+        # The pages link each other by such paths.
+        own = Path(part.suite, part.table)
+        page = Path("validations", own, *run.to_tuple(), f"{part.suite}_{part.table}.html")
+        # As from a store: plain values, which are what the view escapes.
+        plain = schema.loads(schema.dumps(found))
+        write(page, ValidationResultsPageRenderer().render(plain))
+        suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
+        write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
+        held = statistics.successful_expectations
+        told = f"{part.suite}: {part.table}</a>, {held} of {len(results)} hold"
+        lines.append(f'<li><a href="{quote(page.as_posix())}">{told}</li>\n')
+    index = _INDEX.replace("{run}", run_name).replace("{lines}", "".join(lines))
+    (folder / "index.html").write_text(index, encoding="utf-8")
 
 
 def _expectations(part: TableSuite, expectations_dir: Path) -> list[Any]:
