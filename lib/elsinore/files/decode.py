@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -54,7 +57,9 @@ def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Deco
     table = pa.table(lines) if isinstance(lines, pa.RecordBatch) else lines
     # In one piece: a table of many small files would be decoded in as many small blocks.
     batches = table.select(LINES_SCHEMA.names).combine_chunks().to_batches(max_chunksize=_AT_ONCE)
-    return concat_decoded((_decode(batch, schema) for batch in batches), schema)
+    # Arrow lets go of the interpreter while it parses: 4.4 us a line on two cores, 6.8 on one.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return concat_decoded(pool.map(partial(_decode, schema=schema), batches), schema)
 
 
 def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
