@@ -225,8 +225,6 @@ def refuse(query: BoundQuery, system: str, reasons: Sequence[str]) -> None:
 
 def _conditions(arrow: Any) -> Iterator[BoundExpression | None]:
     """The comparisons on a transition; None for what is none."""
-    if arrow.condition is None:
-        return
     if not isinstance(arrow.condition, Every | Holds | Reaches):
         yield None
     for leaf in leaves_of(arrow.condition):

@@ -26,7 +26,7 @@ from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.results.row import ResultRow
 from elsinore.sharing.candidates import Segment
-from elsinore.template.template import Template
+from elsinore.template.template import ALWAYS, Template
 
 # ---- not shared: each query by itself
 
@@ -203,7 +203,7 @@ def _shared_part(parts: Partitions, number: int, kleene: int | None) -> object:
     refuse(query, "MCEP", ["NOT"] if template.guards else [])
     asked = {(a.earlier, a.later): a.condition for a in template.transitions}
     loop = asked.pop((kleene, kleene))  # type: ignore[arg-type]
-    refuse(query, "MCEP", ["conditions outside of E+"] if any(asked.values()) else [])
+    refuse(query, "MCEP", ["conditions outside of E+"] if {*asked.values()} - {ALWAYS} else [])
     (position,) = template.states[kleene].positions  # type: ignore[index]
     return query.positions[position].type, query.local_conditions(position), loop, query.window
 
