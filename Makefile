@@ -22,8 +22,9 @@ SET_UP := $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY)
 
 SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
 
-# Tests of Spark wait half of their time: more processes than the two cores that this is made for.
-PROCESSES := 3
+# Tests of Spark wait half of their time: more processes than the two cores that this is made for
+# (all of them took 15:37 by three, 13:49 by four).
+PROCESSES := 4
 
 export GX_ANALYTICS_ENABLED := False
 # What is compiled of our sources is kept, whatever the caller's habit: dozens of processes need it.
