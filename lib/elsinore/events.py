@@ -39,7 +39,7 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
 
 
 def id_keys(events: pa.Table, schema: StreamSchema, *, time: str = "event_time") -> pa.ChunkedArray:
-    """For each event a text of its `event_id` that no other event of the stream has.
+    """For each event the text by which it is told from others: its `event_id`, NULL without one.
 
     Where ids are unique only within a span of time, its start is part of it.
     """

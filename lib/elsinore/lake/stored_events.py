@@ -26,15 +26,7 @@ from elsinore.lake.regions import day_of
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import (
-    DAY,
-    EPOCH,
-    HOUR,
-    MICROSECOND,
-    MILLISECOND,
-    Interval,
-    instant_of,
-)
+from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
 #: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
 #: and named features (3), deletion vectors among them, under which a file is not what it seems.
