@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path
@@ -27,15 +27,7 @@ from elsinore.library.results import BUDGET, answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
-from elsinore.query.syntax import (
-    Disjunction,
-    EventPattern,
-    KleeneStar,
-    Maybe,
-    Negation,
-    Pattern,
-    parts_of,
-)
+from elsinore.query.syntax import required
 from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.replan import load_plan
@@ -234,27 +226,14 @@ def _tell_why_empty(
 
 def _lacking(query: BoundQuery, columns: EventColumns) -> str:
     """Why there is no trend, in the order in which a reader would look."""
-    types = _required(query.pattern, attrgetter("type"))
+    types = required(query.pattern, attrgetter("type"))
     if missing := sorted(name for name in types if not columns.rows_of(name).size):
         return f"there is no event of type {listed(missing)}"
-    required = _required(query.pattern, attrgetter("alias"))
+    aliases = required(query.pattern, attrgetter("alias"))
     for predicate in query.local_predicates:
         position = query.positions[predicate.position]
         rows = columns.rows_of(position.type)
-        if position.alias in required and not holds(predicate.condition, columns, rows).any():
+        if position.alias in aliases and not holds(predicate.condition, columns, rows).any():
             condition = print_bound(predicate.condition, query.aliases)
             return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
     return "there are events of its types, but no trend: none meet all its clauses in one window"
-
-
-def _required(pattern: Pattern, name: Callable[[EventPattern], str]) -> frozenset[str]:
-    """Names (types or aliases) of which every trend of a pattern has an event."""
-    inner = [_required(part, name) for part in parts_of(pattern)]
-    match pattern:
-        case EventPattern():
-            return frozenset([name(pattern)])
-        case Negation() | KleeneStar() | Maybe():
-            return frozenset()
-        case Disjunction():
-            return frozenset.intersection(*inner)
-    return frozenset.union(*inner)

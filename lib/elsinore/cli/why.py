@@ -21,12 +21,12 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.lake.checked_events import MAX_EVENTS, Wanted
 from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.event_files import event_table
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.sample import Place, group_json
 from elsinore.lake.stale_hours import touched_times
-from elsinore.lake.validate import MAX_EVENTS, Wanted
 from elsinore.library.why import event_words, told_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload

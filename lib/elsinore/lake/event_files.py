@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,8 @@ _GROUP_BYTES = 25_000_000
 #: How texts are read: as many values as there are different ones.
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
+
+_Item = TypeVar("_Item")
 
 
 class Bucket(NamedTuple):
@@ -156,6 +159,8 @@ def events_in_order(
     types: Collection[str],
     attributes: Sequence[str],
     bucket: Bucket | None = None,
+    *,
+    ahead: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The events of some types in an interval: `_time`, `_type` and attributes, ascending in time.
 
@@ -163,15 +168,18 @@ def events_in_order(
     laid out by it.
 
     Files are read by row groups, and events let go when no row group that is still to be read can
-    hold earlier ones: in memory are those whose times overlap.
+    hold earlier ones: in memory are those whose times overlap. With `ahead` a thread reads the next
+    row group meanwhile: for a process that has a core to spare.
 
     Raises:
         ConflictError: a file is gone, since another process cleaned the table up meanwhile.
     """
-    codes = pa.array([code if name in types else None for name, code in schema.type_codes.items()])
+    of_types = (code if name in types else None for name, code in schema.type_codes.items())
+    codes = pa.array(of_types, pa.int32())
     names = pa.array(list(schema.type_codes))
     waiting, left = list[pa.Table](), 0
-    for file, stored, until in _row_groups(files, interval, schema, attributes):
+    groups = _row_groups(files, interval, schema, attributes)
+    for file, stored, until in _read_ahead(groups) if ahead else groups:
         table = _events(stored, interval, schema, attributes, names, codes)
         waiting.append(table if bucket is None or bucket.holds(file) else bucket.rows(table))
         # Where row groups overlap, those that are left are not sorted again for each.
@@ -182,6 +190,15 @@ def events_in_order(
             waiting, left = [merged.slice(ready)], merged.num_rows - ready
     if waiting:
         yield from _sorted(waiting).to_batches(max_chunksize=_BATCH)
+
+
+def _read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """Each, while the next is on its way."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 #: Stands for all row groups of a file that has not been opened.
@@ -246,7 +263,9 @@ def _events(
             instant = kind is AttributeType.TIMESTAMP
             columns[name] = micros(table[name]) if instant else table[name]
     inside = pc.and_(pc.greater_equal(times, interval.start), pc.less(times, interval.end))
-    return pa.table(columns).filter(pc.and_(inside, pc.is_valid(kinds)))
+    wanted = pc.and_(inside, pc.is_valid(kinds))
+    found = pa.table(columns)
+    return found if pc.all(wanted).as_py() else found.filter(wanted)
 
 
 def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pq.ParquetFile:
@@ -272,7 +291,7 @@ def _codes(kinds: pa.ChunkedArray, names: pa.Array, codes: pa.Array) -> pa.Chunk
     chunks = []
     for chunk in kinds.chunks:
         meaning = codes.take(pc.index_in(chunk.dictionary, names))
-        chunks.append(meaning.take(chunk.indices).cast(pa.int32()))
+        chunks.append(meaning.take(chunk.indices))
     return pa.chunked_array(chunks, pa.int32())
 
 

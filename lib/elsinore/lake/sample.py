@@ -353,12 +353,13 @@ def _drawn_events(
     drawn: list[pa.Table] = []
     for stretch in _stretches_read(files, reach, run, seed):
         inside = [file for file in files if file.overlaps(stretch)]
-        for batch in map(
-            pa.table, events_in_order(inside, stretch, workload.schema, types, attributes)
+        for batch in events_in_order(
+            inside, stretch, workload.schema, types, attributes, ahead=True
         ):
-            mixed = row_hashes(batch, batch.column_names) ^ np.uint64(_number_of(seed))
+            table = pa.table(batch)
+            mixed = row_hashes(table, table.column_names) ^ np.uint64(_number_of(seed))
             rank = pa.array(pd.util.hash_array(mixed, categorize=False))
-            both = pa.concat_tables([*drawn, batch.append_column("rank", rank)])
+            both = pa.concat_tables([*drawn, table.append_column("rank", rank)])
             lowest = pc.select_k_unstable(both, k=count, sort_keys=[("rank", "ascending")])
             drawn = [both.take(lowest)]
     return [event for table in drawn for event in table.to_pylist()]

@@ -166,5 +166,5 @@ class StoredEvents:
     def _batches(self, interval: Interval, attributes: Sequence[str]) -> Iterator[pa.Table]:
         files = [file for file in self.files if file.overlaps(interval)]
         schema, types = self.workload.schema, event_types(self.workload)
-        for batch in events_in_order(files, interval, schema, types, attributes):
+        for batch in events_in_order(files, interval, schema, types, attributes, ahead=True):
             yield pa.Table.from_batches([batch])

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
-from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable
-from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
+from elsinore.events import EventTable
+from elsinore.lake.checked_events import MAX_EVENTS, events_of_places
 from elsinore.lake.provenance import STAGED, RestagedError
 from elsinore.lake.regions import Hours, OfWorkload
 from elsinore.lake.run_metrics import STAGED_VERSION
@@ -24,7 +19,6 @@ from elsinore.lake.sample import (
     MAX_GROUPS,
     Check,
     Number,
-    Place,
     SampleSize,
     built_steps,
     choose,
@@ -33,7 +27,6 @@ from elsinore.lake.sample import (
     read_results,
     shows_more,
 )
-from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Budget, Meter
@@ -42,7 +35,7 @@ from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, format_instant, hour_label, parse_instant
+from elsinore.timeline import Interval, format_instant, hour_label
 
 VALIDATIONS = "validations"
 
@@ -65,9 +58,6 @@ EVERY_AGGREGATE = "*"
 
 #: How the reference came by its values: by building every trend, or by counting them.
 ENUMERATED, COUNTED = "enumerated", "counted"
-
-#: A check with more events is not made: the reference holds each as an object.
-MAX_EVENTS = 20_000
 
 #: Places whose events are in memory at a time.
 BATCH = 250
@@ -445,139 +435,3 @@ def _missing(published: Mapping[str, Number], reference: Mapping[str, _Answer]) 
     if published.keys() != reference.keys():
         return "the aggregates are not those of the query"
     return None
-
-
-def events_of_places(
-    lake: Lake, workload: Workload, version: int, places: Sequence[Place]
-) -> list[EventTable | None]:
-    """For each place the events that can affect it, at a version of `events`.
-
-    Those are the events of its window and of the query's types that do not belong to another group
-    for certain. None where there are more than `MAX_EVENTS`.
-    """
-    by_query = defaultdict(list)
-    for number, place in enumerate(places):
-        by_query[place.query, place.whole].append((number, place))
-    wanted = [Wanted(workload, members) for members in by_query.values()]
-    windows = [window for each in wanted for window in each.windows.values()]
-    if not windows:
-        return []
-    hull = Interval(min(w.start for w in windows), max(w.end for w in windows))
-    files = [
-        file
-        for file in files_of(lake.path("events"), version, hull)
-        if any(map(file.overlaps, windows))
-    ]
-    queries = [each.query for each in wanted]
-    types, attributes = types_read(workload, queries), attributes_read(queries)
-    for batch in events_in_order(files, hull, workload.schema, types, attributes):
-        for each in wanted:
-            each.add(batch)
-        if not any(each.windows for each in wanted):
-            break
-    found = {number: events for each in wanted for number, events in each.found()}
-    return [found.get(number) for number in range(len(places))]
-
-
-class Wanted:
-    """The events that can affect places of one query, all whole windows or none.
-
-    To be certain, an event is wanted where in doubt. Values of grouping attributes are compared as
-    the engine does: NULL is NULL, NaN is NaN, and -0.0 is 0.0.
-    """
-
-    def __init__(self, workload: Workload, places: Sequence[tuple[int, Place]]) -> None:
-        codes, self.query = workload.schema.type_codes, workload.by_name[places[0][1].query]
-        #: By the numbers of the places; without those of which there are more than `MAX_EVENTS`.
-        self.windows = {n: self.query.window.bounds(place.window) for n, place in places}
-        self._schema = workload.schema
-        self._types = _among(codes, types_read(workload, [self.query]))
-        self._keys: list[tuple[str, np.ndarray, pa.Array, dict[int, int]]] = []
-        self._kept: list[pa.RecordBatch] = []
-        self._size, self._most = 0, 4 * MAX_EVENTS
-        for key in self.query.group_keys if not places[0][1].whole else ():
-            # The types whose events carry the key at whatever position they stand.
-            free = {p.type for p in self.query.positions if p.index not in key.positions}
-            bound = _among(codes, self.query.event_types - free)
-            values = [json.loads(place.group_key)[str(key.group_label)] for _, place in places]
-            if key.type is AttributeType.TIMESTAMP:
-                values = [None if value is None else parse_instant(value) for value in values]
-            among = pa.array(values, ARROW_TYPES[key.type])
-            own = dict(zip(self.windows, pc.index_in(among, among).to_pylist(), strict=True))
-            self._keys.append((key.attribute, bound, among, own))
-
-    def add(self, events: pa.RecordBatch) -> None:
-        """Keep those that affect any place; more than a place may have are let go now and then."""
-        times = np.asarray(events[TIME_COLUMN])
-        windows = self.windows.values()
-        if not times.size or not any(w.start <= times[-1] and times[0] < w.end for w in windows):
-            return
-        rows, _ = self._near(events)
-        self._kept.append(events.take(pa.array(rows)))
-        self._size += rows.size
-        if self._size > self._most:
-            table = self._table()
-            left = [rows for _, rows in self.by_place(table)]
-            every = np.unique(np.concatenate([*left, np.zeros(0, np.int64)]))
-            self._kept = table.take(pa.array(every)).combine_chunks().to_batches()
-            self._size, self._most = every.size, 4 * MAX_EVENTS + 2 * every.size
-
-    def found(self) -> Iterator[tuple[int, EventTable]]:
-        """The events of each place by its number, if they are not too many."""
-        events = event_table(self._schema, self._table())
-        for number, rows in self.by_place(events.table):
-            yield number, EventTable(self._schema, events.table.take(pa.array(rows)))
-
-    def _table(self) -> pa.Table:
-        tables = [EventTable.of(self._schema, ()).table, *map(pa.table, self._kept)]
-        joined = pa.concat_tables(tables[1:] or tables, promote_options="permissive")
-        return joined.unify_dictionaries().combine_chunks()
-
-    def by_place(self, events: pa.Table) -> Iterator[tuple[int, np.ndarray]]:
-        """Of each place the indices of events that can affect it; others are wanted no more."""
-        rows, near = self._near(events)
-        times = np.asarray(events[TIME_COLUMN])[rows]
-        for number, window in list(self.windows.items()):
-            fits = (times >= window.start) & (times < window.end)
-            for at, is_free, own in near:
-                fits &= is_free | (at == own[number])
-            if np.count_nonzero(fits) <= MAX_EVENTS:
-                yield number, rows[fits]
-            else:
-                del self.windows[number]
-
-    def _near(self, events: pa.RecordBatch | pa.Table) -> tuple[np.ndarray, list[_Near]]:
-        """The indices of events that can affect any place, and of these what their keys say."""
-        kinds = np.asarray(events[TYPE_COLUMN])
-        rows = np.flatnonzero(self._types[kinds])
-        near: list[_Near] = []
-        for name, bound, among, own in self._keys:
-            at, is_free = _places_in(events[name], rows, among), ~bound[kinds[rows]]
-            stay = is_free | (at >= 0)
-            rows = rows[stay]
-            near = [(a[stay], f[stay], o) for a, f, o in [*near, (at, is_free, own)]]
-        return rows, near
-
-
-#: Where a key's values stand among those of places, -1: nowhere; which events need not have it; and
-#: where those of the places stand.
-_Near = tuple[np.ndarray, np.ndarray, dict[int, int]]
-
-
-def _among(codes: Mapping[str, int], names: Collection[str]) -> np.ndarray:
-    """By code of a type, whether it is among some."""
-    return np.array([name in names for name in codes])
-
-
-def _places_in(column: pa.Array | pa.ChunkedArray, rows: np.ndarray, among: pa.Array) -> np.ndarray:
-    """Where in an array each value of some rows of a column stands first; -1: nowhere."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)])
-        places = np.asarray(pc.fill_null(pc.index_in(values, among), -1))
-        return places[np.asarray(pc.fill_null(column.indices, len(values) - 1))[rows]]
-    column = column.take(pa.array(rows))
-    if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)
-    return np.asarray(pc.fill_null(pc.index_in(column, among), -1))

@@ -5,13 +5,16 @@ Positions take no part in equality, so that a printed and re-parsed query equals
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from elsinore.errors import Location
 
 NOWHERE = Location("<built>")
+
+_Name = TypeVar("_Name")
 
 
 def _at() -> Location:
@@ -95,6 +98,19 @@ def event_patterns(pattern: Pattern) -> Iterator[EventPattern]:
         yield pattern
     for part in parts_of(pattern):
         yield from event_patterns(part)
+
+
+def required(pattern: Pattern, name: Callable[[EventPattern], _Name]) -> frozenset[_Name]:
+    """Names (of types, aliases or what else) of which every match of a pattern has an event."""
+    inner = [required(part, name) for part in parts_of(pattern)]
+    match pattern:
+        case EventPattern():
+            return frozenset([name(pattern)])
+        case Negation() | KleeneStar() | Maybe():
+            return frozenset()
+        case Disjunction():
+            return frozenset.intersection(*inner)
+    return frozenset.union(*inner)
 
 
 # ---- expressions ----

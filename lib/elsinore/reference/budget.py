@@ -35,10 +35,11 @@ class Meter:
         self._query = query
         self._limit = budget.steps
 
-    def spend(self) -> None:
-        """Count one step; BudgetError: that was one too many."""
-        self.steps += 1
+    def spend(self, steps: int = 1) -> None:
+        """Count some steps; BudgetError: they are too many, and only those allowed are counted."""
+        self.steps += steps
         if self.steps > self._limit:
+            self.steps = self._limit + 1
             raise BudgetError(
                 f"query {self._query} has more trends in window {self.window} than "
                 f"{self._limit} steps can enumerate",

@@ -213,8 +213,9 @@ class Matcher:
         near = step if bounds.trend and self.query.semantics is not Semantics.ANY else None
         values: KeyValues | None = found.values
         is_known = ABSENT not in found.values  # then all candidates carry the same values
-        for event, carried in self._candidates.at(position, found.values, after, bounds.before):
-            self.meter.spend()
+        candidates = self._candidates.at(position, found.values, after, bounds.before)
+        self.meter.spend(len(candidates))
+        for event, carried in candidates:
             if not is_known:
                 values = self.keys.joined(found.values, position, carried)
             if values is None or not _all_hold(edges, step, event):

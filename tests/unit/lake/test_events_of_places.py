@@ -13,10 +13,10 @@ import pytest
 from deltalake import write_deltalake
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake import validate as validate_events
+from elsinore.lake import checked_events
+from elsinore.lake.checked_events import events_of_places
 from elsinore.lake.sample import EVERY_GROUP, Place
 from elsinore.lake.tables import Lake, load_tables
-from elsinore.lake.validate import events_of_places
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
@@ -132,7 +132,7 @@ def test_the_version_is_the_one_that_was_asked_for(lake: Lake) -> None:
 def test_a_place_of_too_many_events_is_not_read(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validate_events, "MAX_EVENTS", 7)
+    monkeypatch.setattr(checked_events, "MAX_EVENTS", 7)
     whole, part = found(
         lake, Place("by_text", EVERY_GROUP, FIRST), Place("by_text", '{"g": "one"}', FIRST)
     )
@@ -146,8 +146,10 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
 ) -> None:
     dice = Dice(f"places {seed}")
     most = dice.pick((3, 8, 1_000))
-    monkeypatch.setattr(validate_events, "MAX_EVENTS", most)
+    monkeypatch.setattr(checked_events, "MAX_EVENTS", most)
     monkeypatch.setattr("elsinore.lake.event_files._BATCH", dice.pick((1, 9, 1_000)))
+    monkeypatch.setattr(checked_events, "_BITS", dice.pick((1, 2, 64)))
+    monkeypatch.setattr(checked_events, "_MANY", dice.pick((1, 10, 1_000)))
     values, texts = (None, math.nan, 0.0, -0.0, 1.5), (None, "one", "two", "three")
     drawn = [
         event(dice.pick("AABBC"), dice.number(0, 240), dice.pick(values), dice.pick(texts))
