@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from deltalake.exceptions import DeltaError
+from pyarrow.parquet import filters_to_expression
 from pyspark.sql import SparkSession
 
 from elsinore.errors import (
@@ -86,6 +87,17 @@ def test_records_replace_their_region(lake: Lake) -> None:
         ("2013-01-01T10_2013-01-01T11", "land", "lines", 4.0),
     ]
     assert lake.version("run_metrics") == 5
+
+
+def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None:
+    for hour in (9, 10):
+        metrics(lake, hour, "land", "e" * 64, lines=1, files=2)
+        metrics(lake, hour, "land", "f" * 64, lines=3, files=4)
+    deltalake.DeltaTable(str(lake.path("run_metrics"))).delete("metric = 'files'")
+    for condition in RunStep(hours(10, 11), "land", "f" * 64).conditions()[0]:
+        found = lake.rows("run_metrics", filters_to_expression([condition]))
+        assert found.num_rows in (2, 4), condition
+    assert lake.remove_before("run_metrics", "run_key", date(2013, 1, 2), note="{}") == 4
 
 
 def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:

@@ -46,7 +46,9 @@ BUCKET = "event_bucket"
 
 #: Text columns by which rows of data are chosen. They are read as dictionaries: where delta-rs has
 #: deleted rows (1.4 to 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
-_CHOSEN_BY = ("landing", "owned_hour", "query", "group_key")
+_CHOSEN_BY = (
+    "landing", "owned_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
+)  # fmt: skip
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
