@@ -48,6 +48,7 @@ BUCKET = "event_bucket"
 #: deleted rows (1.4 to 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
 _CHOSEN_BY = (
     "landing", "owned_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
+    "metric", "aggregate", "status",
 )  # fmt: skip
 
 _COMMIT = re.compile(r"(\d{20})\.json")
