@@ -39,6 +39,8 @@ QUERIES = bind_workload(
         QUERY by_text RETURN g, COUNT(*) PATTERN SEQ(A, B) WHERE [g] GROUP-BY g
         WITHIN 2 hours SLIDE 1 hour;
         QUERY first RETURN g, COUNT(*) PATTERN SEQ(A, B) GROUP-BY A.g WITHIN 1 hour;
+        QUERY optional RETURN g, COUNT(*) PATTERN SEQ(A, C?) GROUP-BY C.g WITHIN 1 hour;
+        QUERY late RETURN g, COUNT(*) PATTERN SEQ(A, B+) WHERE B.x > 1.0 GROUP-BY A.g WITHIN 1 hour;
         """,
         "<test>",
     ),
@@ -161,6 +163,8 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
         "by_double": [f'{{"x": {x}}}' for x in ("0.0", "null", "NaN", "1.5", "7.0")],
         "by_text": [f'{{"g": {g}}}' for g in ('"one"', "null", '"none"')],
         "first": [f'{{"g": {g}}}' for g in ('"two"', "null")],
+        "optional": [f'{{"g": {g}}}' for g in ('"two"', "null")],
+        "late": ['{"g": "one"}'],
     }
     places = {
         Place(name, dice.pick((EVERY_GROUP, *groups[name])), FIRST + dice.number(-1, 3))
@@ -172,17 +176,23 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
         own = sorted(
             (row["event_type"], minute)
             for row in rows
-            if row["event_type"] in {"by_double": "A"}.get(place.query, "AB")
+            if row["event_type"] in {"by_double": "A", "optional": "AC"}.get(place.query, "AB")
             if bounds.contains((minute := (row["event_time"] - START) // timedelta(minutes=1))
                                * MINUTE + FIRST * HOUR)
-            if place.whole or fits(place, row)
+            if passes(place, row) and (place.whole or fits(place, row))
         )  # fmt: skip
         assert (None if told is None else sorted(told)) == (own if len(own) <= most else None)
+
+
+def passes(place: Place, row: dict[str, Any]) -> bool:
+    """Whether an event meets the condition of its position."""
+    return (place.query, row["event_type"]) != ("late", "B") or (row["x"] or 0.0) > 1.0
 
 
 def fits(place: Place, row: dict[str, Any]) -> bool:
     """Whether an event may be of a group."""
     ((name, value),) = json.loads(place.group_key).items()
-    if place.query == "first" and row["event_type"] == "B":
+    free = {"first": "B", "optional": "A", "late": "B"}.get(place.query, "")
+    if row["event_type"] in free or (place.query == "optional" and value is None):
         return True
     return repr(value) == repr(row[name] + 0.0 if isinstance(row[name], float) else row[name])
