@@ -40,6 +40,8 @@ QUERIES = bind_workload(
         WITHIN 2 hours SLIDE 1 hour;
         QUERY first RETURN g, COUNT(*) PATTERN SEQ(A, B) GROUP-BY A.g WITHIN 1 hour;
         QUERY optional RETURN g, COUNT(*) PATTERN SEQ(A, C?) GROUP-BY C.g WITHIN 1 hour;
+        QUERY near RETURN g, COUNT(*) PATTERN A+ WHERE A.x > 1.0 GROUP-BY g WITHIN 1 hour
+        SEMANTICS contiguous;
         QUERY late RETURN g, COUNT(*) PATTERN SEQ(A, B+) WHERE B.x > 1.0 GROUP-BY A.g WITHIN 1 hour;
         """,
         "<test>",
@@ -165,6 +167,7 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
         "first": [f'{{"g": {g}}}' for g in ('"two"', "null")],
         "optional": [f'{{"g": {g}}}' for g in ('"two"', "null")],
         "late": ['{"g": "one"}'],
+        "near": ['{"g": "one"}'],
     }
     places = {
         Place(name, dice.pick((EVERY_GROUP, *groups[name])), FIRST + dice.number(-1, 3))
@@ -176,12 +179,16 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
         own = sorted(
             (row["event_type"], minute)
             for row in rows
-            if row["event_type"] in {"by_double": "A", "optional": "AC"}.get(place.query, "AB")
+            if row["event_type"] in TYPES.get(place.query, "AB")
             if bounds.contains((minute := (row["event_time"] - START) // timedelta(minutes=1))
                                * MINUTE + FIRST * HOUR)
             if passes(place, row) and (place.whole or fits(place, row))
         )  # fmt: skip
         assert (None if told is None else sorted(told)) == (own if len(own) <= most else None)
+
+
+#: Of which events are wanted, where that is not A and B.
+TYPES = {"by_double": "A", "optional": "AC", "near": "ABC"}
 
 
 def passes(place: Place, row: dict[str, Any]) -> bool:
@@ -192,7 +199,7 @@ def passes(place: Place, row: dict[str, Any]) -> bool:
 def fits(place: Place, row: dict[str, Any]) -> bool:
     """Whether an event may be of a group."""
     ((name, value),) = json.loads(place.group_key).items()
-    free = {"first": "B", "optional": "A", "late": "B"}.get(place.query, "")
+    free = {"first": "B", "optional": "A", "late": "B", "near": "BC"}.get(place.query, "")
     if row["event_type"] in free or (place.query == "optional" and value is None):
         return True
     return repr(value) == repr(row[name] + 0.0 if isinstance(row[name], float) else row[name])
