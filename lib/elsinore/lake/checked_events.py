@@ -167,30 +167,22 @@ class Wanted:
 
     def by_place(self, events: pa.Table) -> Iterator[tuple[int, np.ndarray]]:
         """Of each place the indices of events that can affect it; others are wanted no more."""
-        rows, near = self._near(events)
+        kinds = np.asarray(events[TYPE_COLUMN])
+        rows = np.flatnonzero(self._types[kinds])
+        rows = rows[self._may_pass(events, rows)]
         times = np.asarray(events[TIME_COLUMN])[rows]
+        near = []  # of each key where an event's value stands, and whether it need not have any
+        for key in self.keys:
+            numbers, places = _looked_up(events[key.attribute], key.among)
+            near.append((key.own, places[numbers[rows]], ~key.bound[kinds[rows]]))
         for number, window in list(self.windows.items()):
             fits = (times >= window.start) & (times < window.end)
-            for at, is_free, own in near:
+            for own, at, is_free in near:
                 fits &= is_free | (at == own[number])
             if np.count_nonzero(fits) <= MAX_EVENTS:
                 yield number, rows[fits]
             else:
                 del self.windows[number]
-
-    def _near(self, events: pa.Table) -> tuple[np.ndarray, list[_Near]]:
-        """The indices of events that can affect any place, and of these what their keys say."""
-        kinds = np.asarray(events[TYPE_COLUMN])
-        rows = np.flatnonzero(self._types[kinds])
-        near: list[_Near] = []
-        for name, bound, among, own in self.keys:
-            numbers, places = _looked_up(events[name], among)
-            at, is_free = places[numbers[rows]], ~bound[kinds[rows]]
-            stay = is_free | (at >= 0)
-            rows = rows[stay]
-            near = [(a[stay], f[stay], o) for a, f, o in [*near, (at, is_free, own)]]
-        stay = self._may_pass(events, rows)
-        return rows[stay], [(a[stay], f[stay], o) for a, f, o in near]
 
     def _may_pass(self, events: pa.Table, rows: np.ndarray) -> np.ndarray:
         """Of some rows whether no condition is known to keep them from all positions."""
@@ -307,11 +299,6 @@ def _joined(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
     """Some events as one table; texts of files that lack them are NULL."""
     joined = pa.concat_tables([pa.table(part) for part in parts], promote_options="permissive")
     return joined.unify_dictionaries().combine_chunks()
-
-
-#: Where a key's values stand among those of places, -1: nowhere; which events need not have it; and
-#: where those of the places stand.
-_Near = tuple[np.ndarray, np.ndarray, dict[int, int]]
 
 
 def _among(codes: Mapping[str, int], names: Collection[str]) -> np.ndarray:

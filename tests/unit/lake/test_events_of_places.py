@@ -48,6 +48,8 @@ QUERIES = bind_workload(
     ),
     SCHEMA,
 )
+#: Of which types events are wanted, where that is not A and B.
+TYPES = {"by_double": "A", "optional": "AC", "near": "ABC"}
 START = datetime(2013, 1, 1, 22, tzinfo=UTC)
 FIRST = (START - EPOCH) // timedelta(microseconds=1) // HOUR
 
@@ -185,10 +187,6 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
             if passes(place, row) and (place.whole or fits(place, row))
         )  # fmt: skip
         assert (None if told is None else sorted(told)) == (own if len(own) <= most else None)
-
-
-#: Of which events are wanted, where that is not A and B.
-TYPES = {"by_double": "A", "optional": "AC", "near": "ABC"}
 
 
 def passes(place: Place, row: dict[str, Any]) -> bool:
