@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake.exceptions import DeltaError
 from pyarrow.parquet import filters_to_expression
@@ -90,16 +92,29 @@ def test_records_replace_their_region(lake: Lake) -> None:
 
 
 def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None:
-    for hour in (9, 10):
-        metrics(lake, hour, "land", "e" * 64, lines=1, files=2)
-        metrics(lake, hour, "land", "f" * 64, lines=3, files=4)
-    deltalake.DeltaTable(str(lake.path("run_metrics"))).delete("metric = 'files'")
-    found = {"run_key": "2013-01-01T10_2013-01-01T11", "step": "land", "metric": "lines"}
-    for name, value in (found | {"workload_fingerprint": "f" * 64}).items():
-        of_one = lake.rows("run_metrics", filters_to_expression([(name, "=", value)]))
-        expected = 2 if name in ("run_key", "workload_fingerprint") else 4
-        assert (name, of_one.num_rows) == (name, expected)
-    assert lake.remove_before("run_metrics", "run_key", date(2013, 1, 2), note="{}") == 4
+    """Of each text by which they are chosen there are two values in the file that is left."""
+    for hour, step, workload in product((9, 10), ("land", "plan"), "ef"):
+        metrics(lake, hour, step, 64 * workload, lines=1, files=2, bytes=3)
+    path = lake.path("run_metrics")
+    deltalake.DeltaTable(str(path)).optimize.compact()
+    deltalake.DeltaTable(str(path)).delete("metric = 'bytes'")
+    (own,) = RunStep(hours(10, 11), "plan", "f" * 64).conditions()
+    for condition in (*own, ("metric", "=", "lines")):
+        assert lake.rows("run_metrics", filters_to_expression([condition])).num_rows == 8, condition
+    assert lake.remove_before("run_metrics", "run_key", date(2013, 1, 2), note="{}") == 16
+
+    path = lake.path("validations")
+    place = {"query": "q", "group_key": "{}", "window_start": 0, "window_end": 1, "mismatch": False}
+    rows = [
+        place | {"owned_hour": "2013-01-01T09", "workload_fingerprint": "f" * 64}
+        | {"aggregate": aggregate, "status": status}
+        for aggregate, status in product(("*", "COUNT(*)", "MIN(x)"), ("checked", "skipped"))
+    ]  # fmt: skip
+    region = OfWorkload(Hours(hours(9, 10)), "f" * 64)
+    lake.record("validations", rows, where=[region], run="r")
+    deltalake.DeltaTable(str(path)).delete("aggregate = 'MIN(x)'")
+    compared = (pc.field("status") == "checked") & (pc.field("aggregate") != "*")
+    assert lake.rows("validations", region.expression() & compared).num_rows == 1
 
 
 def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:
