@@ -30,7 +30,11 @@ def main() -> int:
                 history = Simulation(place, str(seed))
                 history.go(chosen.hours)
                 seconds = time.monotonic() - begun
-                print(f"seed {seed}: {len(history.told)} troubles, {seconds:.0f} s", flush=True)
+                print(
+                    f"seed {seed}: {len(history.told)} troubles, {history.recomputed} queries "
+                    f"recomputed, {seconds:.0f} s",
+                    flush=True,
+                )
                 if history.wrong:
                     failed.append(seed)
                     print("\n".join([*history.told, *history.wrong]), flush=True)

@@ -11,14 +11,13 @@ from random import Random
 from typing import Any
 
 from elsinore.timeline import HOUR, MINUTE, format_instant, hour_label
+from tests.simulation.streams import Stream
 
 #: What happens to the file of an hour, and how often in a hundred.
 TROUBLES = {
     "none": 60, "late": 10, "cut short": 6, "renamed": 6, "replaced": 6, "half written": 4,
     "corrected": 6, "never": 2,
 }  # fmt: skip
-
-_TYPES = ("Departure", "Arrival", "Cancellation")
 
 
 class Producer:
@@ -30,8 +29,9 @@ class Producer:
         kept_back: by hour whose file is not there yet as it should be, from when it is.
     """
 
-    def __init__(self, zone: Path, seed: str) -> None:
+    def __init__(self, zone: Path, seed: str, stream: Stream) -> None:
         self.zone, self.told = zone, list[str]()
+        self._stream = stream
         self.kept_back: dict[int, int] = {}
         self._draw = Random(seed)
         self._owed: dict[int, list[Callable[[], object]]] = defaultdict(list)
@@ -94,7 +94,7 @@ class Producer:
             elif trouble == "replaced":
                 self._owe(later, hour, trouble, lambda: self._replace(hour))
             elif trouble == "corrected" and lines:
-                corrected = lines[0] | {"dep_delay": 99}
+                corrected = self._changed(lines[0])
                 self._events.setdefault(later, self._some(later)).append(corrected)
                 self.told.append(f"{hour_label(hour)} corrected in {hour_label(later)}")
 
@@ -113,24 +113,31 @@ class Producer:
 
     def _replace(self, hour: int) -> None:
         lines = self._events[hour]
-        lines[:] = [line | {"dep_delay": -3} for line in lines]
+        lines[:] = map(self._changed, lines)
         if self._path(hour).exists():
             self._write(hour, lines)
 
     def _some(self, hour: int) -> list[dict[str, Any]]:
-        """A few events of an hour."""
-        return [
-            {
+        """A few events of an hour, now and then a late one and one that comes twice."""
+        kinds = self._stream.types
+        lines = [
+            self._changed({
                 "id": f"{hour_label(hour)}-{n}",
-                "type": "Departure" if n < 2 else self._draw.choice(_TYPES),
-                "time": format_instant(hour + self._draw.randrange(60) * MINUTE),
-                "carrier": self._draw.choice(("UA", "B6")),
-                "origin": self._draw.choice(("EWR", "JFK")),
-                "tailnum": "N1", "flight": 7, "dest": "IAH", "dep_delay": n, "distance": 1400,
-                "arr_delay": n,
-            }
+                "type": kinds[0] if n < 2 else self._draw.choice(kinds),
+                "time": format_instant(hour - self._late(hour) + self._draw.randrange(60) * MINUTE),
+            })
             for n in range(self._draw.randint(2, 5))
         ]  # fmt: skip
+        return lines + lines[: self._draw.random() < 0.1]
+
+    def _late(self, hour: int) -> int:
+        """How late an event comes: not at all, or by some hours of the history."""
+        hours = self._draw.choices((0, 1, 2, 5), weights=(45, 2, 2, 1))[0]
+        return hours * HOUR if hour - hours * HOUR >= min(self._events, default=hour) else 0
+
+    def _changed(self, line: dict[str, Any]) -> dict[str, Any]:
+        """An event with other attributes."""
+        return line | self._stream.draw(line["type"], self._draw)
 
     def _path(self, hour: int) -> Path:
         label = hour_label(hour)

@@ -15,17 +15,23 @@ from typing import Any
 
 import deltalake
 
+from elsinore.errors import BudgetError
+from elsinore.files.read_events import read_events
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.provenance import Publication, read_publications
+from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
+from elsinore.reference.budget import Budget
+from elsinore.reference.two_step import two_step
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 from tests.faults.attempt import Ended, Step, attempt, attempt_here
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
 from tests.simulation.producer import Producer
+from tests.simulation.streams import drawn, flights
+from tests.spark.results_lake import as_staged, staged
 
 #: What is called for each slice of a run.
 SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")
@@ -36,6 +42,9 @@ COMPARED = ("raw_events", "events", "trend_aggregates")
 #: Hours that a run takes on beside its own, and days back in which it looks for files.
 REOPEN, DAYS = 3, 1
 
+#: Of a query over the whole history; what needs more is compared with one replay alone.
+_BUDGET = Budget(1_000_000)
+
 START = parse_hour("2013-02-08T00")
 
 
@@ -45,12 +54,16 @@ class Simulation:
     Attributes:
         wrong: what was not as it should be.
         told: what happened, for people.
+        recomputed: queries whose rows were compared with those of the reference.
     """
 
     def __init__(self, place: Place, seed: str) -> None:
-        self.place = place.model_copy(update={"late_days": DAYS, "reopen_hours": REOPEN})
-        self.producer = Producer(self.place.landing, seed)
+        stream = flights() if int(seed) % 2 else drawn(seed, place.place / "drawn")
+        own = {"late_days": DAYS, "reopen_hours": REOPEN, **stream.settings}
+        self.place = place.model_copy(update=own)
+        self.producer = Producer(self.place.landing, seed, stream)
         self.wrong, self.told = list[str](), self.producer.told
+        self.recomputed = 0
         self._draw = Random(f"{seed}: what operators do")
         schema = Lake.open(self.place).stream
         self._workload = load_workload(self.place.workload_file, schema)
@@ -163,13 +176,33 @@ class Simulation:
         self.place = ours
         found = [contents(place.lake, COMPARED) for place in (ours, clean)]
         self.wrong += differences(*found)
+        self._recompute(whole)
         for hour, published in self._published().items():
             if published.awaited and not self._incomplete(hour):
                 self.wrong.append(f"{hour_label(hour)} waits for nothing")
 
+    def _recompute(self, whole: Interval) -> None:
+        """Compare what is published with what the reference finds in the raw files."""
+        lake = Lake.open(self.place)
+        events, _ = read_events([self.place.landing], lake.stream, max_bad_share=1)
+        published = staged(lake, whole, PUBLISHED)
+        for query in self._workload.queries:
+            windows = query.window.ending_in(whole)
+            with suppress(BudgetError):
+                right = as_staged(two_step(query, events, windows=windows, budget=_BUDGET))
+                self.recomputed += 1
+                ours = [row for row in published if row["query"] == query.name]
+                if _comparable(ours) != _comparable(right):
+                    self.wrong.append(f"the reference finds other rows of {query.name}")
+
 
 class RefusedError(AssertionError):
     """Too much of a run's own hours is bad, such as a file that is cut short."""
+
+
+def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, with NaN as a text, which equals itself."""
+    return [row | {"value": "NaN"} if row["value"] != row["value"] else row for row in rows]
 
 
 def _figures(step: Step, ended: Ended) -> dict[str, Any]:

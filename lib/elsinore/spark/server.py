@@ -361,7 +361,7 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
             subprocess.Popen([sys.executable, "-m", "elsinore.spark.server", str(port)])
             _wait_until_idle(folder, jvm, idle)
     finally:
-        # Also where its home has been taken away. All commits are done; scratch files go next time.
+        # All commits are done; scratch files go next time.
         jvm.kill()
         code = jvm.wait()
         print(f"Spark has ended with {code}", flush=True)
@@ -369,9 +369,9 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
 
 
 def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) -> None:
-    """Returns when the JVM has ended or should."""
+    """Returns when the JVM has ended or should, as when its home has been taken away."""
     last = time.monotonic()
-    while jvm.poll() is None:
+    while jvm.poll() is None and (folder / "server.json").exists():
         time.sleep(1)
         if not _is_free(folder / "clients"):
             last = time.monotonic()
