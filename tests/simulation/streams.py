@@ -86,9 +86,13 @@ def drawn(seed: str, folder: Path) -> Stream:
     queries, types, number = list[Query](), list[str](), 0
     while len(queries) < 6:
         number += 1
-        within, slide = (n and Duration(n, "minutes") for n in dice.pick(_WINDOWS))
-        query = random_case(f"{seed}-{number}").query.source
-        query = replace(query, name=f"q{number}", within=within, slide=slide)
+        within, slide = dice.pick(_WINDOWS)
+        query = replace(
+            random_case(f"{seed}-{number}").query.source,
+            name=f"q{number}",
+            within=Duration(within, "minutes"),
+            slide=Duration(slide, "minutes") if slide else None,
+        )
         with suppress(QueryError):
             if not greta_refusals(bind_query(query, schema)):
                 queries.append(query)

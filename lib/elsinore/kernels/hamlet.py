@@ -13,7 +13,6 @@ import numpy as np
 
 from elsinore.kernels.borrowed import INTEGER, address_of, borrow, borrowed_types, call
 from elsinore.kernels.compiled import inlined, kernel
-from elsinore.kernels.hamlet_block import scan
 from elsinore.kernels.hamlet_coefficients import share_coefficients
 from elsinore.kernels.hamlet_collapsed import share_collapsed, step_collapsed
 from elsinore.kernels.hamlet_decide import decide, plan_burst
@@ -21,7 +20,7 @@ from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_lanes import add_lanes, any_lane, clear_lanes
 from elsinore.kernels.hamlet_log import COEFFICIENTS, VALUES
-from elsinore.kernels.hamlet_sets import add_members
+from elsinore.kernels.hamlet_sets import add_members, scan
 from elsinore.kernels.hamlet_steps import enter, enter_burst, enter_event, own, repeat, settle
 from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border

@@ -9,6 +9,7 @@ from elsinore.kernels.hamlet_lanes import add_rows
 from elsinore.kernels.hamlet_steps import takes
 from elsinore.kernels.hamlet_ways import SHARED
 from elsinore.kernels.hamlet_work import Ledger
+from elsinore.kernels.pair_program import BLOCK, Stack, run_step
 
 _NONE = -9
 
@@ -125,3 +126,24 @@ def add_members(graph, work, s, entry, ahead, row, a, b):
             found = find_members(graph, work, number, source, last, entry, into)
         hits = work.block.sets[into, :found]
         add_rows(graph, work.lanes, row, work.stores[source]["base"], hits, low, high, work.over)
+
+
+def scan(graph, block, number, start, first, last, later, into):
+    """`find_members` among the members that stand from place `start` on in `block.entries`.
+
+    Compiled apart (`address_of`), once for all rungs. The program has no `Op.REACHES` or `Op.OPEN`.
+    """
+    program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
+    members, alive = block.entries[start : start + last], block.alive[start : start + last]
+    stack = Stack(block.stack.longs, block.stack.doubles, block.stack.sure)
+    hits = block.sets[into]
+    found = 0
+    for begin in range(first, last, BLOCK):
+        entries = members[begin : min(begin + BLOCK, last)]
+        step = top = 0
+        while step < program.shape[0]:
+            step, top = run_step(program, step, graph, entries, later, stack, top)
+        for i in range(entries.size):
+            hits[found] = begin + i  # without a branch, which would be foretold wrongly
+            found += 1 if stack.sure[0, i] and stack.longs[0, i] != 0 and alive[begin + i] else 0
+    return found

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.kernels.hamlet_block import BLOCK
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph, table
 from elsinore.kernels.hamlet_lanes import Lanes, make_lanes
-from elsinore.kernels.pair_program import MAX_STACK, Op, Stack
+from elsinore.kernels.pair_program import Stack, make_stack
 
 #: Snapshots that a burst propagates at most; with more, events keep values instead of coefficients.
 MAX_SNAPSHOTS = 8
@@ -53,7 +52,7 @@ class Block(NamedTuple):
         alive: bool[M], whether it ends any trend.
         sets: int64[programs + 1, room], places of members found by each program, then others.
         first_sets: int64[programs, room], those for a burst's first event.
-        stack: of pair programs, each place for `BLOCK` pairs; one: of a single pair.
+        stack: of pair programs.
     """
 
     entries: np.ndarray
@@ -61,7 +60,6 @@ class Block(NamedTuple):
     sets: np.ndarray
     first_sets: np.ndarray
     stack: Stack
-    one: Stack
 
 
 class Work(NamedTuple):
@@ -85,7 +83,7 @@ class Work(NamedTuple):
         seen: int64[64], entries of a burst by class.
         limbs: uint64[L].
         ledger: int64[*], see `Ledger`.
-        scan: address of `hamlet_block.scan`.
+        scan: address of `hamlet_sets.scan`.
     """
 
     lanes: Lanes
@@ -211,17 +209,10 @@ def _members_of(graph: MergedGraph) -> np.ndarray:
 
 def _make_block(graph: MergedGraph, members: int, room: int) -> Block:
     programs = graph.program_start.size - 1
-    pushing = int((graph.program[:, 0] <= Op.OPEN).sum()) if members else 0
-    deep = min(pushing, MAX_STACK)
     return Block(
         entries=np.zeros(members, np.int64),
         alive=np.zeros(members, np.bool_),
         sets=np.zeros((programs + 1, room), np.int64),
         first_sets=np.zeros((programs, room), np.int64),
-        stack=_make_stack(deep, BLOCK),
-        one=_make_stack(2),
+        stack=make_stack(graph.program, members),
     )
-
-
-def _make_stack(*shape: int) -> Stack:
-    return Stack(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.bool_))

@@ -13,9 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.borrowed import borrow
-from elsinore.kernels.closing import close_events, open_all
 from elsinore.kernels.compiled import brief, inlined
-from elsinore.kernels.graph import Graph
+from elsinore.kernels.graph import NONE, Graph
 from elsinore.kernels.guards import may_end, may_start, run_guards
 from elsinore.kernels.pairs import find_pairs
 from elsinore.kernels.rows import (
@@ -140,7 +139,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
         _begin(graph, work, totals, row)
-        open_all(work.pairs.closed, high - low)
+        _open_all(work.pairs.closed, high - low)
         run_guards(
             graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count, low, high
         )
@@ -155,7 +154,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
                 if graph.guard_of[graph.states[entry]] < 0:
                     over |= _arrive(graph, entry, low, shift, work)
             for entry in range(first, after):
-                close_events(
+                _close_events(
                     graph, work.upkeep, work.pairs, work.members, work.member_count, entry, low
                 )
                 if work.upkeep.closing:
@@ -249,3 +248,54 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
         if may_end(graph, work.pairs.floors, entry, high - low):
             over |= add_row(totals, row, work.entries, place)
     return over
+
+
+# ---- skip-till-next-match: an event that something could have followed goes on no more. Where
+# ---- every way out of a state is open to all of its events alike, one instant closes them all.
+# ---- Otherwise they close one by one, and for each of a few slots apart, which `Op.OPEN` reads
+
+
+@inlined
+def _open_all(closed, size):
+    """Begin a window of `size` entries, none of them closed for any slot."""
+    for slot in range(closed.shape[0]):
+        for place in range(size):
+            closed[slot, place] = False
+
+
+@inlined
+def _close_events(graph, upkeep, pairs, members, member_count, entry, low):
+    """Close all earlier events that an entry could extend; forget those closed for all slots.
+
+    Every way on from a state whose events close one by one asks for an open slot.
+    """
+    later = graph.states[entry]
+    for w in range(upkeep.way_start[later], upkeep.way_start[later + 1]):
+        way, state = upkeep.ways[w], upkeep.way_from[w]
+        program, floor = graph.open_program[way], graph.open_floor[way]
+        closed = pairs.closed[graph.open_slot[way]]
+        listed, count = members[state], member_count[state]
+        if program >= 0:
+            found = find_pairs(graph, pairs, program, listed, count, entry, low)
+            for h in range(found):
+                closed[pairs.hits[h] - low] = True
+        else:
+            bound = pairs.floors[floor, entry - low] if floor >= 0 else NONE
+            for c in range(count):
+                if graph.times[listed[c]] >= bound:
+                    closed[listed[c] - low] = True
+        still_open = 0
+        for c in range(count):
+            if _is_open(graph, pairs.closed, state, listed[c] - low):
+                listed[still_open] = listed[c]
+                still_open += 1
+        member_count[state] = still_open
+
+
+@inlined
+def _is_open(graph, closed, state, place):
+    """Whether an entry at a state is open for any of the state's slots."""
+    for way in range(graph.open_start[state], graph.open_start[state + 1]):
+        if not closed[graph.open_slot[way], place]:
+            return True
+    return False
