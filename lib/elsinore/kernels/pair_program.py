@@ -114,8 +114,8 @@ def make_stack(program: np.ndarray, pairs: int) -> Stack:
 def run_step(program, step, graph, entries, later, stack, top):
     """Run an operation on a block of earlier entries and a later one; the next step, the new top.
 
-    A comparison of two slots is one step: 300 instead of 420 ns an event with ten pairs. `graph`
-    has the slots. Not for `Op.REACHES` and `Op.OPEN`, which ask for more.
+    A comparison of two slots is one step: an event with 25 pairs takes 290 ns, by three steps 420.
+    `graph` has the slots. Not for `Op.REACHES` and `Op.OPEN`, which ask for more.
     """
     op, slot = program[step, 0], program[step, 1]
     if _compares_slots(program, step):
