@@ -142,6 +142,8 @@ def told(
         "AIRFLOW_HOME": str(mine),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{mine / 'airflow.db'}",
         "AIRFLOW__METRICS__OTEL_ON": "True",
+        # At its end: what is no sum would come again after each minute that a run takes.
+        "AIRFLOW__METRICS__OTEL_INTERVAL_MILLISECONDS": "3600000",
         "AIRFLOW_CONN_SMTP_DEFAULT": json.dumps(smtp),
         "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": endpoint,
         "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
