@@ -26,3 +26,4 @@ def test_after_hours_of_trouble_the_tables_are_those_of_one_replay(
     history = Simulation(place, "0")
     history.go(draws(6, 48))
     assert history.wrong == [], history.told
+    assert history.recomputed, "the reference was asked for no query"
