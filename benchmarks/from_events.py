@@ -31,7 +31,7 @@ from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.lake.answered import Answered
-from elsinore.lake.land import laid_out
+from elsinore.lake.judge_landing import laid_out
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.publish import publish
 from elsinore.lake.regions import Hours

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from elsinore.lake.answered import answered_by, joined
 from elsinore.lake.plans import PLAN, plan_run
 from elsinore.lake.run_metrics import note_metrics
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import do_in_tasks
-from elsinore.spark.session import open_session
+from elsinore.spark.aggregate import in_tasks_of
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Count, find, keep, and say what was decided; Spark counts very many events, and no others."""
     answered, interval = answered_by(settings, arguments.workloads), arguments.interval
 
-    def in_tasks(number: int, count: Callable[[int], None]) -> None:
-        with open_session(settings, f"find_plan {interval} {arguments.run}") as spark:
-            do_in_tasks(spark, number, count)
-
-    found = plan_run(
-        answered[0].lake, joined(answered), interval, run=arguments.run, in_tasks=in_tasks
-    )
+    lake, workload = answered[0].lake, joined(answered)
+    with in_tasks_of(settings, f"find_plan {interval} {arguments.run}") as in_tasks:
+        found = plan_run(lake, workload, interval, run=arguments.run, in_tasks=in_tasks)
     if len(answered) > 1:  # for the report of each
         for one in answered:
             note_metrics(one.lake, one.workload, interval, PLAN, found.figures)

@@ -18,6 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
+from elsinore.spark.aggregate import in_tasks_of
 from elsinore.timeline import Interval
 from elsinore.wording import some_of
 
@@ -31,7 +32,8 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     answered = answered_by(settings, arguments.workloads)
     _, lake, workload = answered[0]
     interval = arguments.interval
-    figures = land(lake, settings, interval, run=arguments.run)
+    with in_tasks_of(settings, f"land_events {interval} {arguments.run}") as in_tasks:
+        figures = land(lake, settings, interval, run=arguments.run, in_tasks=in_tasks)
     for other in answered[1:]:
         other.lake.create_all()
     rules = lake.stream.sources

@@ -155,8 +155,9 @@ class Settings(BaseSettings):
             most.
         slices: time slices of a run that are aggregated as tasks of their own; by default as many
             as there are slots.
-        landing_bytes: of raw lines that are landed at once, in some 25 times as much memory; more
-            are landed in parts, a stretch of hours after the other.
+        landing_bytes: of raw lines that a process lands at once, in 10 to 25 times as much memory;
+            more are landed in parts, a stretch of hours after the other, and an hour of more in
+            tasks of Spark, each of which holds a quarter of that.
         late_days: how many days before its own hours a landing looks for files that are new or have
             changed; 0: none.
         reopen_hours: how many hours that are stale or were missed a run computes beside its own;

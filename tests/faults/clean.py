@@ -63,7 +63,7 @@ def copied(place: Place, path: Path) -> Place:
 
 def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
     """Runs over some intervals, one after another, in `folder / "clean"`; every second
-    one lands hour by hour.
+    one lands in tasks.
 
     The server's home is `folder / "server"`.
 
@@ -74,7 +74,7 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
     write_landing_zone(place.landing)
     runs = []
     for number, interval in enumerate(intervals):
-        place = place.model_copy(update={"landing_bytes": 1 if number % 2 else 128_000_000})
+        place = place.model_copy(update={"landing_bytes": 20_000 if number % 2 else 128_000_000})
         run = CleanRun(interval, copied(place, folder / f"start-{number}"), {}, {})
         steps = [Step(name, interval) for name in JOBS]
         while steps:

@@ -109,13 +109,13 @@ def events(flights: tuple[Lake, EventTable]) -> EventTable:
     return flights[1]
 
 
-#: For tests that use `settings`: hours land at once, and once more one after another.
-EITHER_WAY = pytest.mark.parametrize("settings", ["at once", "by hours"], indirect=True)
+#: For tests that use `settings`: hours land in one process, and once more in tasks.
+EITHER_WAY = pytest.mark.parametrize("settings", ["at once", "in tasks"], indirect=True)
 
 
 @pytest.fixture
 def settings(new_home: NewHome, request: pytest.FixtureRequest) -> Settings:
-    most = 1 if getattr(request, "param", "at once") == "by hours" else 128_000_000
+    most = 1_000 if getattr(request, "param", "at once") == "in tasks" else 128_000_000
     return new_home().model_copy(update={"landing_bytes": most})
 
 

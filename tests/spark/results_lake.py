@@ -21,7 +21,7 @@ from elsinore.engine.finish import finish
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
-from elsinore.lake.land import laid_out
+from elsinore.lake.judge_landing import laid_out
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.tables import Lake

@@ -26,7 +26,7 @@ from elsinore.settings import Settings
 from jobs import judge_quality, report_quality
 from tests.lake_contents import contents, differences
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import LANDED, departure, hours, land, put, run_jobs
+from tests.spark.landing_zone import LANDED, departure, hours, land, put, rows, run_jobs
 
 GONE = "N9Ü"
 
@@ -160,11 +160,40 @@ def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(
     assert holding(settings) == set()
     # There the raw files are still there, and smaller by now, as `landings` knows; and a day is too
     # large to be judged at once.
-    clean, theirs = clean.model_copy(update={"landing_bytes": 1}), Lake.open(clean)
+    clean, theirs = clean.model_copy(update={"landing_bytes": 60_000}), Lake.open(clean)
     land(theirs, clean, DAY)
     forget(clean, key, run="test", dry_run=False)
     rows = set(LANDED) - {"landings"}
     assert differences(contents(lake.root, rows), contents(clean.lake, rows)) == []
+
+
+@pytest.mark.parametrize("most", [1_000, 10**8])
+def test_what_lands_while_it_forgets_is_not_lost(
+    settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    settings = settings.model_copy(update={"landing_bytes": most})
+    put(settings, 10, departure(1), departure(2, tailnum=GONE), departure(3, tailnum=GONE))
+    put(settings, 11, *(departure(n, hour=11) for n in range(4, 12)), departure(2, tailnum=GONE))
+    land(lake, settings, hours(10, 12))
+    real = elsinore.lake.land._lines
+
+    def meanwhile(*arguments: Any) -> Any:
+        """The hour lands again after its lines were read; what is forgotten is not in its file."""
+        monkeypatch.setattr(elsinore.lake.land, "_lines", real)
+        read = real(*arguments)
+        put(settings, 10, departure(1, dep_delay=7), departure(20))
+        land(lake, settings, hours(10, 11))
+        return read
+
+    monkeypatch.setattr(elsinore.lake.land, "_lines", meanwhile)
+    forget(settings, Key.parse([f"tailnum={GONE}"], lake.stream), run="test", dry_run=False)
+    assert rows(lake, "events", "event_id", "dep_delay") == [
+        ("d1", 7), ("d10", 5), ("d11", 5), ("d20", 5), *((f"d{n}", 5) for n in range(4, 10))
+    ]  # fmt: skip
+    assert rows(lake, "raw_events", "file", "position")[:2] == [
+        (file := "2013/01/01/events-2013-01-01T10.jsonl", 1), (file, 2)
+    ]  # fmt: skip
+    assert holding(settings) == set()
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from elsinore.cli.plan import read_statistics
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError, ParameterError, PlanError
-from elsinore.lake.kept_hours import drop_kept_hours
+from elsinore.lake.kept_hours import InTasks, drop_kept_hours
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
 from elsinore.lake.run_metrics import find_text, note_metrics
 from elsinore.lake.stored_events import StoredEvents
@@ -30,7 +30,7 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.aggregate import do_in_tasks
+from elsinore.spark.aggregate import in_tasks_of
 from elsinore.timeline import MINUTE, Interval
 from jobs import find_plan as planning
 from tests import profile_case as case
@@ -179,9 +179,15 @@ def test_tasks_count_what_the_driver_counts(
     settings.workload_file.write_text(QUERIES + GROUPED)
     tasks = list[int]()
 
-    def noting(spark: SparkSession, number: int, do: Callable[[int], None]) -> None:
-        tasks.append(number)
-        do_in_tasks(spark, number, do)
+    @contextmanager
+    def noting(*arguments: Any) -> Iterator[InTasks]:
+        with in_tasks_of(*arguments) as in_spark:
+
+            def in_tasks(number: int, do: Callable[[int], None]) -> None:
+                tasks.append(number)
+                in_spark(number, do)
+
+            yield in_tasks
 
     def counted(least: int) -> str:
         monkeypatch.setattr("elsinore.lake.plans.MANY_BYTES", least)
@@ -194,7 +200,7 @@ def test_tasks_count_what_the_driver_counts(
         return counted(least)
 
     monkeypatch.setattr("elsinore.lake.plans.FEWEST_BYTES", 0)
-    monkeypatch.setattr(planning, "do_in_tasks", noting)
+    monkeypatch.setattr(planning, "in_tasks_of", noting)
     first = anew(10**9)
     assert (anew(1), counted(1), tasks) == (first, first, [4])
     put(settings, 13, departure(20, hour=9), departure(21, hour=9, tailnum="N21", origin="LGA"))

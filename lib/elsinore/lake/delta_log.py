@@ -154,6 +154,13 @@ def changed_partitions(table: Path, version: int, column: str) -> set[str] | Non
     return None if None in found else {value for value in found if value is not None}
 
 
+def added_files(table: Path) -> list[dict[str, Any]]:
+    """The files that the latest commit of a table added, as its log says it."""
+    file = _commit_file(table, deltalake.DeltaTable(str(table)).version())
+    actions = map(json.loads, file.read_bytes().splitlines())
+    return [action["add"] for action in actions if "add" in action]
+
+
 def _object(text: str | None) -> dict[str, Any]:
     try:
         found = json.loads(text or "")

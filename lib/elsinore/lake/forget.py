@@ -11,7 +11,7 @@ import html
 import json
 import re
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,7 +29,7 @@ from elsinore.lake.answered import answered_by
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.judge_landing import PLACE
 from elsinore.lake.kept_hours import drop_kept_hours
-from elsinore.lake.land import land_without, line_keys
+from elsinore.lake.land import land_without
 from elsinore.lake.landing_zone import (
     LandingFile,
     all_files,
@@ -172,14 +172,14 @@ class _Found:
 
     Attributes:
         files: lines of raw files in the landing zone.
-        lines: by the label of a landing that is to be judged again, `line_keys` of its lines.
+        landings: the labels of those that are to be judged again.
         rows: by table, how many rows have the values.
         groups: by table of results, as people are told of it.
         pages: reports, Data Docs and logs.
     """
 
     files: Mapping[LandingFile, set[int]]
-    lines: Mapping[str, set[str]]
+    landings: Collection[str]
     rows: Mapping[str, int]
     groups: Mapping[str, _Groups]
     pages: Sequence[Path]
@@ -218,9 +218,8 @@ def forget(
         (file.name, file.size, file.changed): blank_lines(file, positions)
         for file, positions in found.files.items()
     }
-    for labels in _parts(lake, found.lines, settings.landing_bytes):
-        gone = pa.array([line for label in labels for line in found.lines[label]], pa.string())
-        land_without(lake, labels, gone, mended, run=run)
+    for labels in _parts(lake, found.landings, settings.landing_bytes):
+        land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
     for groups in found.groups.values():
         _drop_groups(groups, run)
     _forget_pages(settings, key, found.pages)
@@ -261,10 +260,10 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     return _Found(
         files,
         # What a killed one has left of a landing is found wherever it is.
-        {label: raw[label] | bad[label] for label in {*raw, *bad, *landings}},
+        {*raw, *bad, *landings},
         {
-            "raw_events": sum(map(len, raw.values())),
-            "quarantine": sum(map(len, bad.values())),
+            "raw_events": raw.total(),
+            "quarantine": bad.total(),
             "events": len(landings),
         },
         {
@@ -276,15 +275,13 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     )
 
 
-def _stored(lake: Lake, table: str, key: Key) -> dict[str, set[str]]:
-    """The `line_keys` of lines that a table holds, by the label of their landing."""
-    found: dict[str, set[str]] = defaultdict(set)
+def _stored(lake: Lake, table: str, key: Key) -> Counter[str]:
+    """How many lines of the key a table holds, by the label of their landing."""
+    found: Counter[str] = Counter()
     for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
         lines = pa.Table.from_batches([batch]).filter(pc.field("position") > 0)
         rows = decode_again(lines, lake.stream)
-        rows = rows.filter(key.among(rows))
-        for label, line in zip(rows["landing"].to_pylist(), line_keys(rows), strict=True):
-            found[label].add(line.as_py())
+        found.update(rows["landing"].filter(key.among(rows)).to_pylist())
     return found
 
 

@@ -1,26 +1,41 @@
 """Judges landed lines: which of them stay as events, and what that changes in `events`.
 
 What stays of an event is decided among all landed lines with its id, so that the order of landings
-does not matter.
+does not matter. For the same reason lines may be judged by buckets of ids, each by itself.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
+from datetime import date, timedelta
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import filters_to_expression
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import ConflictError
 from elsinore.events import id_keys
 from elsinore.files.rejection import Reason
-from elsinore.lake.landing_zone import scanned_schema
-from elsinore.timeline import hour_label
+from elsinore.lake.delta_log import BUCKET, commits
+from elsinore.lake.event_files import bucket_numbers
+from elsinore.lake.landing_zone import decode_again, scanned_schema
+from elsinore.lake.regions import Condition, Landings, day_of
+from elsinore.lake.tables import Lake
+from elsinore.row_hashes import row_hashes
+from elsinore.timeline import (
+    EPOCH,
+    HOUR,
+    MIN_INSTANT,
+    Interval,
+    hour_label,
+    stretches,
+)
 
 #: Values of the column `fate`.
 ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
@@ -199,6 +214,43 @@ class LandingCounts:
     #: longer than WITHIN).
     touched: Spans
 
+    @classmethod
+    def together(cls, parts: Iterable[LandingCounts]) -> Self:
+        """Those of buckets, added up."""
+        fates: Counter[tuple[str, str, str | None]] = Counter()
+        changes: Counter[str] = Counter()
+        accepted, touched = Spans(), Spans()
+        held, days = 0, set[date]()
+        for part in parts:
+            fates.update(part.fates)
+            changes.update(part.changes)
+            held += part.held
+            days |= part.days
+            for spans, more in ((accepted, part.accepted), (touched, part.touched)):
+                for name, (first, last) in more.items():
+                    known = spans.get(name, (first, last))
+                    spans[name] = min(known[0], first), max(known[1], last)
+        return cls(fates, accepted, held, changes, frozenset(days), dict(sorted(touched.items())))
+
+    def as_json(self) -> str:
+        """For another process, which reads it by `of_json`."""
+        fates = [[*key, count] for key, count in self.fates.items()]
+        days = sorted(map(str, self.days))
+        return json.dumps([fates, self.accepted, self.held, self.changes, days, self.touched])
+
+    @classmethod
+    def of_json(cls, text: str) -> Self:
+        """What `as_json` wrote."""
+        fates, accepted, held, changes, days, touched = json.loads(text)
+        return cls(
+            Counter({tuple(key): count for *key, count in fates}),
+            {label: tuple(span) for label, span in accepted.items()},
+            held,
+            Counter(changes),
+            frozenset(map(date.fromisoformat, days)),
+            {hour: tuple(span) for hour, span in touched.items()},
+        )
+
 
 def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
     """What rows that `judge_lines` gives come to.
@@ -238,3 +290,242 @@ def _spans(keys: pa.ChunkedArray, times: pa.ChunkedArray) -> dict[Any, tuple[int
     table = pa.table({"key": keys, "time": times.cast(pa.int64())})
     found = table.group_by("key", use_threads=False).aggregate([("time", "min"), ("time", "max")])
     return {row["key"]: (row["time_min"], row["time_max"]) for row in found.to_pylist()}
+
+
+# ---- with what the tables hold
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The versions of the tables that a landing is judged at.
+
+    `raw_events` holds at `raw` the lines of all landings which `events` has.
+    """
+
+    events: int
+    raw: int
+
+    @classmethod
+    def of(cls, lake: Lake) -> Self:
+        """The latest ones, in this order: a landing stores its lines before it changes `events`."""
+        events = lake.version("events")
+        return cls(events, lake.version("raw_events"))
+
+    def require_alone(self, lake: Lake, *, stored: bool, merged: bool) -> None:
+        """Refuse to go on where others have changed rows since.
+
+        This landing may have stored its lines and merged its events since.
+
+        Raises:
+            ConflictError: others have.
+        """
+        own = {"raw_events": (self.raw, stored), "events": (self.events, merged)}
+        for table, (version, mine) in own.items():
+            since = commits(lake.path(table), after=version)
+            if sum(commit.changes_rows for commit in since) > mine:
+                raise ConflictError("another run landed meanwhile")
+
+
+def id_buckets(table: pa.Table, of: int) -> np.ndarray:
+    """Of each line or event the number of its bucket: all that have an id have the same.
+
+    Those without one are shared out by their places.
+    """
+    has_id = np.zeros(table.num_rows, np.bool_)
+    if "event_id" in table.column_names:
+        has_id = _mask(pc.is_valid(table["event_id"]))
+    hashes = np.empty(table.num_rows, np.uint64)
+    for names, which in ((["event_id"], has_id), (["file", "position"], ~has_id)):
+        if which.any():
+            hashes[which] = row_hashes(table.filter(pa.array(which)), names)
+    return hashes % np.uint64(of)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the tables hold beside the lines of a landing."""
+
+    lake: Lake
+    seen: Seen
+
+    def events(self, of: Landings) -> pa.Table:
+        """The events of some landings."""
+        return self.lake.of("events", of, self.seen.events).to_table()
+
+    def lines(self, of: Landings) -> pa.Table:
+        """The lines of some landings as rows of `scanned_schema`."""
+        stored = self.lake.of("raw_events", of, self.seen.raw).to_table()
+        return decoded_lines(self.lake.stream, stored)
+
+    def unusable(self, of: Landings) -> pa.Table:
+        """Of some landings the files that are no use as a whole: just their faults are stored."""
+        return self.lake.of("quarantine", of).to_table(filter=pc.field("position") == 0)
+
+    def had(self, of: Landings) -> pa.Table:
+        """Ids of the lines of some landings; with their times, if ids are unique within a span."""
+        if self.lake.stream.id_span is None:
+            return self.lake.of("raw_events", of, self.seen.raw).to_table(["event_id"])
+        # Stored lines do not say when they happened.
+        return self.lines(of).select(["event_id", "event_time"])
+
+    def events_like(self, own: Sequence[pa.Table], outside: Sequence[Landings]) -> pa.Table:
+        """The events of the ids of some others, without those of some landings."""
+        return self._like(own, self._of_ids("events", own, outside))
+
+    def lines_like(self, own: Sequence[pa.Table], outside: Sequence[Landings]) -> pa.Table:
+        """The lines of the ids of some events, decoded, without those of some landings."""
+        found = self._of_ids("raw_events", own, outside)
+        return self._like(own, decoded_lines(self.lake.stream, found))
+
+    def _like(self, own: Sequence[pa.Table], found: pa.Table) -> pa.Table:
+        """Those of some events that are of the ids of others."""
+        stream = self.lake.stream
+        found = found.filter(pc.field("event_id").is_valid())
+        keys = [chunk for part in own for chunk in id_keys(part, stream).chunks]
+        return found.filter(pc.is_in(id_keys(found, stream), pa.chunked_array(keys, pa.string())))
+
+    def _of_ids(self, table: str, own: Sequence[pa.Table], outside: Sequence[Landings]) -> pa.Table:
+        """Rows in which the ids of some events stand, without those of some landings."""
+        chunks = [chunk for part in own for chunk in part["event_id"].drop_null().chunks]
+        ids = pa.chunked_array(chunks, pa.string())
+        if not len(ids):
+            return self.lake.schema(table).arrow().empty_table()
+        # Few files hold any of them: of the others nothing is read.
+        ends = zip((">=", "<="), pc.min_max(ids).values(), strict=True)
+        near: list[Condition] = [("event_id", sign, end.as_py()) for sign, end in ends]
+        conditions = [[*part, *near] for part in _conditions(self.lake.stream, table, own)]
+        where = filters_to_expression(conditions)
+        for landings in outside:
+            where = where & ~landings.expression(by_day=table != "events")
+        version = self.seen.events if table == "events" else self.seen.raw
+        rows = self.lake.log(table, version).dataset(conditions)
+        found = [rows.schema.empty_table()]
+        for file in rows.get_fragments(where):
+            if not pa.types.is_string(file.physical_schema.field("event_id").type):
+                # Written by a deletion of delta-rs: texts are views, compared once they are read.
+                every = file.to_table(rows.schema).filter(where)
+                found.append(every.filter(pc.is_in(every["event_id"], ids)))
+                continue
+            there = file.to_table(rows.schema, ["event_id"], where)["event_id"]
+            if pc.any(which := pc.is_in(there, ids)).as_py():
+                found.append(file.to_table(rows.schema, filter=where).filter(which))
+        return pa.concat_tables(found)
+
+
+def _conditions(stream: StreamSchema, table: str, own: Sequence[pa.Table]) -> list[list[Condition]]:
+    """What rows meet that can be of the ids of some events, as far as times tell: any of these."""
+    if stream.id_span is None:
+        return [[]]
+    times = (np.asarray(part["event_time"].drop_null().cast(pa.int64())) for part in own)
+    starts = np.unique(np.concatenate([*times]) // stream.id_span) * stream.id_span
+    if table != "events":  # stored lines do not say when they happened, but when they landed
+        first = max(int(starts[0]) - stream.early - HOUR, MIN_INSTANT)
+        return [[(Landings.day, ">=", day_of(first)), (Landings.column, ">=", hour_label(first))]]
+    whole = (range(start, start + stream.id_span, HOUR) for start in starts.tolist())
+    return [
+        [
+            ("event_day", ">=", day_of(span.start)),
+            ("event_day", "<=", day_of(span.end - 1)),
+            ("event_time", ">=", EPOCH + timedelta(microseconds=span.start)),
+            ("event_time", "<", EPOCH + timedelta(microseconds=span.end)),
+        ]
+        for span in stretches(hour for hours in whole for hour in hours)
+    ]
+
+
+def landings_of(rows: pa.Table) -> set[str]:
+    """The labels of the landings that rows are of."""
+    return set(rows["landing"].unique().to_pylist())
+
+
+def decoded_lines(stream: StreamSchema, stored: pa.Table) -> pa.Table:
+    """Rows of `scanned_schema` for the lines among rows of `raw_events`."""
+    lines = stored.filter(pc.field("position") > 0)
+    return decode_again(lines.select([*PLACE, "line"]), stream)
+
+
+@dataclass(frozen=True)
+class JudgedLanding:
+    """Landings whose lines were judged, and others that were judged again as a whole."""
+
+    own: Landings
+    others: tuple[Interval, ...]
+    counts: LandingCounts
+
+    @property
+    def region(self) -> Landings:
+        """All landings that were judged as a whole."""
+        return Landings(self.own.interval, (*self.own.also, *self.others))
+
+
+def judge_own(stored: Stored, scanned: pa.Table, ours: Landings) -> tuple[pa.Table, set[str]]:
+    """Judge the lines of some landings with the events of the same ids, and what these told before.
+
+    Gives rows of `judged_schema`, and the labels of other landings, whose lines may change their
+    fate by this one: where there are any, `judge_again` has the last word. `scanned` are rows of
+    `scanned_schema`.
+    """
+    # What these landings brought before, too: without it another line may stay.
+    judged = _judge(stored.lake.stream, [scanned], [stored.events(ours)])
+    labels = landings_of(stored.events_like([judged], [ours]))
+    gone = _gone(stored, ours, judged)
+    if labels or gone.num_rows or pc.any(pc.is_null(judged["fate"])).as_py():
+        labels |= landings_of(stored.lines_like([judged, gone], [ours]))
+    return judged, labels
+
+
+def judge_again(
+    stored: Stored, scanned: pa.Table, judged: pa.Table, ours: Landings, again: Landings
+) -> pa.Table:
+    """Judge the lines of some landings together with others as a whole, whose lines are stored.
+
+    `judged` is what `judge_own` says of the first; gives rows of `judged_schema`.
+    """
+    region = Landings(ours.interval, (*ours.also, *again.intervals))
+    lines, held = stored.lines(again), stored.events(region)
+    own = [judged, lines, held]
+    every = [scanned, lines, stored.lines_like(own, [ours, again]), stored.unusable(again)]
+    return _judge(stored.lake.stream, every, [held, stored.events_like(own, [region])])
+
+
+def _gone(stored: Stored, ours: Landings, judged: pa.Table) -> pa.Table:
+    """The ids that lines of some landings had, and neither their lines nor their events have now.
+
+    Where somebody has deleted an event by hand and its line went, too, one that it corrected counts
+    again.
+    """
+    had, stream = stored.had(ours), stored.lake.stream
+    had = had.filter(pc.field("event_id").is_valid())
+    return had.filter(pc.invert(pc.is_in(id_keys(had, stream), id_keys(judged, stream))))
+
+
+def _judge(stream: StreamSchema, lines: Sequence[pa.Table], held: Sequence[pa.Table]) -> pa.Table:
+    """`judge_lines` of lines beside rows of `events`."""
+    schema = to_judge_schema(stream)
+    parts = [schema.empty_table()]
+    for is_held, tables in ((False, lines), (True, held)):
+        for table in tables:
+            names = [name for name in table.column_names if name in schema.names]
+            flags = pa.repeat(is_held, table.num_rows)
+            parts.append(table.select(names).append_column(HELD, flags))
+    return judge_lines(pa.concat_tables(parts, promote_options="default").cast(schema), stream)
+
+
+# ---- rows that change
+
+
+def change_keys(events: pa.Table, stream: StreamSchema) -> pa.ChunkedArray:
+    """A text for each event by which changes find it: its id, or its line's file and position."""
+    if stream.id_field is not None:
+        return id_keys(events, stream)
+    return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
+
+
+def laid_out(events: pa.Table, stream: StreamSchema) -> pa.Table:
+    """Events with the columns that say where they lie."""
+    day = events["event_time"].cast(pa.date32())
+    events = events.append_column("event_day", day)
+    if stream.buckets is None:
+        return events
+    numbers = bucket_numbers(events, *stream.buckets).astype(np.int64)
+    return events.append_column(BUCKET, pa.array(numbers))

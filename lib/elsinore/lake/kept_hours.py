@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -31,6 +31,9 @@ from elsinore.timeline import hour_label, parse_hour
 
 #: The folder beside those of tables.
 FOLDER = "kept"
+
+#: Does something for each number below a limit, in tasks.
+InTasks = Callable[[int, Callable[[int], None]], None]
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.event_files import hour_shares
-from elsinore.lake.kept_hours import KeptHours, read_kept
+from elsinore.lake.kept_hours import InTasks, KeptHours, read_kept
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
@@ -38,9 +38,6 @@ MANY_BYTES = 2_000_000_000
 
 #: To be raised where what is kept of hours comes to mean something else.
 _MEANING = 2
-
-#: Does something for each number below a limit, in tasks.
-InTasks = Callable[[int, Callable[[int], None]], None]
 
 #: The metric of planning that names a run's plan.
 PLAN_FINGERPRINT = "plan_fingerprint"

@@ -6,8 +6,9 @@ Nobody else writes them: Spark and delta-rs could undo each other's commits (dec
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pydantic
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.parquet import filters_to_expression
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
@@ -26,7 +28,14 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import BUCKET, OpenTable, buckets_of, open_table, write_failures
+from elsinore.lake.delta_log import (
+    BUCKET,
+    OpenTable,
+    added_files,
+    buckets_of,
+    open_table,
+    write_failures,
+)
 from elsinore.lake.regions import Condition, Hours, Landings, Region, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
@@ -43,6 +52,9 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 
 #: How long Delta keeps the log of a commit; each night `history` takes what lineage needs of it.
 LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
+
+#: A file that a table can have, as Delta's log tells of it: its path, size, statistics and so on.
+AddedFile = Mapping[str, Any]
 
 #: With a checkpoint a table opens in 3 ms, with the commits of some thirty runs and none in 20.
 _CHECKPOINTS = {"delta.checkpointInterval": "20"}
@@ -163,12 +175,14 @@ class Lake:
         self._record(table, rows, run, mode="append")
 
     def stream_rows(
-        self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str
-    ) -> None:
+        self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str,
+        seen: int | None = None,
+    ) -> None:  # fmt: skip
         """Make rows the only ones of some hours in a table by day, in one commit, even of none.
 
         They have the table's columns in any order, with the day or without. `note` is written into
-        the table's history beside the commit.
+        the table's history beside the commit. `seen` is the version that they were made of, if they
+        come from the table itself: there must be no other by now.
 
         Raises:
             ParameterError: there is no such table, or it is not one of such hours.
@@ -178,15 +192,12 @@ class Lake:
         if where.day not in self.schema(table).partition_by:
             raise ParameterError(f"{table} is not a table of data by {where.day}")
 
-        def with_day(part: pa.Table) -> pa.Table:
-            if where.day in part.column_names:
-                return part
-            day = pc.utf8_slice_codeunits(part[where.column], 0, 10).cast(pa.date32())
-            return part.append_column(where.day, day)
-
         how = {"mode": "overwrite", "predicate": where.predicate(by_day=True)}
-        commit = {"custom_metadata": {"userMetadata": note}}
-        self._stream(table, map(with_day, parts), commit, how=how)
+        commit: dict[str, Any] = {"custom_metadata": {"userMetadata": note}}
+        if seen is not None:
+            commit["max_commit_retries"] = 0
+        rows = (with_day(part, where) for part in parts)
+        self._stream(table, rows, commit, seen=seen, how=how)
 
     def remove_before(self, table: str, column: str, day: date, *, note: str) -> int:
         """Remove the rows of days before one in one commit, if there are any; how many they were.
@@ -229,29 +240,65 @@ class Lake:
         commit = {"custom_metadata": {"userMetadata": note}, "max_commit_retries": 0}
         self._stream(table, parts, commit, seen=seen, how=how)
 
+    def write_files(self, table: str, parts: Iterable[pa.Table], *, under: str) -> list[AddedFile]:
+        """Write rows into files below a table's folder, which no version of it names yet.
+
+        `under` is the folder, from there, which holds nothing else; see `name_files`.
+
+        Raises:
+            SetupError: the disk is full or read-only.
+        """
+        schema, folder = self.schema(table), self.path(table) / under
+        with _reader(parts, schema.arrow()) as rows, write_failures(table):
+            # As a table of its own: delta-rs lays out its files and says what they hold.
+            deltalake.write_deltalake(
+                str(folder), rows, mode="overwrite", partition_by=schema.partition_by,
+                configuration=schema.told_of_files,
+            )  # fmt: skip
+        added = added_files(folder)
+        for path in (folder / "_delta_log").iterdir():
+            path.unlink()
+        return [file | {"path": f"{under}/{file['path']}"} for file in added]
+
+    def name_files(
+        self, table: str, added: Iterable[AddedFile], gone: Collection[str], *, seen: int, note: str
+    ) -> None:
+        """Let a table have the files that `write_files` wrote, instead of some it has, in a commit.
+
+        `seen` is the version at which it has these; `note` is written beside the commit.
+
+        Raises:
+            ConflictError: there is another version by now, or somebody has removed a file that no
+                version names.
+            SetupError: the disk is full or read-only.
+        """
+        log, by, added = self.log(table, seen), self.schema(table).partition_by, list(added)
+        if not all((self.path(table) / file["path"]).exists() for file in added):
+            raise ConflictError(f"new files of {table} were removed meanwhile")
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(file["path"], file["size"], file["partitionValues"],
+                      file["modificationTime"], data_change=True, stats=file["stats"])
+            for file in added
+        ]  # fmt: skip
+        now = time.time_ns() // 1_000_000
+        for row in (
+            log.files().filter(pc.field("path").isin(pa.array(gone, pa.string()))).to_pylist()
+        ):
+            values = {name: str(row[f"partition.{name}"]) for name in by}
+            actions.append(RemoveAction(row["path"], True, now, row["size_bytes"], values))
+        commit = deltalake.CommitProperties({"userMetadata": note}, max_commit_retries=0)
+        with write_failures(table):
+            log.create_write_transaction(
+                actions, "append", log.schema(), by, commit_properties=commit
+            )
+
     def _stream(
         self, table: str, parts: Iterable[pa.Table], commit: Mapping[str, Any], *,
         seen: int | None = None, how: Mapping[str, Any],
     ) -> None:  # fmt: skip
         """One commit of rows as they come; what goes wrong with them is raised as it is."""
-        schema = self.schema(table).arrow()
-        failures: list[Exception] = []
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            try:
-                for part in parts:
-                    yield from part.select(schema.names).cast(schema).to_batches()
-            except Exception as error:  # delta-rs would tell its text alone
-                failures.append(error)
-                raise
-
-        rows = pa.RecordBatchReader.from_batches(schema, batches())
-        try:
+        with _reader(parts, self.schema(table).arrow()) as rows:
             self._write(table, rows, commit, seen=seen, how=how)
-        except Exception:
-            if failures:
-                raise failures[0] from None
-            raise
 
     def _record(self, table: str, rows: Sequence[Mapping[str, Any]], run: str, **how: str) -> None:
         if self.schema(table).partition_by:
@@ -353,6 +400,35 @@ class Lake:
             raise DataError(
                 f"the table {table} does not exist in {self.root}", hint="land events first"
             ) from error
+
+
+def with_day(rows: pa.Table, where: Hours | Landings | type[Landings]) -> pa.Table:
+    """Rows of a table by day with the day of their hours, if they lack it."""
+    if where.day in rows.column_names:
+        return rows
+    day = pc.utf8_slice_codeunits(rows[where.column], 0, 10).cast(pa.date32())
+    return rows.append_column(where.day, day)
+
+
+@contextmanager
+def _reader(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
+    """Rows as they come; what goes wrong with them is raised as it is."""
+    failures: list[Exception] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for part in parts:
+                yield from part.select(schema.names).cast(schema).to_batches()
+        except Exception as error:  # delta-rs would tell its text alone
+            failures.append(error)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(schema, batches())
+    except Exception:
+        if failures:
+            raise failures[0] from None
+        raise
 
 
 def trying_again(tries: int, pause: float) -> Retrying:

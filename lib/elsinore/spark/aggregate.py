@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from tempfile import TemporaryFile
@@ -18,10 +18,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.lake.answered import Answered, joined, own_name
 from elsinore.lake.event_files import types_read
+from elsinore.lake.kept_hours import InTasks
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.settings import Settings
 from elsinore.spark.aggregate_route import Route, choose_routes
 from elsinore.spark.aggregate_worker import (
     EVENTS,
@@ -40,6 +42,7 @@ from elsinore.spark.aggregate_worker import (
 from elsinore.spark.carry import Carrying, choose_carrying
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import finished_together
+from elsinore.spark.session import open_session
 from elsinore.template.support import require
 from elsinore.timeline import Interval
 
@@ -144,14 +147,27 @@ def _carried(
     return _numbered(spark, tasks, carrying.multiply(files, tasks))
 
 
-def do_in_tasks(spark: SparkSession, tasks: int, do: Callable[[int], None]) -> None:
-    """Do something for each number below `tasks` in tasks of Spark."""
+@contextmanager
+def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
+    """What does something for each number below a limit in tasks of Spark.
 
-    def done(number: int) -> Iterator[pa.RecordBatch]:
-        do(number)
-        yield counts_of(FINISHED_SCHEMA, {})
+    Its session begins when it is needed first and ends with the block; `name` is what for, see
+    `open_session`. What goes wrong in a task is raised as it is.
+    """
+    with ExitStack() as stack:
+        sessions: list[SparkSession] = []
 
-    _kept(spark, tasks, each_number(done))
+        def in_tasks(number: int, do: Callable[[int], None]) -> None:
+            def done(each: int) -> Iterator[pa.RecordBatch]:
+                do(each)
+                yield counts_of(FINISHED_SCHEMA, {})
+
+            if not sessions:
+                sessions.append(stack.enter_context(open_session(settings, name)))
+            with spark_failures():
+                _kept(sessions[0], number, each_number(done))
+
+        yield in_tasks
 
 
 def _kept(spark: SparkSession, tasks: int, task: Task) -> list[Counts]:

@@ -1,0 +1,146 @@
+"""Landings of more lines than a process should hold leave what others leave, whatever happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elsinore.errors import DataError, LostWorkerError
+from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours
+from elsinore.lake.land import land
+from elsinore.lake.tables import Lake
+from elsinore.settings import Settings
+from elsinore.spark.aggregate import in_tasks_of
+from tests.draws import draws
+from tests.spark.conftest import NewHome
+from tests.spark.landing_zone import contents, departure, hours, put
+
+#: So few bytes that the first of the hours below is landed in tasks, or both of them are.
+ONE, BOTH = 2_500, 1_800
+
+
+def fill(settings: Settings) -> None:
+    """Two hours: the second corrects, repeats and adds to the first, and each has what is bad."""
+    put(settings, 10, "broken", *(departure(n, n) for n in range(12)), name="-a")
+    put(settings, 10, *(departure(n, n + 30) for n in range(20, 26)), departure(3, 3), name="-b")
+    put(settings, 11, departure(1, 1, dep_delay=9), departure(2, 2), departure(40, hour=11), "bad")
+    put(settings, 11, *(departure(n, n, 11) for n in range(41, 48)), name="-b")
+
+
+def mend(settings: Settings) -> None:
+    """The first hour again: events of it are gone, have come, and one counts as of old again."""
+    put(settings, 10, *(departure(n, n) for n in range(0, 12, 2)), departure(50, 50), name="-a")
+    put(settings, 11, departure(41, 41, 11, dep_delay=8), departure(40, hour=11))
+
+
+def few(settings: Settings, most: int = BOTH) -> Settings:
+    return settings.model_copy(update={"landing_bytes": most})
+
+
+@pytest.fixture
+def expected(new_home: NewHome) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """What landings in one process leave of the first files, and of the mended ones."""
+    settings = new_home()
+    lake, found = Lake.open(settings), []
+    for change in fill, mend:
+        change(settings)
+        land(lake, settings, hours(10, 12), run="r")
+        found.append(contents(lake))
+    return found[0], found[1]
+
+
+def test_through_spark(
+    new_spark_home: NewHome, expected: tuple[dict[str, list[Any]], dict[str, list[Any]]]
+) -> None:
+    settings = few(new_spark_home(), ONE)
+    lake = Lake.open(settings)
+    fill(settings)
+    with in_tasks_of(settings, "a landing") as in_spark:
+        land(lake, settings, hours(10, 12), run="r", in_tasks=in_spark)
+        assert contents(lake) == expected[0]
+        assert not [*(lake.root / FOLDER).rglob("*.*")]
+        files = lake.log("raw_events").files()
+        assert any(path.startswith("landed-") for path in files["path"].to_pylist())
+        assert None not in files["min.landing"].to_pylist()
+
+        def without(number: int, do: Callable[[int], None]) -> None:
+            for file in settings.landing.rglob("*10-a.jsonl"):
+                file.rename(file.with_suffix(".gone"))
+            in_spark(number, do)
+
+        with pytest.raises(DataError, match=r"cannot read .*events-2013-01-01T10-a\.jsonl"):
+            land(lake, settings, hours(10, 12), run="r", in_tasks=without)
+    assert contents(lake) == expected[0]
+
+
+def interrupted(at: int, do_first: Callable[[], object]) -> InTasks:
+    """One task after another, and before one of them something else."""
+    tasks = count()
+
+    def in_tasks(number: int, do: Callable[[int], None]) -> None:
+        for each in range(number):
+            if next(tasks) == at:
+                do_first()
+            do(each)
+
+    return in_tasks
+
+
+def killed() -> None:
+    raise LostWorkerError("killed")
+
+
+def test_killed_in_any_task_and_run_again_it_ends_the_same(
+    laid_home: Callable[[str], Settings],
+    expected: tuple[dict[str, list[Any]], dict[str, list[Any]]],
+) -> None:
+    settings = few(laid_home("{by: [origin, flight], number: 3}"), ONE)
+    lake, points = Lake.open(settings), 0
+    for change in fill, mend:
+        change(settings)
+        for at in count():
+            in_tasks = interrupted(at * draws(11, 1), killed)
+            try:
+                land(lake, settings, hours(10, 12), run="r", in_tasks=in_tasks)
+            except LostWorkerError:
+                points += 1
+            else:
+                break
+    assert points > 3
+    left = contents(lake)
+    at = lake.schema("events").arrow().names.index("event_bucket")
+    left["events"] = sorted(row[:at] + row[at + 1 :] for row in left["events"])
+    assert left == expected[1]
+    # What killed tasks left is in nobody's way, and maintenance removes it.
+    drop_kept_hours(lake.root, unused_since=time.time_ns())
+    assert not [*(lake.root / FOLDER).rglob("*.*")]
+    log = lake.log("events")
+    log.vacuum(0, enforce_retention_duration=False, dry_run=False, full=True)
+    named = {Path(str(lake.path("events")), path) for path in log.files()["path"].to_pylist()}
+    assert {*lake.path("events").rglob("*.parquet")} == named
+    assert contents(lake)["events"] != []
+
+
+@pytest.mark.parametrize("at", range(1, 46, draws(13, 1)))
+def test_another_landing_at_any_point_is_never_lost(
+    new_home: NewHome, at: int, expected: tuple[dict[str, list[Any]], dict[str, list[Any]]]
+) -> None:
+    settings = few(new_home())
+    lake, beside = Lake.open(settings), few(settings, BOTH if at % 2 else 10**8)
+    fill(settings)
+    if at > 10:  # so that there are more tasks
+        land(lake, settings, hours(10, 12), run="before")
+    mend(settings)
+    done = []
+
+    def other() -> None:
+        done.append(land(lake, beside, hours(10, 12), run="other"))
+
+    land(lake, settings, hours(10, 12), run="r", in_tasks=interrupted(at, other))
+    assert contents(lake) == expected[1]
+    assert len(done) == 1
