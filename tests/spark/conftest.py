@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
+from elsinore.lake import land_in_tasks
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
@@ -114,8 +115,13 @@ EITHER_WAY = pytest.mark.parametrize("settings", ["at once", "in tasks"], indire
 
 
 @pytest.fixture
-def settings(new_home: NewHome, request: pytest.FixtureRequest) -> Settings:
-    most = 1_000 if getattr(request, "param", "at once") == "in tasks" else 128_000_000
+def settings(
+    new_home: NewHome, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Settings:
+    most = 128_000_000
+    if getattr(request, "param", "at once") == "in tasks":
+        most = 300
+        monkeypatch.setattr(land_in_tasks, "_MOST", 5)
     return new_home().model_copy(update={"landing_bytes": most})
 
 
