@@ -19,6 +19,7 @@ _WRAPPED = (
     ("pyspark.sql.connect.client.core", "SparkConnectClient", "to_table_as_iterator"),
     ("deltalake", "", "write_deltalake"),
     ("deltalake", "DeltaTable", "create"),
+    ("deltalake", "DeltaTable", "create_write_transaction"),
     ("os", "", "replace"),
     ("os", "", "rename"),
 )
