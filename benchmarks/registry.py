@@ -11,6 +11,7 @@ from benchmarks.fixed_length import fixed_length
 from benchmarks.from_events import from_events
 from benchmarks.greta_cost import cost_by_construct
 from benchmarks.hamlet_authors import authors_setting
+from benchmarks.landing import landing
 from benchmarks.many_keys import many_keys
 from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
@@ -39,6 +40,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     two_cores.hot_key,
     two_cores.two_cores,
     memory,
+    landing,
     many_keys,
     start_up,
     cost_by_construct,
