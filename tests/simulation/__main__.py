@@ -19,6 +19,7 @@ def main() -> int:
     options.add_argument("--seeds", type=int, default=1, help="how many histories (1)")
     options.add_argument("--first", type=int, default=0, help="the first seed (0)")
     options.add_argument("--hours", type=int, default=48, help="hours of each (48)")
+    options.add_argument("--minutes", type=float, help="end each after so many, and compare")
     chosen = options.parse_args()
     failed = []
     with tempfile.TemporaryDirectory(prefix="elsinore-simulation-") as name:
@@ -28,11 +29,11 @@ def main() -> int:
                 begun = time.monotonic()
                 place = Place(home=server, place=Path(name, f"seed-{seed}", "ours"))
                 history = Simulation(place, str(seed))
-                history.go(chosen.hours)
+                history.go(chosen.hours, chosen.minutes)
                 seconds = time.monotonic() - begun
                 print(
-                    f"seed {seed}: {len(history.told)} troubles, {history.recomputed} queries "
-                    f"recomputed, {seconds:.0f} s",
+                    f"seed {seed}: {history.hours} hours, {len(history.told)} troubles, "
+                    f"{history.recomputed} queries recomputed, {seconds:.0f} s",
                     flush=True,
                 )
                 if history.wrong:

@@ -9,6 +9,7 @@ tried again, hours that a run had to leave are computed by runs of `catch_up`.
 from __future__ import annotations
 
 import shutil
+import time
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -55,6 +56,7 @@ class Simulation:
         wrong: what was not as it should be.
         told: what happened, for people.
         recomputed: queries whose rows were compared with those of the reference.
+        hours: how many it has lived through.
     """
 
     def __init__(self, place: Place, seed: str) -> None:
@@ -63,18 +65,26 @@ class Simulation:
         self.place = place.model_copy(update=own)
         self.producer = Producer(self.place.landing, seed, stream)
         self.wrong, self.told = list[str](), self.producer.told
-        self.recomputed = 0
+        self.recomputed = self.hours = 0
         self._draw = Random(f"{seed}: what operators do")
         schema = Lake.open(self.place).stream
         self._workload = load_workload(self.place.workload_file, schema)
         self._down_until = START
 
-    def go(self, hours: int) -> None:
-        """Lives through some hours, delivers what is owed, and compares with a clean replay."""
+    def go(self, hours: int, minutes: float | None = None) -> None:
+        """Lives through some hours, delivers what is owed, and compares with a clean replay.
+
+        If they take more than some minutes, it ends there.
+        """
+        until = time.monotonic() + 60 * minutes if minutes else None
         self.place.landing.mkdir(parents=True, exist_ok=True)
         self.place.reports.parent.mkdir(parents=True, exist_ok=True)
         end = START + hours * HOUR
         for hour in range(START, end, HOUR):
+            if until and time.monotonic() > until:
+                end = hour
+                break
+            self.hours += 1
             self.producer.deliver(hour)
             if self._draw.random() < 0.03:
                 self._down_until = hour + self._draw.randint(2, 8) * HOUR

@@ -13,12 +13,13 @@ import pytest
 from elsinore.errors import DataError, LostWorkerError
 from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours
 from elsinore.lake.land import land
+from elsinore.lake.land_in_tasks import in_turn
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import in_tasks_of
 from tests.draws import draws
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import contents, departure, hours, put
+from tests.spark.landing_zone import contents, departure, hours, put, rows
 
 #: So few bytes that the first of the hours below is landed in tasks, or both of them are.
 ONE, BOTH = 2_500, 1_800
@@ -124,6 +125,33 @@ def test_killed_in_any_task_and_run_again_it_ends_the_same(
     named = {Path(str(lake.path("events")), path) for path in log.files()["path"].to_pylist()}
     assert {*lake.path("events").rglob("*.parquet")} == named
     assert contents(lake)["events"] != []
+
+
+@pytest.mark.parametrize("left", [(), (departure(40, hour=11),)])
+def test_a_small_hour_that_decides_on_a_large_one_is_judged_in_tasks(
+    new_home: NewHome, left: tuple[Any, ...]
+) -> None:
+    """It corrected an event; with the next file, or without any, this counts as of old again."""
+    found, phases = [], count()
+
+    def counting(number: int, do: Callable[[int], None]) -> None:
+        next(phases)
+        in_turn(number, do)
+
+    for most in 10**8, 3_000:
+        settings = few(new_home(), most)
+        lake = Lake.open(settings)
+        put(settings, 10, *(departure(n, n) for n in range(20)))
+        path = put(settings, 11, departure(1, dep_delay=9))
+        land(lake, few(settings, 10**8), hours(10, 12), run="r")
+        path.unlink()
+        if left:
+            put(settings, 11, *left)
+        land(lake, settings, hours(11, 12), run="r", in_tasks=counting)
+        found.append(contents(lake))
+    assert found[0] == found[1]
+    assert next(phases) > 3
+    assert rows(lake, "landings", "landing", "accepted")[0] == ("2013-01-01T10", 20)
 
 
 @pytest.mark.parametrize("at", range(1, 46, draws(26, 1)))

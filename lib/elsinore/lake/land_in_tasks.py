@@ -229,6 +229,13 @@ class _Work:
                 ):
                     writers[bucket // _TOGETHER].write_table(rows.slice(start, end - start))
 
+    def part_nothing(self, kind: str) -> None:
+        """Have no lines or events, where there may have been some."""
+        none = self.schema(kind).append(_BUCKET).empty_table()
+        for name in self.kinds(kind):
+            self.between.remove(name)
+            self.between.write(name, "none", none)
+
     def kinds(self, kind: str) -> list[str]:
         """Where lines or events are parted to: buckets that share files have a folder."""
         return [f"{kind}-{group}" for group in range(-(-self.buckets // _TOGETHER))]
@@ -443,13 +450,11 @@ class LinesInTasks:
         """The labels of other landings that are to be judged again as a whole."""
         self.seen, self.ours, work = seen, ours, self.work
         if not self._is_parted:
+            work.part_nothing("lines")
             self.in_tasks(len(work.sources), work.part_lines)
             self._is_parted = True
         for table in _STORED:
-            none = work.schema(table).append(_BUCKET).empty_table()
-            for kind in work.kinds(table):
-                work.between.remove(kind)
-                work.between.write(kind, "none", none)
+            work.part_nothing(table)
         self._part_stored("own", ours)
         self.in_tasks(work.buckets, partial(work.judge, ours, None, seen))
         return {label for labels, _ in self._judged() for label in labels}
