@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elsinore.errors import DataError, LostWorkerError
+from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours
 from elsinore.lake.land import land
 from elsinore.lake.land_in_tasks import in_turn
@@ -125,6 +125,20 @@ def test_killed_in_any_task_and_run_again_it_ends_the_same(
     named = {Path(str(lake.path("events")), path) for path in log.files()["path"].to_pylist()}
     assert {*lake.path("events").rglob("*.parquet")} == named
     assert contents(lake)["events"] != []
+
+
+def test_without_what_stands_in_between_it_gives_up_and_is_worth_another_try(
+    new_home: NewHome, expected: tuple[dict[str, list[Any]], dict[str, list[Any]]]
+) -> None:
+    settings = few(new_home(), ONE)
+    lake = Lake.open(settings)
+    fill(settings)
+    for at in range(1, 13, draws(6, 1)):
+        removed = interrupted(at, lambda: drop_kept_hours(lake.root))
+        with pytest.raises(ConflictError, match="in between was removed"):
+            land(lake, settings, hours(10, 12), run="r", in_tasks=removed)
+    land(lake, settings, hours(10, 12), run="r")
+    assert contents(lake) == expected[0]
 
 
 @pytest.mark.parametrize("left", [(), (departure(40, hour=11),)])

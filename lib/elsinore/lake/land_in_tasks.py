@@ -77,6 +77,8 @@ _MOST, _TOGETHER = 4_096, 64
 #: Rows of a file in between that are read together, at most; and events of a new file, about.
 _GROUP, _EVENTS = 20_000, 1_000_000
 
+_GONE = "what a landing had in between was removed meanwhile"
+
 #: Times that files are named before this gives way to others that write beside it.
 _TRIES = 5
 
@@ -131,7 +133,7 @@ class _Between:
         pattern = "*" if number is None else str(number)
         names = sorted(path.name for path in folder.glob(f"{pattern}.parquet"))
         if not names:
-            raise ConflictError("what a landing had in between was removed meanwhile")
+            raise ConflictError(_GONE)
         return ds.dataset([f"{base}/{name}" for name in names], format="parquet", filesystem=system)
 
     def report(self, kind: str, number: int, told: Any) -> None:
@@ -140,9 +142,12 @@ class _Between:
             file.write(json.dumps(told).encode())
 
     def reports(self, kind: str, number: int) -> list[Any]:
-        """What so many tasks said."""
-        folder = self._of(kind)
-        return [json.loads((folder / f"{each}.json").read_bytes()) for each in range(number)]
+        """What so many tasks said; ConflictError: it is gone, too."""
+        files = (self._of(kind) / f"{each}.json" for each in range(number))
+        try:
+            return [json.loads(file.read_bytes()) for file in files]
+        except FileNotFoundError as error:
+            raise ConflictError(_GONE) from error
 
     def remove(self, kind: str | None = None) -> None:
         """Remove what there is of a kind, or of all."""
