@@ -7,6 +7,7 @@ from collections import Counter
 from elsinore.lake.answered import answered_by
 from elsinore.lake.maintain import maintain, remove_old
 from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
+from elsinore.lake.stale_hours import renew
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.report import write_index
@@ -16,7 +17,8 @@ from elsinore.settings import Settings
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Maintain all tables, whatever the interval: from its end days are counted back to keep."""
     until = arguments.interval.end
-    longest = max(one.workload.longest_window for one in answered_by(settings))
+    answered = answered_by(settings)
+    longest = max(one.workload.longest_window for one in answered)
     done: Counter[str] = Counter()
     for own in settings.with_results():
         lake = Lake.open(own)
@@ -28,4 +30,6 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         note_metrics(lake, None, arguments.interval, MAINTAIN_STEP, removed | kept)
         record_metrics(lake, arguments.run)  # those of runs that never came to their report, too
         done.update(removed | kept)
+    for one in answered:
+        renew(one.lake, one.workload, run=arguments.run)
     return done

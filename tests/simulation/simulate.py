@@ -31,7 +31,7 @@ from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
 from tests.simulation.producer import Producer
-from tests.simulation.streams import drawn, flights
+from tests.simulation.streams import drawn, flights, own_suites
 from tests.spark.results_lake import as_staged, staged
 
 #: What is called for each slice of a run.
@@ -61,8 +61,9 @@ class Simulation:
 
     def __init__(self, place: Place, seed: str) -> None:
         stream = flights() if int(seed) % 2 else drawn(seed, place.place / "drawn")
-        own = {"late_days": DAYS, "reopen_hours": REOPEN, **stream.settings}
-        self.place = place.model_copy(update=own)
+        suites = own_suites(place.place / "expectations")
+        own = {"late_days": DAYS, "reopen_hours": REOPEN, "expectations_dir": suites}
+        self.place = place.model_copy(update={**own, **stream.settings})
         self.producer = Producer(self.place.landing, seed, stream)
         self.wrong, self.told = list[str](), self.producer.told
         self.recomputed = self.hours = 0

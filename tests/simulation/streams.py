@@ -10,14 +10,17 @@ from random import Random
 from typing import Any
 
 import yaml
+from great_expectations.expectations.registry import get_expectation_impl
 
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import QueryError
+from elsinore.quality.expectations import FrameExpectation
 from elsinore.query.bind_query import bind_query
 from elsinore.query.print_query import print_query
 from elsinore.query.syntax import Duration, Query
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import format_instant
+from tests.faults.history import ROOT
 from tests.property.random_cases import random_case
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import TYPES, Shape
@@ -102,6 +105,27 @@ def drawn(seed: str, folder: Path) -> Stream:
     files["schema_file"].write_text(text, encoding="utf-8")
     files["workload_file"].write_text("\n".join(map(print_query, queries)), encoding="utf-8")
     return Stream(tuple(types), _attributes, files)
+
+
+def own_suites(folder: Path) -> Path:
+    """Suites of our own expectations alone, in a folder that is made here.
+
+    Those of Great Expectations, which have other tests, take half of a small hour's validation.
+    """
+    folder.mkdir(parents=True)
+    for file in (ROOT / "expectations").glob("*.yaml"):
+        suite = yaml.safe_load(file.read_text(encoding="utf-8"))
+        tables = {
+            table: [entry for entry in entries if _is_own(entry["expectation"])]
+            for table, entries in suite["tables"].items()
+        }
+        suite["tables"] = {table: entries for table, entries in tables.items() if entries}
+        (folder / file.name).write_text(yaml.safe_dump(suite), encoding="utf-8")
+    return folder
+
+
+def _is_own(expectation: str) -> bool:
+    return issubclass(get_expectation_impl(expectation), FrameExpectation)
 
 
 def _attributes(kind: str, draw: Random) -> Values:

@@ -178,6 +178,8 @@ def _told(
     }
     built, reason = _build(lake, workload, result, window_start, publication)
     known = values.get("COUNT(*)")
+    if reason is None and len(built) < (known if isinstance(known, int) else 1):
+        reason = "the events that are still kept make no more"
     count = len(built) if reason is None else known if isinstance(known, int) else None
     listed = built[:limit]
     return {

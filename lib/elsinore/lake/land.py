@@ -55,7 +55,7 @@ from elsinore.lake.landing_zone import (
     scanned_schema,
 )
 from elsinore.lake.regions import Condition, Landings
-from elsinore.lake.tables import Lake, trying_again
+from elsinore.lake.tables import Lake, trying_again, with_column
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
 from elsinore.wording import some_of
@@ -432,7 +432,12 @@ class _Landing:
             change_events(self.lines, landing.counts, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
         if holding:
-            lake.amend("landings", "listing", listings_of, where=ours, run=self.run)
+
+            def listed(rows: pa.Table) -> pa.Table:
+                found = [listings_of[label] for label in rows["landing"].to_pylist()]
+                return with_column(rows, "listing", pa.array(found, pa.string()))
+
+            lake.amend("landings", listed, where=ours, run=self.run)
         return _totals([accounts[label] for label in own])
 
     def _judge(self, seen: Seen) -> JudgedLanding:

@@ -12,13 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.provenance import PUBLICATIONS, read_publications, staged_origins
+from elsinore.lake.provenance import (
+    PUBLICATIONS,
+    PUBLISHED,
+    read_publications,
+    staged_origins,
+)
+from elsinore.lake.tables import Lake, with_column
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -78,6 +86,33 @@ def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = 
         if hour in touched or arrived or not one.settled:
             found[one.workload_fingerprint == own].append(hour)
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
+
+
+def renew(lake: Lake, workload: Workload, *, run: str) -> None:
+    """Say of the published hours that are not stale that they are of the tables as they are now.
+
+    They are; and who looks next reads the commits since then, not those of all the hours' lives.
+
+    Raises:
+        DataError: a table is missing or damaged.
+        ConflictError: others kept publishing meanwhile.
+    """
+    own = workload_fingerprint(workload)
+
+    def renewed(rows: pa.Table) -> pa.Table:
+        # Looked up before the stale ones are: what comes meanwhile leaves an hour as it was.
+        versions = lake.version("events"), lake.version(PUBLISHED)
+        stale = map(hours_of, stale_hours(lake.root, workload).own)
+        labels = pa.array(map(hour_label, chain.from_iterable(stale)), pa.string())
+        is_stale = pc.is_in(rows["owned_hour"].cast(pa.string()), labels)
+        right = pc.and_not(pc.equal(rows["workload_fingerprint"], own), is_stale)
+        # No hour was published as that version: it is no whole one (`read_publications`).
+        new = ("events_version", "published_version", "published_together"), (*versions, 0)
+        for name, value in zip(*new, strict=True):
+            rows = with_column(rows, name, pc.if_else(right, value, rows[name]))
+        return rows
+
+    lake.amend(PUBLICATIONS, renewed, run=run)
 
 
 def _landed(lake: LakePath) -> frozenset[int]:

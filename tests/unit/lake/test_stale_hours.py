@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import commits
-from elsinore.lake.stale_hours import owning_hours, stale_hours
+from elsinore.lake.provenance import read_publications
+from elsinore.lake.stale_hours import owning_hours, renew, stale_hours
+from elsinore.lake.tables import Lake, load_tables
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, MINUTE, Interval, hour_label, hours_of, parse_instant
 from elsinore.windows import Window
+from tests.draws import draws
 from tests.unit.quality.lake import published
 
 ROOT = Path(__file__).parents[3]
@@ -54,10 +58,14 @@ def touch(lake: Path, *times: str) -> None:
     commit(lake, {"run": "test", "touched": found})
 
 
-def publish(lake: Path, versions: dict[int, int], workload: Any = LONG) -> None:
+def publish(
+    lake: Path, versions: dict[int, int], workload: Any = LONG, *, published_version: int = 0
+) -> None:
     """Hours and the versions of `events` that they were computed from."""
-    common = {"workload_fingerprint": workload_fingerprint(workload),
-              "published_together": len(versions)}  # fmt: skip
+    common = {
+        "workload_fingerprint": workload_fingerprint(workload), "awaited": "[]",
+        "published_together": len(versions), "published_version": published_version,
+    }  # fmt: skip
     rows = [
         published(f"{DAY}T{hour:02}") | common
         | {"events_version": version, "digest": f"digest {hour}"}
@@ -123,12 +131,60 @@ def test_hours_of_another_workload_are_told_and_left_to_it(tmp_path: Path) -> No
 def test_hours_with_other_rows_than_their_publication_says_are_stale(tmp_path: Path) -> None:
     commit(tmp_path)
     publish(tmp_path, {9: 0, 10: 0})
-    digests = [{f"{DAY}T09": "digest 9", f"{DAY}T10": "digest 10"}, {f"{DAY}T10": "another"}]
+    digests = [{9: "digest 9", 10: "digest 10"}, {10: "another"}]
     for told in digests:
-        note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"digests": told})})
-        table = str(tmp_path / "trend_aggregates")
-        write_deltalake(table, pa.table({"n": [1]}), mode="append", commit_properties=note)
+        rewrite(tmp_path, told)
     assert labels(stale_hours(tmp_path, LONG).own) == ["10"]
+
+
+def rewrite(lake: Path, digests: dict[int, str]) -> None:
+    """The rows of hours of one digest each, by a run that is killed before it says so."""
+    told = {f"{DAY}T{hour:02}": digest for hour, digest in digests.items()}
+    note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"digests": told})})
+    table = str(lake / "trend_aggregates")
+    write_deltalake(table, pa.table({"n": [1]}), mode="append", commit_properties=note)
+
+
+@pytest.mark.parametrize("seed", range(draws(6, 60)))
+def test_what_is_renewed_is_as_stale_as_if_it_were_not(tmp_path: Path, seed: int) -> None:
+    draw, plain, renewing = Random(seed), tmp_path / "plain", tmp_path / "renewing"
+    both, hours = (plain, renewing), range(7, 13)
+    tables = load_tables(ROOT / "schemas/tables", SCHEMA)
+    lake = Lake(1, renewing, SCHEMA, {"publications": tables["publications"]} | {
+        name: tables[name] for name in ("events", "trend_aggregates")
+    })  # fmt: skip
+    for one in both:
+        commit(one)
+        rewrite(one, {})
+        publish(one, dict.fromkeys(hours, 0))
+        publish(one, {13: 0, 14: 0}, OTHER)
+    for _ in range(12):
+        match draw.randrange(4):
+            case 0:
+                time = f"{draw.choice(hours):02}:{draw.randrange(60):02}"
+                for one in both:
+                    touch(one, time)
+            case 1:
+                hour, digest = draw.choice(hours), draw.choice(("digest {}", "another of {}"))
+                for one in both:
+                    rewrite(one, {hour: digest.format(hour)})
+            case 2:
+                hour, version = draw.choice(hours), lake.version("events") - draw.randrange(2)
+                for one in both:
+                    rewrite(one, {hour: f"digest {hour}"})
+                    DeltaTable(str(one / "publications")).delete(f"owned_hour = '{DAY}T{hour:02}'")
+                    made = DeltaTable(str(one / "trend_aggregates")).version()
+                    publish(one, {hour: max(version, 0)}, published_version=made)
+            case _:
+                renew(lake, LONG, run="test")
+        assert stale_hours(renewing, LONG) == stale_hours(plain, LONG)
+    renew(lake, LONG, run="test")
+    found = stale_hours(plain, LONG)
+    assert stale_hours(renewing, LONG) == found
+    left = {hour_label(hour) for part in found.own for hour in hours_of(part)}
+    newest = lake.version("events")
+    for label, one in read_publications(renewing).items():
+        assert (one.events_version == newest) or label in left or label >= f"{DAY}T13"
 
 
 def test_a_commit_that_does_not_say_what_it_touched_touched_everything(tmp_path: Path) -> None:
