@@ -37,6 +37,9 @@ from tests.spark.results_lake import as_staged, staged
 #: What is called for each slice of a run.
 SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")
 
+#: Jobs of which a run may be killed in one.
+_JOBS = ("land_events", *SLICEWISE, "report_quality")
+
 #: Tables that follow from the raw files.
 COMPARED = ("raw_events", "events", "trend_aggregates")
 
@@ -106,9 +109,9 @@ class Simulation:
         self.told.append(f"{hour_label(hour)} {what}")
 
     def _hourly(self, hour: int) -> None:
-        fault = self._draw.random() < 0.1
+        killed = self._draw.choice(_JOBS) if self._draw.random() < 0.2 else ""
         try:
-            self._run(Interval(hour, hour + HOUR), "land_events", killed=fault)
+            self._run(Interval(hour, hour + HOUR), "land_events", killed)
         except RefusedError as error:
             self._tell(hour, str(error))
             if hour not in self.producer.kept_back:
@@ -132,7 +135,7 @@ class Simulation:
         if chance < 0.04 and hour > START + 6 * HOUR:
             self._tell(hour, f"backfill of {back}")
             with suppress(RefusedError):  # one of its files is cut short
-                self._run(back, "land_events", killed=False)
+                self._run(back, "land_events")
         elif chance < 0.09:
             gone = self.producer.withdraw(hour - self._draw.randint(1, 4) * HOUR)
             if gone is not None:
@@ -141,14 +144,16 @@ class Simulation:
         elif hour % (24 * HOUR) == 3 * HOUR:
             self._must(Step("maintain_tables", Interval(hour, hour + HOUR)))
 
-    def _run(self, interval: Interval, first: str, *, killed: bool) -> None:
-        """All jobs of a run, and the runs that catch up after it."""
+    def _run(self, interval: Interval, first: str, killed: str = "") -> None:
+        """All jobs of a run, one of which may be killed, and the runs that catch up after it."""
         if first == "reopen_hours":
             found = self._must(Step("check_published", interval))
             if not is_worth_replaying(found, force=False):
                 return
-        fault = Fault("client", self._draw.randint(1, 8)) if killed else None
-        begun = self._must(Step(first, interval), fault)
+        # Landing has more points than others.
+        at = self._draw.randint(1, 8 if killed == "land_events" else 4)
+        faults = {killed: Fault("client", at)}
+        begun = self._must(Step(first, interval), faults.get(first))
         self._must(Step("find_plan", interval))
         reopened = [Interval.parse(part["start"], part["end"]) for part in begun["reopened"]]
         if sum(part.length for part in reopened) > REOPEN * HOUR:
@@ -156,12 +161,12 @@ class Simulation:
         landed = first == "land_events"
         for part, own in ((interval, landed), *((part, False) for part in reopened)):
             for job in SLICEWISE:
-                self._must(Step(job, part, own), fault if own else None)
-        self._must(Step("report_quality", interval), fault)
+                self._must(Step(job, part, own), faults.get(job) if own else None)
+        self._must(Step("report_quality", interval), faults.get("report_quality"))
         for left in begun["catch_up"]:
             behind = Interval.parse(left["start"], left["end"])
             self._tell(interval.start, f"catches up with {behind}")
-            self._run(behind, "reopen_hours", killed=False)
+            self._run(behind, "reopen_hours")
 
     def _must(self, step: Step, fault: Fault | None = None) -> dict[str, Any]:
         """A job until it is done; killed once, if there is a fault."""
@@ -183,7 +188,7 @@ class Simulation:
         clean.place.mkdir()
         shutil.copytree(self.place.landing, clean.landing)
         ours, self.place = self.place, clean
-        self._run(whole, "land_events", killed=False)
+        self._run(whole, "land_events")
         self.place = ours
         found = [contents(place.lake, COMPARED) for place in (ours, clean)]
         self.wrong += differences(*found)
