@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
-from elsinore.results.row import ResultRow, nearest_double
+from elsinore.results.row import ResultRow, nearest_double, plain_value
 from elsinore.timeline import Instant, parse_instant
 
 #: Changes that a table shows if nobody says how many.
@@ -66,7 +67,10 @@ def diff(
         form=chosen, output=output,
         sheets=[Sheet("values of each query", ["query", *_KINDS], queries),
                 Sheet("changes, the largest first", [*_SCHEMA.names], shown, below)],
-        lines=map(json.dumps, changes),
+        lines=(
+            json.dumps(change | {"difference": plain_value(change["difference"])})
+            for change in changes
+        ),
         table=lambda: pa.Table.from_pylist(changes, schema=_SCHEMA),
     )  # fmt: skip
     told = ", ".join(f"{counts[kind]:,} {kind}" for kind in _KINDS)
@@ -134,8 +138,13 @@ def _compare(
             sides = (None if value is None else str(value) for value in (one, other))
             cells = (*place, kind, *sides, _difference(one or 0, other or 0))
             changes.append(dict(zip(_SCHEMA.names, cells, strict=True)))
-    changes.sort(key=lambda change: -abs(change["difference"]))
-    return kinds, changes
+    return kinds, sorted(changes, key=_size, reverse=True)
+
+
+def _size(change: dict[str, Any]) -> float:
+    """How large a change is; to NaN, or from it, as large as any."""
+    by = abs(change["difference"])
+    return math.inf if math.isnan(by) else by
 
 
 def _difference(one: int | float, other: int | float) -> float:

@@ -90,6 +90,19 @@ def test_of_two_files_of_any_formats(
     check(capsys.readouterr().out)
 
 
+def test_a_change_to_or_from_nan_is_as_large_as_any(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"old": [1, "NaN", 3, 4.0, "NaN"], "new": [2, 5.0, 30, "NaN", "NaN"]}
+    for name, values in sides.items():
+        answers = [
+            {"query": "q", "group": {"n": n}, **_WINDOW, "values": {"AVG(A.x)": value}}
+            for n, value in enumerate(values)
+        ]
+        Path(f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in answers))
+    assert run_command(["diff", "old.jsonl", "new.jsonl"]) == 0
+    changes = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [change["difference"] for change in changes] == ["NaN", "NaN", 27.0, 1.0]
+
+
 def test_for_people_and_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["diff", *WORKLOADS, "--format", "table", "--top", "4"]) == 0
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
