@@ -280,7 +280,7 @@ class Settings(BaseSettings):
     def workloads(self) -> tuple[str, ...]:
         """The workloads that every run of the stream answers; the first is that without a name."""
         names = {file.stem for file in self._beside.glob(f"*{SUFFIX}")} - {self.workload_file.stem}
-        return ("", *sorted(name for name in names if re.match(STREAM_NAME, name)))
+        return ("", *sorted(name for name in names if re.fullmatch(STREAM_NAME, name)))
 
     @property
     def _beside(self) -> Path:
@@ -314,7 +314,7 @@ class Settings(BaseSettings):
         first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
         found = (file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}"))
         ours = (name for name in found if name == stream or name.startswith(f"{stream}_"))
-        valid = (name for name in ours if re.match(STREAM_NAME, name))
+        valid = (name for name in ours if re.fullmatch(STREAM_NAME, name))
         return tuple(dict.fromkeys([first, *others, *sorted(valid)]))
 
     @field_validator("*", mode="before")

@@ -42,7 +42,7 @@ def new_stream(
 ) -> None:
     """Give a stream of its own to the pipeline: a schema that fits EVENTS, and a first query."""
     settings = Settings.load()
-    if not re.match(STREAM_NAME, name) or name in RESERVED:
+    if not re.fullmatch(STREAM_NAME, name) or name in RESERVED:
         raise ParameterError(f"{name!r} is no name of a stream", hint="take one such as rides")
     schema = infer_schema(events, stream=name)
     query = (PROJECT / "queries.sase").read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def init(
         raise ParameterError(f"{folder} is not empty", hint="name a new folder")
     project = PROJECT
     name = folder.resolve().name
-    stream = name if re.match(NAME, name) else "events"
+    stream = name if re.fullmatch(NAME, name) else "events"
     with as_file(project / "events.jsonl") as rides:
         schema = infer_schema(events or rides, stream=stream)
     data = "events.jsonl" if events is None else shlex.quote(relpath(events, folder))

@@ -183,8 +183,9 @@ def test_what_is_renewed_is_as_stale_as_if_it_were_not(tmp_path: Path, seed: int
     assert stale_hours(renewing, LONG) == found
     left = {hour_label(hour) for part in found.own for hour in hours_of(part)}
     newest = lake.version("events")
-    for label, one in read_publications(renewing).items():
-        assert (one.events_version == newest) or label in left or label >= f"{DAY}T13"
+    for label, published_hour in read_publications(renewing).items():
+        is_renewed = published_hour.events_version == newest
+        assert is_renewed or label in left or label >= f"{DAY}T13"
 
 
 def test_a_commit_that_does_not_say_what_it_touched_touched_everything(tmp_path: Path) -> None:
