@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -36,9 +36,10 @@ _MOST_TYPES = 100
 _ONE_TYPE = "Event"
 #: Bytes of a file of text that are looked at.
 _BYTES = 16 << 20
-_EMPTY_IS_NULL = csv.ConvertOptions(
-    null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
-)
+_AS_READ = csv.ConvertOptions(
+    null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True,
+    true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"],
+)  # fmt: skip
 _KINDS_OF = {
     AttributeType.STRING: (types.is_string,),
     AttributeType.LONG: (types.is_integer,),
@@ -102,7 +103,7 @@ def _head(source: Source) -> pa.Table:
             with pa.input_stream(source, compression="detect") as file:
                 if format_of(source.name) is InputFormat.CSV:
                     many = csv.ReadOptions(block_size=_BYTES)
-                    reader = csv.open_csv(file, many, convert_options=_EMPTY_IS_NULL)
+                    reader = csv.open_csv(file, many, convert_options=_AS_READ)
                 else:
                     many = arrow_json.ReadOptions(block_size=_BYTES)
                     reader = arrow_json.open_json(file, many)
@@ -111,10 +112,14 @@ def _head(source: Source) -> pa.Table:
         name = source.name if isinstance(source, Frame) else source
         why = ARRAY if "from object to array" in str(error) else error or "it holds no events"
         raise DataError(f"cannot read {name}: {why}") from error
-    while any(types.is_struct(field.type) for field in table.schema):
-        table = table.flatten()  # `a` that holds `b` becomes `a.b`
-    records = ArrowRecords(table)
-    return pa.table({name: records.column(name) for name in table.column_names})
+    records, flat = ArrowRecords(table), table
+    while any(types.is_struct(field.type) for field in flat.schema):
+        flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
+    columns = {name: records.column(name) for name in flat.column_names}
+    for name, column in columns.items():
+        if types.is_null(column.type) and flat[name].null_count < len(column):  # is not found
+            columns[name] = pa.StructArray.from_arrays([one_chunk(flat[name])], [name])
+    return pa.table(columns)
 
 
 def _names(texts: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str]:
@@ -122,7 +127,7 @@ def _names(texts: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str
     names: dict[str, str] = {}
     used = set(taken)
     for key, text in texts.items():
-        name = text if re.match(NAME, text) else _cleaned(text)
+        name = text if re.fullmatch(NAME, text) else _cleaned(text)
         while name.lower() in used:
             name += "_"
         used.add(name.lower())
@@ -144,10 +149,18 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     likely = [*_named(table, _TIMES)]
-    instants = [f.name for f in table.schema if _kind_of(f.type) is AttributeType.TIMESTAMP]
-    texts = [f.name for f in table.schema if types.is_string(f.type)]
-    for name in [*likely, *instants, *texts]:
-        if unit := _unit_of(table[name].drop_null()):
+    kinds = {field.name: _kind_of(field.type) for field in table.schema}
+    # Under other names what has a value in each event comes first, and numbers last.
+    others = [
+        name
+        for has_null in (False, True)
+        for kind in (AttributeType.TIMESTAMP, AttributeType.STRING, AttributeType.LONG)
+        for name in table.column_names
+        if kinds[name] is kind and (table[name].null_count > 0) is has_null
+    ]
+    for name in [*likely, *others]:
+        unit = _unit_of(table[name].drop_null())
+        if unit and (unit is not TimeUnit.INTEGER or name in likely):
             return name, unit
     for name in likely:
         if table[name].null_count < table.num_rows:
@@ -178,10 +191,18 @@ def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
 
 def _type_of(table: pa.Table) -> str | None:
     for name in _named(table, _KINDS):
-        text = types.is_string(table.schema.field(name).type)
-        if text and pc.count_distinct(table[name]).as_py() <= _MOST_TYPES:
+        values = _distinct(table[name])
+        if types.is_string(values.type) and 0 < len(values) <= _MOST_TYPES:
             return name
     return None
+
+
+def _distinct(column: pa.ChunkedArray) -> pa.Array:
+    """The values of texts or whole numbers; none of other types, nor where a text is empty."""
+    if not (types.is_string(column.type) or types.is_integer(column.type)):
+        return pa.nulls(0)
+    values = pc.unique(column).drop_null()
+    return values[:0] if "" in values.to_pylist() else values
 
 
 def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
@@ -192,20 +213,21 @@ def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
 def _type_line(kind: str | None, names: Mapping[str, str]) -> str:
     if kind is None:
         return "# type: {field: ...}  # ? without it all events are of one type"
-    other = ", ".join(f"{name}: {json.dumps(v)}" for v, name in names.items() if v != name)
+    other = ", ".join(f"{name}: {_text(v)}" for v, name in names.items() if v != name)
     return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?"
 
 
 def _is_id(column: pa.ChunkedArray) -> bool:
-    plain = types.is_string(column.type) or types.is_integer(column.type)
-    return plain and pc.count_distinct(column).as_py() == len(column)
+    return len(_distinct(column)) == len(column)
 
 
 def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     """A line of the schema; a comment where the column can be no attribute."""
     kind = _kind_of(column.type)
     if kind is None:
-        return f"# {field}: {plain(str(column.type))} is not read"
+        dotted = types.is_struct(column.type)  # such as `_head` has left
+        why = "a name with a dot, inside of another field," if dotted else str(column.type)
+        return f"# {plain(field)}: {plain(why)} is not read"
     elsewhere = f", field: {_quoted(field)}" if field != name else ""
     if column.null_count:
         return f"{_quoted(name)}: {{type: {kind}{elsewhere}, nullable: true}}  # ?"
@@ -223,6 +245,11 @@ def _kind_of(of: pa.DataType) -> AttributeType | None:
 def _quoted(name: str) -> str:
     """A name as YAML reads it back: `on` and `no` would be read as booleans."""
     with suppress(yaml.YAMLError):
-        if re.match(NAME, name) and yaml.safe_load(name) == name:
+        if re.fullmatch(NAME, name) and yaml.safe_load(name) == name:
             return name
-    return json.dumps(name)
+    return _text(name)
+
+
+def _text(value: str) -> str:
+    """A text in quotes; as JSON, a sign beyond 65,535 would be two, which YAML does not join."""
+    return yaml.safe_dump(value, default_style='"', width=math.inf).rstrip()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -12,9 +14,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import elsinore
+from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
+from elsinore.files.read_events import read_events
+from tests.draws import draws
 
 RIDES = Path(__file__).parents[3] / "docs" / "example"
 
@@ -155,6 +162,64 @@ def test_a_list_in_a_file_is_told(tmp_path: Path) -> None:
 def test_times_are_found_under_any_name(day: object) -> None:
     schema = elsinore.infer_schema(pd.DataFrame({"born": ["x"], "died on": [day]}))
     assert yaml.safe_load(schema)["time"] == {"field": "died on", "unit": "iso"}
+
+
+_SCALARS = [
+    st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(-1e9, 1e9),
+    st.text(max_size=5), st.sampled_from(["2025-01-01", "2025-01-01T10:00:00+02:00", "1", "1.5"]),
+    st.lists(st.integers(0, 9), max_size=2),
+]  # fmt: skip
+_NAMES = st.sampled_from(["x", "a.b", "user-id", "on", "1st", "\u00fcn\u00ef", "k\n", "\U0001f600"])
+_INSIDE = st.dictionaries(_NAMES, st.sampled_from(_SCALARS), max_size=3)
+
+
+def _some_of(fields: dict[str, Any]) -> Any:
+    """Events that each have some of the fields, or objects inside of them."""
+    kinds = {name: _some_of(of) if isinstance(of, dict) else of for name, of in fields.items()}
+    return st.fixed_dictionaries({}, optional=kinds)
+
+
+@settings(max_examples=draws(60, 1_000), suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.dictionaries(
+        _NAMES | st.sampled_from(["type", "id"]), st.sampled_from(_SCALARS) | _INSIDE, max_size=5
+    )
+    .map(_some_of).flatmap(lambda event: st.lists(event, min_size=1, max_size=6))
+)  # fmt: skip
+def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]]) -> None:
+    events = [{"time": 1_740_996_000 + n, **event} for n, event in enumerate(found)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "e.jsonl")
+        path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+        schema = read_schema(elsinore.infer_schema(path))
+        _, report = read_events([path], schema, max_bad_share=1)
+    without_type = sum(schema.type_field is not None and "type" not in event for event in events)
+    assert report.rejected.num_rows == without_type, report.rejected.to_pylist()
+
+
+def test_what_no_field_can_name_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    event = {"time": 1, "a.b": 2, "c": {"d.e": 3, "f": 4}, "g.h": {"i": 5}, "j\nk: x": [6]}
+    path.write_text(json.dumps(event) + "\n")
+    schema = elsinore.infer_schema(path)
+    assert "# c.d.e: a name with a dot, inside of another field, is not read" in schema
+    fields = {"b": {"type": "long", "field": "a.b"}, "f": {"type": "long", "field": "c.f"}}
+    assert yaml.safe_load(schema)["types"] == {"Event": fields}
+    work = elsinore.workload("QUERY q RETURN SUM(Event.f) PATTERN Event WITHIN 9;", schema=schema)
+    assert work.run(path)["q"]["SUM(Event.f)"].to_pylist() == [4]
+
+
+def test_times_are_numbers_where_nothing_else_is_there_in_all_events() -> None:
+    frame = pd.DataFrame({"n": [1, 2], "seen": ["2020-01-01", None], "when": [1577836800000] * 2})
+    schema = elsinore.infer_schema(frame)
+    assert yaml.safe_load(schema)["time"] == {"field": "when", "unit": "ms"}
+
+
+def test_what_a_file_spells_as_a_boolean_is_what_can_be_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("time,ok,odd\n2020-01-01,true,true\n2020-01-02,False,1\n")
+    schema = elsinore.infer_schema(path)
+    assert yaml.safe_load(schema)["types"] == {"Event": {"ok": "boolean", "odd": "string"}}
 
 
 def test_without_a_column_of_types_all_events_are_of_one() -> None:
