@@ -91,6 +91,17 @@ def test_records_replace_their_region(lake: Lake) -> None:
     assert lake.version("run_metrics") == 5
 
 
+def test_records_are_put_together_as_they_grow(lake: Lake) -> None:
+    metrics(lake, 9, "land")  # none, in a table of none
+    assert rows(lake, "run_metrics", "value") == []
+    most = 0
+    for value in range(20):
+        metrics(lake, 10, str(value), lines=value)
+        most = max(most, len(lake.log("run_metrics").file_uris()))
+    assert sorted(rows(lake, "run_metrics", "value")) == [float(value) for value in range(20)]
+    assert most == 6
+
+
 def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None:
     """Of each text by which they are chosen there are two values in the file that is left."""
     for hour, step, workload in product((9, 10), ("land", "plan"), "ef"):
