@@ -1,4 +1,7 @@
-"""Removes what is old enough, puts small files of tables together and drops those no one needs."""
+"""Removes what is old enough, puts small files of tables together and drops those no one needs.
+
+Of the published hours that are not stale it says that they are of today's tables.
+"""
 
 from __future__ import annotations
 

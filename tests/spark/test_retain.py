@@ -103,6 +103,8 @@ def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(settings: Setti
     published = read_publications(lake.root)
     assert min(published) == f"{FIRST}T00"
     assert all(one.settled for one in published.values())
+    # The night has said of all of them that they are of today's events.
+    assert {one.events_version for one in published.values()} == {lake.version("events")}
     assert lake.dataset("trend_aggregates").count_rows() >= days
     # Their raw files are still there, and are not landed once more.
     first = parse_instant(str(FIRST))

@@ -254,7 +254,7 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
     """A table at a version, or at the newest.
 
     To open one takes 7 ms, in a store two requests for each commit since a checkpoint; to bring one
-    up to date 1 ms, and two requests in all; to see that there is no next commit, where one can, 10
+    up to date 1 ms, and two requests in all; to see that a file of the next commit is not there, 16
     us. So a thread gets the same object as before, unless the commit that it stood at is no longer
     the one that is there: then it may be another table.
 

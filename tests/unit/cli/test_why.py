@@ -178,7 +178,7 @@ def test_without_the_very_events_no_trends_are_shown(lake: Path, why: Why) -> No
     assert told[-2:] == [f"trends     {'7, none listed'}", f"           {_GONE}"]
 
 
-def test_of_trends_whose_events_were_removed_none_is_listed(lake: Path, why: Why) -> None:
+def test_trends_whose_events_were_removed_are_counted(lake: Path, why: Why) -> None:
     shutil.rmtree(lake / "events")
     write(lake, "events", [departure(1, "UA", 10, 1)])
     told = why("chains", "carrier=UA", WINDOW).splitlines()
