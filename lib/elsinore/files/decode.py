@@ -20,7 +20,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
 from elsinore.files.read_lines import LINES_SCHEMA, fault_in
-from elsinore.files.records import ArrowRecords, Rows
+from elsinore.files.records import ArrowRecords, Rows, first_name
 from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
 from elsinore.files.type_records import Decoded, concat_decoded, type_records
 from elsinore.files.typed import plausible_times, type_times, whole_number
@@ -150,17 +150,17 @@ class _JsonRecords:
     def column(self, field: str) -> list[Any]:
         if "." not in field:
             return [record.get(field) for record in self._records]
-        path = field.split(".")
-        return [
-            record[field] if field in record else _inside(record, path) for record in self._records
-        ]
+        return [_inside(record, field) for record in self._records]
 
 
-def _inside(value: Any, path: list[str]) -> Any:
+def _inside(value: Any, path: str) -> Any:
     """What lies inside of nested objects; None if there is no such way."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+    while isinstance(value, dict) and (name := first_name(path, value)) is not None:
+        value = value[name]
+        if name == path:
+            return value
+        path = path[len(name) + 1 :]
+    return None
 
 
 def parse_json(line: str) -> dict[str, Any] | Fault:

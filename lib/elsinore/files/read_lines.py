@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.records import first_name
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.wording import some_of
 
@@ -243,7 +244,7 @@ def column_problem(
         return f"column {twice[0]!r} occurs twice"
     lacking = [
         name for name in schema.raw_needed if name not in names
-        and not (nested and name.split(".")[0] in names)
+        and not (nested and first_name(name, names))
     ]  # fmt: skip
     there = some_of(printable(name[:_SHOWN]) for name in names)
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None

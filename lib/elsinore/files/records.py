@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from contextlib import suppress
+from functools import cache
+from itertools import accumulate
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -15,6 +18,20 @@ from pyarrow import types
 from elsinore.files.typed import Column, is_plain, one_chunk
 
 Rows = npt.NDArray[np.int64]
+
+
+def first_name(path: str, names: Container[str]) -> str | None:
+    """The longest of some names that a field's path begins with; None: it begins with none."""
+    for name in _beginnings(path):
+        if name in names:
+            return name
+    return None
+
+
+@cache  # asked for each line
+def _beginnings(path: str) -> list[str]:
+    """All that ends before a dot of a path, and itself, the longest first."""
+    return [*accumulate(path.split("."), "{}.{}".format)][::-1]
 
 
 class Records(Protocol):
@@ -62,15 +79,15 @@ class ArrowRecords:
 
         A field that is no column can lie inside of one; all NULL where it does not.
         """
-        names = self._table.column_names
-        first, *path = [field] if field in names else field.split(".")
-        if first not in names:
-            return pa.nulls(self._table.num_rows)
-        column = one_chunk(self._table[first])
-        for name in path:
-            if not types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+        name = first_name(field, self._table.column_names)
+        column = pa.nulls(self._table.num_rows) if name is None else one_chunk(self._table[name])
+        while name is not None and name != field:
+            field = field[len(name) + 1 :]
+            inside = column.type.names if types.is_struct(column.type) else []
+            name = first_name(field, inside)
+            if name is None or inside.count(name) > 1:
                 return pa.nulls(self._table.num_rows)
-            column = pc.struct_field(column, name)
+            column = pc.struct_field(column, [inside.index(name)])
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return column.cast(pa.string()) if types.is_large_string(column.type) else column

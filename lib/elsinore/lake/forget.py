@@ -14,7 +14,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -96,13 +96,7 @@ class Key:
             spelled = {text, texts[name], *told}
             spelled |= set(map(html.escape, spelled))  # on pages
             written[name] = "|".join(sorted(map(re.escape, spelled), reverse=True))
-        fields = {
-            name: "|".join(
-                {re.escape(t.by_name[name].raw.split(".")[-1]) for t in stream.types
-                 if name in t.by_name}
-            )
-            for name in pairs
-        }  # fmt: skip
+        fields = {name: "|".join(map(re.escape, _keys(name, stream))) for name in pairs}
         return cls(values, texts, written, fields)
 
     def among(self, lines: pa.Table) -> pa.ChunkedArray:
@@ -136,6 +130,13 @@ class Key:
         """Whether a text holds all values as words."""
         words = (rf"(?<!\w)(?:{written})(?!\w)".encode() for written in self.written.values())
         return all(re.search(word, page) for word in words)
+
+
+def _keys(name: str, stream: StreamSchema) -> set[str]:
+    """What the key of an attribute may be in raw lines: a name may have dots or lie in a path."""
+    paths = {kind.by_name[name].raw for kind in stream.types if name in kind.by_name}
+    ends = (accumulate(reversed(path.split(".")), "{1}.{0}".format) for path in paths)
+    return set(chain.from_iterable(ends))
 
 
 def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:

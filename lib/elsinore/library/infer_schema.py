@@ -226,7 +226,7 @@ def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     kind = _kind_of(column.type)
     if kind is None:
         dotted = types.is_struct(column.type)  # such as `_head` has left
-        why = "a name with a dot, inside of another field," if dotted else str(column.type)
+        why = "what a field of a longer name hides" if dotted else str(column.type)
         return f"# {plain(field)}: {plain(why)} is not read"
     elsewhere = f", field: {_quoted(field)}" if field != name else ""
     if column.null_count:

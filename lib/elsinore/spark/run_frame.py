@@ -14,7 +14,7 @@ from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.read_lines import column_problem
-from elsinore.files.records import ArrowRecords
+from elsinore.files.records import ArrowRecords, first_name
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.library.workload import Workload
 from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
@@ -79,7 +79,7 @@ def run(
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
     raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
-    wanted = {*raw, *(field.split(".")[0] for field in raw)}
+    wanted = {first_name(field, frame.columns) for field in raw}
     quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
     fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
     numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))

@@ -115,6 +115,21 @@ def test_a_field_whose_own_name_has_dots_comes_first(form: str, tmp_path: Path) 
     assert read(schema, form, records, tmp_path)[0].table["x"].to_pylist() == [1]
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_have_dots_inside_of_others_too(form: str, tmp_path: Path) -> None:
+    dotted = {"http.method": "GET", "http": {"method": "?", "code": 200}, ".x": 1.5, "": {"y.": 2}}
+    records = [{"t": 5, "event": "A", "attributes": dotted}]
+    schema = (
+        "stream: s\ntime: {field: t, unit: integer}\ntype: {field: event}\ntypes: {A: {"
+        "m: {type: string, field: attributes.http.method}, x: {type: double, field: attributes..x},"
+        "c: {type: long, field: attributes.http.code}, y: {type: long, field: attributes..y.}}}\n"
+    )
+    table = read(schema, form, records, tmp_path)[0].table
+    assert table.select(["m", "x", "c", "y"]).to_pylist() == [
+        {"m": "GET", "x": 1.5, "c": 200, "y": 2}
+    ]
+
+
 @pytest.mark.parametrize("form", [*FORMATS, "csv"])
 def test_other_types_are_passed_over_and_counted(form: str, tmp_path: Path) -> None:
     good = {"ts": 1740996000000, "event": "A", "n": 1}

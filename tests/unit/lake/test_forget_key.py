@@ -18,6 +18,7 @@ type: {field: type}
 types:
   Paid: {card: {type: long, field: card.number}, name: string, sum: double, due: timestamp}
   Seen: {name: {type: string, nullable: true}}
+  Sent: {iban: {type: string, field: to.bank.iban}}
 """)
 
 PAID = {
@@ -49,6 +50,15 @@ def forgotten(line: str, *given: str) -> bool:
         (SEEN | {"card": {"number": 77}}, ("card=77",), True),
         (SEEN | {"card": {"number": 770}}, ("card=77",), False),
         (SEEN | {"name": None}, ("name=77",), False),
+        *(
+            (SEEN | line, ("iban=DE7",), True)
+            for line in (
+                {"to": {"bank": {"iban": "DE7"}}},
+                {"to": {"bank.iban": "DE7"}},
+                {"to.bank.iban": "DE7"},
+            )
+        ),
+        (SEEN | {"other.iban": "DE7"}, ("iban=DE7",), False),
         # What is no event: by the word.
         (PAID | {"sum": "much"}, ("card=77",), True),
         (PAID | {"sum": "much"}, ('name=a.b "é"',), True),

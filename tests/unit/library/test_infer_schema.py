@@ -197,16 +197,21 @@ def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]]) -> None:
     assert report.rejected.num_rows == without_type, report.rejected.to_pylist()
 
 
-def test_what_no_field_can_name_is_told(tmp_path: Path) -> None:
+def test_names_with_dots_are_found_inside_of_others_unless_hidden(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
-    event = {"time": 1, "a.b": 2, "c": {"d.e": 3, "f": 4}, "g.h": {"i": 5}, "j\nk: x": [6]}
+    event = {
+        "time": 1, "a.b": 2, "a": {"b": {"l": 7}}, "c": {"d.e": 3, "f": 4}, "g.h": {"i": 5},
+        "j\nk: x": [6],
+    }  # fmt: skip
     path.write_text(json.dumps(event) + "\n")
     schema = elsinore.infer_schema(path)
-    assert "# c.d.e: a name with a dot, inside of another field, is not read" in schema
-    fields = {"b": {"type": "long", "field": "a.b"}, "f": {"type": "long", "field": "c.f"}}
-    assert yaml.safe_load(schema)["types"] == {"Event": fields}
-    work = elsinore.workload("QUERY q RETURN SUM(Event.f) PATTERN Event WITHIN 9;", schema=schema)
-    assert work.run(path)["q"]["SUM(Event.f)"].to_pylist() == [4]
+    assert "# a.b.l: what a field of a longer name hides is not read" in schema
+    fields = {"b": "a.b", "e": "c.d.e", "f": "c.f", "i": "g.h.i"}
+    found = {name: {"type": "long", "field": field} for name, field in fields.items()}
+    assert yaml.safe_load(schema)["types"] == {"Event": found}
+    query = "QUERY q RETURN SUM(Event.e), SUM(Event.i) PATTERN Event WITHIN 9;"
+    result = elsinore.workload(query, schema=schema).run(path)["q"]
+    assert [result[f"SUM(Event.{name})"].to_pylist() for name in "ei"] == [[3], [5]]
 
 
 def test_times_are_numbers_where_nothing_else_is_there_in_all_events() -> None:
