@@ -7,6 +7,7 @@ aliases; `elsinore.cli.cases` says what is in one. Names are unique over all fil
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -53,7 +54,28 @@ def _cases(files: str) -> tuple[GoldenCase, ...]:
             rows = sorted(json.dumps(row, allow_nan=False) for row in case.rows)
             found[case.name] = GoldenCase(case.name, case.query, case.events, rows, case.executors)
     assert found, f"no golden case in {files}"
+    if files == "*.yaml":
+        found |= {"infinities": _infinities()}
     return tuple(found.values())
+
+
+def _infinities() -> GoldenCase:
+    """Events that no file may have, but every engine answers alike."""
+    schema = stream_schema({"A": {"v": "double"}})
+    query = bound_query(
+        "RETURN SUM(A.v), AVG(A.v), MIN(A.v), MAX(A.v) PATTERN A WITHIN 5", schema, "infinities"
+    )
+    values = {1: math.inf, 2: 1.0, 6: math.inf, 7: -math.inf}
+    events = EventTable.of(schema, [("A", time, {"v": value}) for time, value in values.items()])
+    labels = [aggregate.label for aggregate in query.aggregates]
+    rows = [
+        {"query": "q", "group": {}, "window_start": start, "window_end": start + 5,
+         "values": dict(zip(labels, found, strict=True))}
+        for start, found in ((0, ["Infinity", "Infinity", 1.0, "Infinity"]),
+                             (5, ["NaN", "NaN", "-Infinity", "Infinity"]))
+    ]  # fmt: skip
+    texts = sorted(json.dumps(row, allow_nan=False) for row in rows)
+    return GoldenCase("infinities", query, events, texts, None)
 
 
 def row_texts(rows: Iterable[ResultRow]) -> list[str]:

@@ -35,9 +35,9 @@ def load_schema(path: Path | str) -> StreamSchema:
     return read_model(Path(path), _SchemaFile, "a schema", hint=hint).to_schema()
 
 
-def read_schema(text: str) -> StreamSchema:
+def read_schema(text: str, file: str = "<schema>") -> StreamSchema:
     """The stream schema in a YAML text; SchemaError lists every fault where it is none."""
-    return model_of(text.encode(), _SchemaFile, "a schema", "<schema>").to_schema()
+    return model_of(text.encode(), _SchemaFile, "a schema", file).to_schema()
 
 
 class _TimeField(Strict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +23,10 @@ _SHOWN = 200
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys, aliases (alias bombs) and deep nesting."""
+    """SafeLoader that refuses duplicate keys, aliases (alias bombs) and deep nesting.
+
+    It reads as JSON does what YAML 1.1 does not: numbers as 1e5, signs in two escapes.
+    """
 
     depth = 0
 
@@ -54,6 +58,17 @@ class _StrictLoader(yaml.SafeLoader):
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        text = super().construct_scalar(node)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\d+\.?|\d*\.\d+)[eE][-+]?\d+\Z"),
+    list("-+.0123456789"),
+)
 
 
 def read_yaml(path: Path) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
+from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ParameterError
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
@@ -129,7 +130,7 @@ def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:
                 right = any(type(row[number]) in (int, float) for row in rows)
                 table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
             for row in rows:
-                table.add_row(*(Text(value_text(value)) for value in row))
+                table.add_row(*(Text(plain(value_text(value))) for value in row))
             console.print(Text(title, "bold"), table, Text(f"{below}\n" if below else "", "dim"))
     return printed.get()
 
@@ -156,7 +157,7 @@ def value_text(value: Any) -> str:
 
 
 def write_answers(
-    rows: Sequence[ResultRow], form: Format, output: Path | None, top: int | None
+    rows: Sequence[ResultRow], form: Format, output: Path | None, top: int | None, *, calendar: bool
 ) -> None:
     """Write the rows of all queries, given in canonical order.
 
@@ -170,7 +171,7 @@ def write_answers(
         form, output,
         sheets=_sheets(queries, top),
         lines=map(encode_row, rows),
-        table=lambda: long_table(rows, text=form is Format.CSV),
+        table=lambda: long_table(rows, text=form is Format.CSV, calendar=calendar),
     )  # fmt: skip
 
 
@@ -223,7 +224,7 @@ def _sheets(queries: list[list[ResultRow]], top: int | None) -> Iterator[Sheet]:
         yield Sheet(title, ["from", "until", *named], cells, below if left > 0 else "")
 
 
-def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
+def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.Table:
     """Rows as one table that plain SQL can query, a row for each aggregate.
 
     Returns:
@@ -232,14 +233,13 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
         `exact_integers`, or digits where `text`), `value` (the nearest double).
     """
     flat = [(row, label, value) for row in rows for label, value in row.values]
-    calendar = bool(flat) and isinstance(flat[0][0].window_start, Instant)
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
     whole = [int(value) if isinstance(value, int) else None for _, _, value in flat]
     digits = [None if number is None else str(number) for number in whole]
     return pa.table(
         {
             "query": pa.array([row.query for row, _, _ in flat], pa.string()),
-            "group_key": pa.array([group_text(row.group) for row, _, _ in flat], pa.string()),
+            "group_key": pa.array([_group_key(row) for row, _, _ in flat], pa.string()),
             "window_start": pa.array([int(row.window_start) for row, _, _ in flat], time),
             "window_end": pa.array([int(row.window_end) for row, _, _ in flat], time),
             "aggregate": pa.array([label for _, label, _ in flat], pa.string()),
@@ -247,3 +247,8 @@ def long_table(rows: Iterable[ResultRow], *, text: bool) -> pa.Table:
             "value": pa.array([numbers_of(value)[0] for _, _, value in flat], pa.float64()),
         }
     )
+
+
+def _group_key(row: ResultRow) -> str:
+    """A group as strict JSON, as JSON lines have it."""
+    return group_text(tuple((label, plain_value(value)) for label, value in row.group))

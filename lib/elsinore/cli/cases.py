@@ -11,11 +11,12 @@ A file is a list of cases, or a mapping with `cases` and with what they have in 
       query: RETURN COUNT(*) PATTERN A+ WITHIN 20
       events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL where left out;
                                      # a1..9 is one at each time from 1 to 9, a5min one at 5 minutes
-                                     # (also s and h), in a stream with a calendar
+                                     # (also s and h), in a stream with a calendar; values may
+                                     # be in quotes; null is NULL, .nan is NaN
       rows:                          # start and end of the window, group if any, values
         - [0, 20, {COUNT(*): 3}]
         - [0, 20, {k: 1}, {COUNT(*): 3}]
-      executors: [twostep]           # optional; every executor unless it refuses the query
+      executors: [twostep]           # optional: those that can answer it; others skip it
       out_of_range: 1                # optional: so many events are set aside for their times
 
 Paths start from the file. Events may also be a list of raw events, as lines of a file have them.
@@ -26,39 +27,71 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
+import pydantic
 import typer
 import yaml
 
-from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.catalog.yaml_text import read_yaml
+from elsinore.catalog.yaml_text import Strict, read_yaml
 from elsinore.engine.plan import Executor
-from elsinore.errors import ParameterError
+from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
+from elsinore.files.read_events import remove_duplicates
+from elsinore.files.typed import spelled
 from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import count_of
-from elsinore.results.row import encode_row
-from elsinore.timeline import HOUR, MINUTE, SECOND, TimeUnit, format_instant, parse_instant
-from elsinore.wording import suggest
+from elsinore.results.row import ResultRow, encode_row, plain_value
+from elsinore.timeline import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Instant,
+    TimeUnit,
+    format_instant,
+    parse_instant,
+)
+from elsinore.wording import in_plain_words, suggest
 
+_PAIR = r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|(?:[^,)"'][^,)]*)?)"""
 #: A name that ends in digits ends in an @.
 _EVENT = re.compile(
-    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?(?:\(([^)]*)\))?"
+    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?"
+    rf"(?:\(((?:{_PAIR},?)*)\s*\))?"
 )
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
-_NEEDED = {"schema", "query", "events", "rows"}
-_PARTS = {"name", "source", "why", "time", "workload", *_NEEDED,
-          "executors", "out_of_range"}  # fmt: skip
+_NULLS = ("", "null", "~")
+_NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
+
+
+class _Entry(Strict):
+    """What a file says of a case, with what its cases have in common."""
+
+    name: str
+    given: Annotated[str | dict[str, dict[str, Any] | None], pydantic.Field(alias="schema")]
+    query: str
+    events: str | list[dict[str, Any]]
+    rows: list[list[Any]]
+    source: str | None = None
+    why: str | None = None
+    time: str = "integer"
+    workload: str | None = None
+    executors: list[Annotated[Executor, pydantic.Field(strict=False)]] | None = None
+    out_of_range: Annotated[int, pydantic.Field(ge=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +102,7 @@ class Case:
     query: BoundQuery
     events: EventTable
     rows: list[dict[str, Any]]
-    executors: tuple[str, ...] | None
+    executors: tuple[Executor, ...] | None
 
     def __str__(self) -> str:
         return self.name
@@ -80,19 +113,34 @@ def run_cases(
     executor: Annotated[Executor, typer.Option(help="Who works them out.")] = Executor.AUTO,
 ) -> int:
     """Run CASES of your queries: small streams with the rows that they must give."""
-    failed = 0
+    told = Counter[str]()
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
-        workload = Workload(case.events.schema, (case.query,))
-        rows = answer(workload, case.events, executor)
-        expected = {row_text(row) for row in case.rows}
-        given = {row_text(json.loads(encode_row(row))) for row in rows}
-        failed += expected != given
-        typer.echo(f"{'ok' if expected == given else 'FAILED':8}{case.name}")
-        for row in sorted(expected ^ given):
-            typer.echo(f"  expected {row}" if row in expected else f"     found {row}")
-    typer.echo(f"{count_of(len(found), 'case')}: {len(found) - failed} ok, {failed} failed")
+        skipped = case.executors and executor not in (Executor.AUTO, *case.executors)
+        wrong = [] if skipped else _run(case, executor)
+        said = "skipped" if skipped else "FAILED" if wrong else "ok"
+        told[said] += 1
+        typer.echo("\n".join([f"{said:8}{case.name}", *wrong]))
+    skips = f", {told['skipped']} skipped" if told["skipped"] else ""
+    failed = told["FAILED"]
+    typer.echo(f"{count_of(len(found), 'case')}: {told['ok']} ok, {failed} failed{skips}")
     return int(failed > 0)
+
+
+def _run(case: Case, executor: Executor) -> list[str]:
+    """What a case expects and does not find, and the other way round, a line each."""
+    try:
+        rows = answer(Workload(case.events.schema, (case.query,)), case.events, executor)
+    except ElsinoreError as error:
+        return [f"  {error}"]
+    kinds = _kinds(rows)
+    expected = Counter(row_text(row, kinds) for row in case.rows)
+    given = Counter(row_text(json.loads(encode_row(row)), kinds) for row in rows)
+    lacking, more = expected - given, given - expected
+    return [
+        f"  expected {text}" if text in lacking else f"     found {text}"
+        for text in sorted((lacking + more).elements())
+    ]
 
 
 # ---- what a case says
@@ -113,118 +161,197 @@ def cases_in(document: Any, path: Path) -> list[Case]:
     shared = {name: value for name, value in common.items() if name != "cases"}
     found = []
     for number, entry in enumerate(entries, 1):
-        case = shared | entry
-        name = case.get("name", f"case {number}")
+        case = {"name": f"case {number}"} | shared | entry
         try:
-            for part in case.keys() - _PARTS:
-                raise ValueError(f"there is no {part} ({suggest(part, _PARTS) or 'leave it out'})")
-            for part in _NEEDED - case.keys():
-                raise ValueError(f"{part} is missing")
-            found.append(_case(path.parent, name, case))
-        except (ValueError, TypeError, KeyError) as error:
-            raise ParameterError(f"{path}: {name}: {error}") from error
+            found.append(_case(_Entry.model_validate(case), path))
+        except pydantic.ValidationError as error:
+            raise ParameterError(f"{path}: {case['name']}: {_told(error)}") from error
+        except (ValueError, OverflowError) as error:
+            raise ParameterError(f"{path}: {case['name']}: {error}") from error
     return found
 
 
-def _case(folder: Path, name: str, case: dict[str, Any]) -> Case:
-    given, text, events = case["schema"], case["query"], case["events"]
+def _told(error: pydantic.ValidationError) -> str:
+    names = sorted(field.alias or name for name, field in _Entry.model_fields.items())
+    fault = error.errors()[-1]  # of two forms a mapping or list is the last
+    message, hint = in_plain_words(fault, names)
+    return f"{fault['loc'][0]}: {message}{f' ({hint})' if hint else ''}"
+
+
+def _case(entry: _Entry, path: Path) -> Case:
+    at, text, events = f"{path}: {entry.name}", entry.query, entry.events
     schema = (
-        load_schema(folder / given)
-        if isinstance(given, str)
-        else stream_schema(given, case.get("time", "integer"))
+        load_schema(path.parent / entry.given)
+        if isinstance(entry.given, str)
+        else stream_schema(entry.given, entry.time, f"{at}: schema")
     )
-    executors, aside = case.get("executors"), case.get("out_of_range")
-    calendar = schema.time_unit.is_calendar
-    if case.get("workload") is None:
-        query = bound_query(text, schema)
+    if entry.workload is None:
+        query = bound_query(text, schema, at)
     else:
-        known = load_workload(folder / case["workload"], schema).by_name
+        known = load_workload(path.parent / entry.workload, schema).by_name
         if text not in known:
             hint = suggest(text, known) or f"there are {', '.join(known)}"
             raise ValueError(f"the workload has no query {text} ({hint})")
         query = known[text]
-    if isinstance(events, list):
-        table = _from_lines([json.dumps(event, default=str) for event in events], schema, 0)
-    elif aside is not None:
-        lines = [json.dumps({"type": k, "time": t} | v) for k, t, v in _events(events, schema)]
-        table = _from_lines(lines, schema, aside)
+    if isinstance(events, str):
+        table = event_table(events, schema, entry.out_of_range)
     else:
-        table = event_table(events, schema)
-    rows = [_row(query.name, calendar, *row) for row in case["rows"]]
-    return Case(name, query, table, rows, None if executors is None else tuple(executors))
+        table = _from_lines([json.dumps(e, default=str) for e in events], schema)
+    calendar = schema.time_unit.is_calendar
+    rows = [_row(query.name, calendar, row) for row in entry.rows]
+    executors = entry.executors and tuple(entry.executors)
+    return Case(entry.name, query, table, rows, executors or None)
 
 
-def stream_schema(types: dict[str, dict[str, Any]], time: str = "integer") -> StreamSchema:
-    """A schema from types with attributes, each a type name (nullable) or a mapping."""
-    kinds = [
-        EventType(name, tuple(Attribute(a, AttributeType(k), True) for a, k in fields.items()))
-        for name, fields in types.items()
-    ]
-    return StreamSchema("golden", "time", TimeUnit(time), "type", None, tuple(kinds))
+def stream_schema(
+    types: Mapping[str, Mapping[str, Any] | None], time: str = "integer", file: str = "<schema>"
+) -> StreamSchema:
+    """A schema from types with attributes, each a type name or a mapping; NULL unless it says so.
+
+    SchemaError, which names a file: it is none.
+    """
+    whole = {
+        name: {
+            attribute: {"nullable": True} | (of if isinstance(of, dict) else {"type": str(of)})
+            for attribute, of in (attributes or {}).items()
+        }
+        for name, attributes in types.items()
+    }
+    own = {"time": {"field": "time", "unit": time}, "type": {"field": "type"}, "types": whole}
+    return read_schema(yaml.safe_dump({"stream": "golden", **own}, sort_keys=False), file)
 
 
-def bound_query(text: str, schema: StreamSchema) -> BoundQuery:
-    """A query named q, written without its QUERY clause."""
-    return bind_workload(parse_workload(f"QUERY q {text};"), schema).queries[0]
+def bound_query(text: str, schema: StreamSchema, file: str = "<text>") -> BoundQuery:
+    """The one query of a text, called q if it begins without its QUERY clause."""
+    whole = text if re.match(r"\s*QUERY\b", text, re.IGNORECASE) else f"QUERY q {text}"
+    queries = bind_workload(parse_workload(f"{whole};", file), schema).queries
+    if len(queries) != 1:
+        raise ValueError(f"query: there are {len(queries)}; a case has one")
+    return queries[0]
 
 
-def event_table(text: str, schema: StreamSchema) -> EventTable:
-    """Events in the compact notation, in the order written."""
-    return EventTable.of(schema, _events(text, schema))
+def event_table(text: str, schema: StreamSchema, out_of_range: int = 0) -> EventTable:
+    """Events in the compact notation, in the order written.
+
+    Raises:
+        ValueError: one is no event of the schema; or other than so many have times out of range.
+    """
+    unit = TimeUnit.ISO if schema.time_unit.is_calendar else TimeUnit.INTEGER
+    kinds = tuple(map(_bare, schema.types))
+    bare = StreamSchema(schema.name, "event_time", unit, "event_type", None, kinds)
+    events = _from_lines(_lines(text, bare), bare, out_of_range)
+    return EventTable(schema, events.table)
 
 
-def _events(text: str, schema: StreamSchema) -> list[tuple[str, int, dict[str, Any]]]:
+def _bare(kind: EventType) -> EventType:
+    """A type whose events may lack any attribute, as compact ones do, called by its own name."""
+    attributes = (replace(each, nullable=True, field="") for each in kind.attributes)
+    return EventType(kind.name, tuple(attributes))
+
+
+def _lines(text: str, schema: StreamSchema) -> list[str]:
+    """Compact events as lines of JSON."""
+    calendar, lines, end = schema.time_unit.is_calendar, [], 0
     names = {name.lower(): name for name in schema.by_name}
-    events = []
-    end = 0
     for match in _EVENT.finditer(text):
-        kind, first, last, unit, attributes = match.groups()
-        if match.start() != end or kind.lower() not in names:
+        name, first, last, unit, pairs, *_ = match.groups()
+        if match.start() != end or name.lower() not in names:
             break
         end = match.end()
-        for time in range(int(first), int(last or first) + 1):
-            values = _attributes(attributes or "")
-            events.append((names[kind.lower()], time * _UNITS[unit], values))
+        if unit and not calendar:
+            raise ValueError(f"{match[0].strip()}: a stream of integer times has no {unit}")
+        times = range(int(first), int(last or first) + 1)
+        if not times:
+            raise ValueError(f"{match[0].strip()}: {last} is before {first}")
+        kind = schema.by_name[names[name.lower()]]
+        values = {key: _value(kind, key, cell) for key, cell in re.findall(_PAIR, pairs or "")}
+        for time in times:
+            at = format_instant(time * _UNITS[unit]) if calendar else time
+            lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))
     if text[end:].strip():
         raise ValueError(f"no event: {text[end:][:40].strip()!r}")
-    return events
+    return lines
 
 
-def _attributes(text: str) -> dict[str, Any]:
-    pairs = [pair.split("=") for pair in text.split(",") if pair.strip()]
-    return {name.strip(): yaml.safe_load(value) for name, value in pairs}
+def _value(kind: EventType, name: str, cell: str) -> Any:
+    """A value as JSON has it; what is none of the attribute's is left for the decoder to say."""
+    if name not in kind.by_name:
+        hint = suggest(name, kind.by_name) or f"its attributes: {', '.join(kind.by_name) or 'none'}"
+        raise ValueError(f"{kind.name} has no attribute {name} ({hint})")
+    attribute: Attribute = kind.by_name[name]
+    cell = cell.strip()
+    if cell in _NULLS:
+        return None
+    if cell[0] in "\"'":
+        return cell[1:-1]
+    if attribute.type is AttributeType.STRING:
+        return cell
+    return spelled(_NUMBERS.get(cell, cell), attribute.type)
 
 
-def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int) -> EventTable:
-    """The events as a file of JSON lines gives them."""
+def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -> EventTable:
+    """The events as a file of JSON lines gives them; so many have times out of range."""
     numbers = range(1, len(lines) + 1)
     table = pa.table({"file": ["events"] * len(lines), "position": numbers, "line": lines})
     decoded = decode_lines(table, schema)
     reasons = decoded.rejected["reason_code"].to_pylist()
     if reasons != ["time_out_of_range"] * out_of_range:
         told = decoded.rejected.select(["position", "reason"]).to_pylist()
-        raise ValueError("; ".join(f"event {row['position']}: {row['reason']}" for row in told))
-    return EventTable(schema, decoded.events.select(arrow_schema(schema).names))
+        said = "; ".join(f"event {row['position']}: {row['reason']}" for row in told)
+        raise ValueError(said or f"no event's time is out of range, {out_of_range} should be")
+    events = remove_duplicates(decoded.events, schema).events
+    return EventTable(schema, events.select(arrow_schema(schema).names))
 
 
-def _row(query: str, calendar: bool, start: Any, end: Any, *rest: dict[str, Any]) -> dict[str, Any]:
-    group, values = rest if len(rest) == 2 else ({}, rest[0])
-    bounds = (format_instant(parse_instant(str(t))) if calendar else t for t in (start, end))
-    named = dict(zip(("window_start", "window_end"), bounds, strict=True))
-    return {"query": query, "group": group, **named, "values": values}
+def _row(query: str, calendar: bool, row: list[Any]) -> dict[str, Any]:
+    match row:
+        case [start, end, dict(values)]:
+            group: dict[str, Any] = {}
+        case [start, end, dict(group), dict(values)]:
+            pass
+        case _:
+            said = "a row is [start, end, {values}] or [start, end, {group}, {values}]"
+            raise ValueError(f"{said}, not {json.dumps(row, default=str)[:80]}")
+    if calendar:
+        start, end = (format_instant(parse_instant(str(bound))) for bound in (start, end))
+    elif not type(start) is type(end) is int:
+        raise ValueError(f"a window's bounds are integers, not {start} and {end}")
+    named = {"window_start": start, "window_end": end}
+    parts = ({name: _plain(v) for name, v in part.items()} for part in (group, values))
+    return {"query": query, "group": next(parts), **named, "values": next(parts)}
+
+
+def _plain(value: Any) -> Any:
+    """What YAML has read, as JSON output has it."""
+    if isinstance(value, date):
+        return format_instant(parse_instant(str(value)))
+    return plain_value(value)
 
 
 # ---- what a case lacks
 
 
-def row_text(row: dict[str, Any]) -> str:
+def _kinds(rows: Sequence[ResultRow]) -> dict[str, type]:
+    """By label, the type of its values."""
+    cells = (cell for row in rows for cell in (*row.group, *row.values))
+    return {label: type(value) for label, value in cells if value is not None}
+
+
+def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
     """A row on a line, doubles to ten digits, so that rounding makes no difference."""
-    values = {name: _short(value) for name, value in row["values"].items()}
-    group = [row["group"]] if row["group"] else []
-    parts = [row["window_start"], row["window_end"], *group, values]
+    group, values = (
+        {name: _short(value, kinds.get(name), digits) for name, value in row[part].items()}
+        for part, digits in (("group", 17), ("values", 10))
+    )
+    parts = [row["window_start"], row["window_end"], *([group] if group else []), values]
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)
 
 
-def _short(value: Any) -> Any:
-    short = float(f"{value:.10g}") if isinstance(value, float) else value
-    return int(short) if isinstance(short, float) and short.is_integer() else short
+def _short(value: Any, kind: type | None, digits: int) -> Any:
+    """A value in the one spelling that those of its kind are compared in."""
+    if kind is Instant and isinstance(value, str):
+        with suppress(ValueError):
+            return format_instant(parse_instant(value))
+    if kind is float and type(value) in (int, float):
+        value = float(f"{value:.{digits}g}")
+    return int(value) if isinstance(value, float) and value.is_integer() else value

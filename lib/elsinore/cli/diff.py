@@ -15,6 +15,8 @@ from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
+from elsinore.cli.main import MaxBadShare
+from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
@@ -26,6 +28,11 @@ from elsinore.timeline import Instant, parse_instant
 #: Changes that a table shows if nobody says how many.
 _SHOWN = 20
 _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
+#: As CSV is read: nothing in it is a NULL, a boolean or a whole number by its looks.
+_TYPES = {
+    **dict.fromkeys(("query", "group_key", "aggregate", "exact"), pa.string()),
+    "value": pa.float64(),
+}
 _KINDS = ["same", "changed", "added", "removed"]
 
 
@@ -36,6 +43,7 @@ def diff(
     input_: Annotated[
         list[Path] | None, typer.Option("--input", help="Of two workloads: files or folders.")
     ] = None,
+    max_bad_share: MaxBadShare = 0.05,
     form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
     output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
     top: Annotated[
@@ -49,9 +57,14 @@ def diff(
             raise ParameterError("two workloads need --schema FILE and --input FILE")
         stream = load_schema(schema)
         workloads = [load_workload(path, stream) for path in (before, after)]
-        events, _ = read_events(input_, stream, max_bad_share=1)
+        events, report = read_events(input_, stream, max_bad_share=max_bad_share)
+        tell_set_aside(report)
         request = Request(threads=process_cores())
-        old, new = (long_table(answer(w, events, request=request), text=True) for w in workloads)
+        answers = (answer(workload, events, request=request) for workload in workloads)
+        calendar = stream.time_unit.is_calendar
+        old, new = (long_table(rows, text=True, calendar=calendar) for rows in answers)
+    elif ".sase" in (before.suffix, after.suffix):
+        raise ParameterError("a workload and a file of answers: give two of either")
     else:
         old, new = (_stored(path) for path in (before, after))
     kinds, changes = _compare(_values(old), _values(new))
@@ -86,14 +99,21 @@ _SCHEMA = pa.schema(
 def _stored(path: Path) -> pa.Table:
     """The long rows of a file of answers; ParameterError: it is none."""
     form = format_for(None, path)
+    if form is Format.TABLE:
+        raise ParameterError(
+            f"{path} is for people", hint="let `run` write .json, .csv or .parquet"
+        )
     try:
         if form is not Format.JSON:
-            options = csv.ConvertOptions(column_types={"exact": pa.string()})
+            options = csv.ConvertOptions(column_types=_TYPES, null_values=[""])
             text = ds.CsvFileFormat(convert_options=options)
-            return ds.dataset(path, format=text if form is Format.CSV else str(form)).to_table()
+            stored = ds.dataset(path, format=text if form is Format.CSV else str(form))
+            return stored.to_table([*_KEYS, "exact", "value"])
         with path.open(encoding="utf-8") as lines:
-            return long_table([_row(json.loads(line)) for line in lines], text=True)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            rows = [_row(json.loads(line)) for line in lines]
+        calendar = any(isinstance(row.window_start, Instant) for row in rows)
+        return long_table(rows, text=True, calendar=calendar)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ParameterError(f"{path} holds no answers of `run`: {error}") from error
 
 

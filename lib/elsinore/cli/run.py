@@ -125,7 +125,8 @@ def run(
         rows = answer(bound, events, executor, Budget(budget), static_plan=given, request=request)
     if told is not None:
         _say(told.write())
-    write_answers(sorted_rows(rows), chosen, output, top)
+    calendar = stream.time_unit.is_calendar
+    write_answers(sorted_rows(rows), chosen, output, top, calendar=calendar)
     _tell_why_empty(bound, events, report, rows)
     counts = count_of(len(events), "event"), count_of(len(rows), "row")
     queries, seconds = count_of(len(bound.queries), "query"), time.monotonic() - began
@@ -188,15 +189,17 @@ def _set_aside(report: ReadReport, target: Path | None) -> None:
     if target is not None:
         with opened(target) as out, TextIOWrapper(out, encoding="utf-8") as text:
             write_rejected(report.rejected, text)
+    tell_set_aside(report, "" if target else "; --quarantine FILE keeps them")
+
+
+def tell_set_aside(report: ReadReport, hint: str = "") -> None:
+    """Say which files and lines have not been read as events."""
     if report.passed_over:
         names = some_of((path.name for path in report.passed_over), _NAMED)
         _say(f"{count_of(len(report.passed_over), 'file')} passed over, no events by name: {names}")
     if report.rejected.num_rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.by_reason.items())
-        _say(
-            f"{report.rejected.num_rows} of {report.lines} lines set aside ({reasons})"
-            + ("" if target else "; --quarantine FILE keeps them")
-        )
+        _say(f"{report.rejected.num_rows} of {report.lines} lines set aside ({reasons}){hint}")
     if report.ignored:
         _say(f"{report.ignored} of {report.lines} lines passed over: the schema ignores their type")
     if report.duplicates:

@@ -209,6 +209,9 @@ def _rows(
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
     rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
     found = [row for row in rows if same_group(row["group_key"], group)]
+    if not found and "null" in group.values():  # no such text: then NULL
+        or_null = {name: None if value == "null" else value for name, value in group.items()}
+        found = [row for row in rows if same_group(row["group_key"], or_null)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
         named = some_of(groups, _NAMED) or "none of the query at all"

@@ -46,6 +46,8 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
 
     >>> same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
     True
+    >>> same_group('{"hub": "null"}', {"hub": None})
+    False
     """
     held = json.loads(canonical)
     return {name: _text(value) for name, value in held.items()} == {
@@ -53,8 +55,8 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     }
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:

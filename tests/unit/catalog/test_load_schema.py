@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elsinore.catalog.load_schema import load_schema
+from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.timeline import DAY, HOUR, TimeUnit
@@ -200,10 +200,15 @@ def test_traps_of_yaml(tmp_path: Path, title: str, text: str, where: str, messag
     assert message in str(error), title
 
 
-def test_numbers_written_like_text_stay_what_yaml_says(tmp_path: Path) -> None:
-    """YAML 1.1 reads `1e3` as text: refused as a limit, not taken for a number."""
-    error = refusal(tmp_path, HEAD + "  A: {x: {type: double, min: 1e3}}\n")
-    assert "'1e3' is no double" in str(error)
+def test_numbers_and_signs_are_read_as_json_spells_them() -> None:
+    """YAML 1.1 takes `1e3` for text, and two escapes for two halves of a sign."""
+    text = (
+        r'{x: {type: double, min: -1e3, max: 1.5E-7}, s: {type: string, allowed: ["\ud83d\ude00"]}}'
+    )
+    x, s = read_schema(f"{HEAD}  A: {text}").types[0].attributes
+    assert (x.minimum, x.maximum, s.allowed) == (-1000.0, 1.5e-07, ("\U0001f600",))
+    with pytest.raises(SchemaError):
+        read_schema(HEAD + r'  A: {s: {type: string, allowed: ["\ud83d"]}}')
 
 
 def test_a_file_that_is_no_utf8_is_refused(tmp_path: Path) -> None:

@@ -236,3 +236,18 @@ def test_what_lies_beside_the_events_is_named(capsys: pytest.CaptureFixture[str]
     assert run(events="in") == 0
     error = capsys.readouterr().err
     assert "2 files passed over, no events by name: e.tsv, notes.txt" in error
+
+
+def test_no_rows_have_the_types_of_rows_and_no_sign_moves_the_cursor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    put([*SIZES])
+    Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN A WHERE A.x < 0 WITHIN 1 hour;")
+    assert run("--output", "none.parquet") == 0
+    assert pq.read_schema("none.parquet").field("window_start").type == pa.timestamp("us", "UTC")
+    assert pq.read_table("none.parquet").num_rows == 0
+    Path("w.sase").write_text("QUERY q RETURN k, COUNT(*) PATTERN A GROUP-BY k WITHIN 1 hour;")
+    line = {"type": "A", "time": "2020-01-01T10:00:00Z", "k": "\x1b[31mred\nline"}
+    Path("e.jsonl").write_text(json.dumps(line) + "\n")
+    assert run("--format", "table") == 0
+    assert r"\x1b[31mred\nline" in capsys.readouterr().out

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from elsinore.cli.main import run_command
+from elsinore.events import EventTable
+from elsinore.library.results import answer
+from elsinore.query.bound import Workload
+from elsinore.results.row import encode_row
+from tests.draws import draws
+from tests.golden_cases import bound_query, stream_schema
 
 ROOT = Path(__file__).parents[3]
 
@@ -90,13 +99,34 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
     ("old", "new", "words"),
     [
         ("query: funnel", "query: funel", "no query funel (did you mean funnel?)"),
-        ("    query: funnel\n", "", "two views, one purchase: query is missing"),
-        ("why:", "whi:", "there is no whi (did you mean why?)"),
+        ("    query: funnel\n", "", "two views, one purchase: query: it is missing"),
+        ("why:", "whi:", "there is no setting whi (did you mean why?)"),
         ("view0min", "look0min", "no event: 'look0min(user=ann)"),
         ("price: 2}", "price: -2}", "event 2: price: -2.0 is below 0"),
         ("event: Buy, ", "", "event 2: event is missing"),
         ("w.sase", "none.sase", "cannot read in/none.sase"),
-        ("a1(v=1)", "a1(v 1)", "written here: "),
+        ("a1(v=1)", "a1(v 1)", "no event: '(v 1) a2..3(v=2)'"),
+        ("a1(v=1)", "a1(w=1)", "A has no attribute w (its attributes: v)"),
+        ("a1(v=1)", "a1(v=1.5)", "event 1: v: 1.5 is not a whole number"),
+        ("a1(v=1)", "a99999999999999999999", "is not in -4611686018427387904"),
+        ("a2..3", "a3..2", "a3..2(v=2): 2 is before 3"),
+        ("a2..3", "a3s", "a3s(v=2): a stream of integer times has no s"),
+        (
+            "view90s(user=ann",
+            "view90s(user=ann, price=dear",
+            "event 2: price: 'dear' is not a double",
+        ),
+        ("buy5min(user=ann, price=0.1", "buy5min(price=-1", "price: -1.0 is below 0"),
+        ("schema: {A: {v: long}}", "schema: {A: {v: int}}", "did you mean long?"),
+        ("schema: {A: {v: long}}", "schema: {A: {_time: long}}", "written here: schema:"),
+        ("schema: {A: {v: long}}", "schema: 5", "schema: 5 is not a mapping"),
+        ("{COUNT(*): 5}]", "5]", "a row is [start, end, {values}] or"),
+        (", {COUNT(*): 5}]", "]", "a row is [start, end, {values}] or"),
+        ("[0, 20", "[0, x", "a window's bounds are integers, not 0 and x"),
+        ("WITHIN 20", "WITHIN 20; QUERY r RETURN COUNT(*) PATTERN A WITHIN 5", "there are 2"),
+        ("PATTERN A+", "PATTERN B+", "in/cases.yaml: written here:1:"),
+        ("    query: RETURN", "    executors: [nosuch]\n    query: RETURN", "'nosuch' is none of"),
+        ("    events: a1(v=1) a2..3(v=2)", "    events:", "events: None is not a list"),
         ('["2025-03-03T08:00"', '["noon"', "not an ISO 8601 instant: 'noon'"),
         ("cases:\n", "cases: 5\nx:\n", "holds no list of cases"),
     ],
@@ -109,3 +139,131 @@ def test_a_wrong_case_is_named(
     out, error = capsys.readouterr()
     assert out == ""
     assert words in error
+
+
+LONE = """
+- name: lone
+  schema: {{A: {{v: long, k: string, x: double, at: timestamp}}}}
+  query: {query} WITHIN 20
+  events: {events}
+  rows: {rows}
+"""
+AT = "1970-01-01T00:00:01"
+
+
+@pytest.mark.parametrize(
+    ("query", "events", "rows", "is_ok"),
+    [
+        # Integers compare in full, whatever they are written as.
+        ("RETURN SUM(A.v) PATTERN A", "a1(v=123456789012)", "{SUM(A.v): 123456789012.0}", True),
+        ("RETURN SUM(A.v) PATTERN A", "a1(v=123456789012)", "{SUM(A.v): 123456789000}", False),
+        ("RETURN SUM(A.v) PATTERN A", "a1(v=010)", "{SUM(A.v): 10}", True),
+        # Doubles to ten digits, in groups in full.
+        ("RETURN AVG(A.x) PATTERN A", "a1(x=1e-7)", "{AVG(A.x): 1.00000000001e-07}", True),
+        ("RETURN x, COUNT(*) PATTERN A GROUP-BY x", "a1(x=1)", "{x: 1}, {COUNT(*): 1}", True),
+        ("RETURN x, COUNT(*) PATTERN A GROUP-BY x", "a1(x=.nan)", "{x: .nan}, {COUNT(*): 1}", True),
+        (
+            "RETURN x, COUNT(*) PATTERN A GROUP-BY x", "a1(x=1.00000000001)",
+            "{x: 1.00000000002}, {COUNT(*): 1}", False,
+        ),
+        # Instants, however they are written.
+        *(
+            ("RETURN MIN(A.at) PATTERN A", f"a1(at={AT}Z)", f"{{MIN(A.at): {written}}}", True)
+            for written in (f"{AT}Z", f"'{AT}Z'", f'"{AT}.000000Z"', f"'{AT[:-8]}01:00:01+01:00'")
+        ),
+        (
+            "RETURN at, COUNT(*) PATTERN A GROUP-BY at", f"a1(at={AT}Z)",
+            f"{{at: {AT}}}, {{COUNT(*): 1}}", True,
+        ),
+        # Texts as they stand, in quotes too.
+        *(
+            ("RETURN k, COUNT(*) PATTERN A GROUP-BY k", f"'a1(k={written})'",
+             f"{{k: {text}}}, {{COUNT(*): 1}}", True)
+            for written, text in (("no", '"no"'), ("@x", '"@x"'), ('"a,b)"', '"a,b)"'),
+                                  ("10", '"10"'), ('"null"', '"null"'), ("null", "null"),
+                                  ("\U0001f600", r'"\ud83d\ude00"'))
+        ),
+        (
+            "RETURN k, COUNT(*) PATTERN A GROUP-BY k", "a1(k=null)",
+            '{k: "null"}, {COUNT(*): 1}', False,
+        ),
+        # A row counts once.
+        ("RETURN COUNT(*) PATTERN A", "a1", "{COUNT(*): 1}], [0, 20, {COUNT(*): 1}", False),
+        ("QUERY named RETURN COUNT(*) PATTERN A", "a1", "{COUNT(*): 1}", True),
+    ],
+)  # fmt: skip
+def test_what_is_equal(
+    query: str, events: str, rows: str, is_ok: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = LONE.format(query=query, events=events, rows=f"[[0, 20, {rows}]]")
+    Path("lone.yaml").write_text(text)
+    assert run_command(["test", "lone.yaml"]) == (0 if is_ok else 1), capsys.readouterr()
+
+
+def test_of_raw_events_with_one_id_the_last_counts() -> None:
+    Path("ids.yaml").write_text(
+        "stream: s\ntime: {field: time, unit: integer}\ntype: {field: type}\nid: {field: id}\n"
+        "types: {A: {v: long}}\n"
+    )
+    lines = "".join(
+        f"\n    - {{type: A, time: {time}, id: {name}, v: {v}}}"
+        for time, name, v in ((1, "a", 1), (1, "a", 1), (2, "b", 1), (2, "b", 5))
+    )
+    Path("lone.yaml").write_text(
+        f"- schema: ids.yaml\n  query: RETURN COUNT(*), SUM(A.v) PATTERN A WITHIN 10\n"
+        f"  events:{lines}\n  rows: [[0, 10, {{COUNT(*): 2, SUM(A.v): 6}}]]\n"
+    )
+    assert run_command(["test", "lone.yaml"]) == 0
+
+
+def test_cases_that_cannot_be_run_fail_or_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    ambiguous = CASES.replace(
+        "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v",
+        "RETURN COUNT(A1) PATTERN SEQ(A A1+, A A2+)",
+    )
+    Path("in", "cases.yaml").write_text(ambiguous)
+    assert run_command(["test", "in/cases.yaml", "--executor", "greta"]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[2] == "FAILED  written here"
+    assert "1:7: greta cannot run q" in out[3]
+    assert out[-1] == "3 cases: 2 ok, 1 failed"
+    only = ambiguous.replace("    query: RETURN", "    executors: [twostep]\n    query: RETURN")
+    Path("in", "cases.yaml").write_text(only)
+    assert run_command(["test", "in/cases.yaml", "--executor", "greta"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "skipped written here", "3 cases: 2 ok, 0 failed, 1 skipped"
+    ]  # fmt: skip
+
+
+@settings(
+    max_examples=draws(60, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(
+    st.integers(0, 40),
+    st.none() | st.text(max_size=4) | st.sampled_from(["no", "1e3", "null", "2020-01-01"]),
+    st.none() | st.floats(allow_infinity=False) | st.sampled_from([1e300, 1e-7, -0.0]),
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+), min_size=1, max_size=5))  # fmt: skip
+def test_what_run_prints_is_what_a_case_expects(
+    events: list[tuple[int, str | None, float | None, int | None]],
+) -> None:
+    schema = stream_schema({"A": {"k": "string", "x": "double", "v": "long"}})
+    text = (
+        "RETURN k, v, x, COUNT(*), SUM(A.x), MAX(A.v), AVG(A.v) PATTERN A GROUP-BY k, v, x WITHIN 9"
+    )
+    table = EventTable.of(
+        schema, [("A", time, {"k": k, "x": x, "v": v}) for time, k, x, v in events]
+    )
+    found = answer(Workload(schema, (bound_query(text, schema),)), table)
+    rows = [json.loads(encode_row(row)) for row in found]
+    case = {
+        "name": "as printed", "schema": {"A": {"k": "string", "x": "double", "v": "long"}},
+        "query": text, "events": [{"type": "A", "time": t, "k": k, "x": x, "v": v}
+                                  for t, k, x, v in events],
+        "rows": [[r["window_start"], r["window_end"], r["group"], r["values"]] for r in rows],
+    }  # fmt: skip
+    Path("case.yaml").write_text(json.dumps([case]), encoding="utf-8")
+    assert run_command(["test", "case.yaml"]) == 0
+    case["rows"][0][3]["COUNT(*)"] += 1  # type: ignore[index]
+    Path("case.yaml").write_text(json.dumps([case]), encoding="utf-8")
+    assert run_command(["test", "case.yaml"]) == 1

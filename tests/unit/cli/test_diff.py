@@ -120,3 +120,74 @@ def test_for_people_and_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     out, error = capsys.readouterr()
     assert out == ""
     assert "6 values: 6 same, 0 changed" in error.splitlines()[-1]
+
+
+ODD = """
+QUERY true RETURN x, COUNT(*), AVG(A.n), SUM(A.x), MAX(A.at) PATTERN A GROUP-BY x WITHIN 1 hour;
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [*product(["jsonl", "csv", "parquet", "arrow"], repeat=2)]
+)
+def test_odd_values_are_the_same_in_any_formats(
+    one: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("s.yaml").write_text(
+        "stream: s\ntime: {field: time, unit: iso}\ntype: {field: type}\ntypes: {A: {n: long,"
+        " x: {type: double, nullable: true}, at: {type: timestamp, nullable: true}}}\n"
+    )
+    Path("odd.sase").write_text(ODD)
+    lines = [
+        {"time": "2020-01-01T10:00:00Z", "type": "A", "n": 2, "x": x, "at": at}
+        for x, at in ((None, None), (float("nan"), "1960-01-01T00:00:00.000001Z"), (-0.0, None))
+    ]
+    Path("e.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for form in (one, other):
+        run = ["run", "odd.sase", "--schema", "s.yaml", "--input", "e.jsonl"]
+        assert run_command([*run, "--output", f"odd.{form}"]) == 0
+    assert run_command(["diff", f"odd.{one}", f"odd.{other}"]) == 0
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "12 values: 12 same" in error.splitlines()[-1]
+
+
+def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    head = "query,group_key,window_start,window_end,aggregate,exact,value\nq,{},0,9,SUM(A.x),,"
+    for name, value in (("old", ""), ("new", "nan")):
+        Path(f"{name}.csv").write_text(f"{head}{value}\n")
+    assert run_command(["diff", "old.csv", "new.csv"]) == 0
+    (change,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (change["before"], change["after"], change["difference"]) == (None, "nan", "NaN")
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"a.json": '{"query": "q", "group": null, "window_start": 1}'}, "holds no answers of"),
+        ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
+          '"values": [1]}'},
+         "holds no answers of"),
+        ({"a.csv": "a,b\n1,2\n"}, "a.csv holds no answers of"),
+        ({"a.txt": "q: 1 row"}, "a.txt is for people"),
+        ({"a.sase": OLD}, "give two of either"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_said(
+    files: dict[str, str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in files.items():
+        Path(name).write_text(text)
+        assert run_command(["diff", name, "b.json"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    good = Path("e.jsonl").read_text()
+    Path("e.jsonl").write_text(good + '{"type": "A"}\n')
+    assert run_command(["diff", *WORKLOADS]) == 0
+    assert "1 of 82 lines set aside (1 missing_time)" in capsys.readouterr().err
+    Path("e.jsonl").write_text(good + '{"type": "A"}\n' * 30)
+    assert run_command(["diff", *WORKLOADS]) != 0
+    assert "30 of 111 lines are bad" in capsys.readouterr().err
+    assert run_command(["diff", *WORKLOADS, "--max-bad-share", "0.5"]) == 0

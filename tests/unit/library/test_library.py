@@ -169,6 +169,13 @@ def test_why_lists_the_trends_of_a_result() -> None:
     assert lines[1].startswith("  Request 2013-01-01T10:01:00.000000Z -> Travel")
     assert lines[-1] == "  and 9 more"
     assert work.why(RIDES / "rides.jsonl", "slow_cancelled", {"district": "d9"}, start).count == 0
+    named = elsinore.workload(
+        "QUERY q RETURN k, COUNT(*) PATTERN A GROUP-BY k WITHIN 9;",
+        schema="stream: s\ntime: {field: time, unit: integer}\n"
+        "types: {A: {k: {type: string, nullable: true}}}",
+    )
+    frame = pd.DataFrame({"time": [1, 2, 3], "k": [None, "null", "null"]})
+    assert [named.why(frame, "q", {"k": k}, 0).count for k in (None, "null")] == [1, 2]
     pairs = workload("COUNT(*) PATTERN A AND B WITHIN 1 hour")
     assert pairs.why(rises(2), "q0", {}, "2025-03-03T10:00").count is None
     many = workload("COUNT(*) PATTERN A+ WITHIN 1 hour").why(rises(30), "q0", {}, 1740996000000000)
