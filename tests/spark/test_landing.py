@@ -17,6 +17,7 @@ import pytest
 
 import elsinore.lake.land
 import elsinore.lake.land_in_tasks
+from elsinore.cli.main import run_command
 from elsinore.errors import ConflictError, DataError, LostWorkerError, SetupError
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_lines import read_lines
@@ -559,3 +560,20 @@ def test_events_laid_out_by_buckets(laid_home: Callable[[str], Settings]) -> Non
         settings.schema_file.write_text(changed, encoding="utf-8")
         with pytest.raises(SetupError, match=r"it has 5 buckets by carrier, and .* decl"):
             Lake.open(settings).create_all()
+
+
+def test_a_new_type_may_require_what_no_event_of_it_can_lack(
+    new_home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    home = new_home()
+    put(home, 10, departure(1))
+    land(Lake.open(home), home, hours(10, 11))
+    settings = with_schema(home, tmp_path, "\ntypes:\n", "\ntypes:\n  Gift: {worth: long}\n")
+    monkeypatch.setattr(Settings, "load", lambda: settings)
+    assert run_command(["migrate"]) == 0
+    assert capsys.readouterr().out == "events has got worth (long)\n"
+    gift = {"id": "g", "type": "Gift", "time": "2013-01-01T10:00:00Z", "worth": 7}
+    put(settings, 10, departure(1), gift)
+    land(Lake.open(settings), settings, hours(10, 11))
+    assert rows(Lake.open(settings), "events", "event_id", "worth") == [("d1", None), ("g", 7)]

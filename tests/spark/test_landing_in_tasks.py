@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from elsinore.errors import ConflictError, DataError, LostWorkerError
+from elsinore.lake.forget import Key, forget
 from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours
 from elsinore.lake.land import land
 from elsinore.lake.land_in_tasks import in_turn
@@ -186,3 +187,51 @@ def test_another_landing_at_any_point_is_never_lost(
     land(lake, settings, hours(10, 12), run="r", in_tasks=interrupted(at, other))
     assert contents(lake) == expected[1]
     assert len(done) == 1
+
+
+#: What tables and landing call columns of their own.
+NAMES = ("alike", "bucket", "fate", "held", "landing_day", "line", "op", "owned_day", "reason",
+         "reason_code", "was")  # fmt: skip
+SCHEMA = f"""
+stream: names
+time: {{field: time, unit: iso}}
+id: {{field: id}}
+types: {{A: {{x: double, {", ".join(f"{name}: string" for name in NAMES)}}}}}
+"""
+
+
+@pytest.mark.parametrize("most", [10**8, 100])
+def test_attributes_of_any_names_land_and_nan_says_the_same_again(
+    new_home: NewHome, tmp_path: Path, most: int
+) -> None:
+    files = {"schema_file": tmp_path / "s.yaml", "workload_file": tmp_path / "w.sase"}
+    files["schema_file"].write_text(SCHEMA)
+    files["workload_file"].write_text("QUERY q RETURN COUNT(*) PATTERN A WITHIN 1 hour;")
+    own = {"home": tmp_path, "landing_bytes": most, **files}
+    settings = new_home().model_copy(update=own)
+    lake = Lake.open(settings)
+
+    def event(number: int, x: float = float("nan")) -> dict[str, Any]:
+        own = {name: f"{name} of {number}" for name in NAMES}
+        return own | {"id": f"e{number}", "time": f"2013-01-01T10:{number:02}:00Z", "x": x}
+
+    lines = [event(1), event(1), event(2, 1.5), event(2, 2.5), event(3), "broken"]
+    for _ in range(2):
+        put(settings, 10, *lines)
+        land(lake, settings, hours(10, 11), run="r")
+        version = lake.version("events")
+    held = rows(lake, "events", "event_id", *NAMES)
+    assert held == [(f"e{n}", *(f"{name} of {n}" for name in NAMES)) for n in (1, 2, 3)]
+    counts = ("accepted", "duplicates", "quarantined")
+    assert rows(lake, "landings", *counts) == [(3, 1, 2)]
+    codes = rows(lake, "quarantine", "position", "reason_code")
+    assert codes == [(3, "superseded"), (6, "bad_json")]
+    put(settings, 10, *lines, event(4))
+    land(lake, settings, hours(10, 11), run="r")
+    assert lake.version("events") == version + 1
+    land(lake, settings, hours(10, 11), run="r")
+    assert lake.version("events") == version + 1  # nothing has changed
+    key = Key.parse(["reason=reason of 1", "x=NaN"], lake.stream)
+    removed, _ = forget(settings, key, run="f", dry_run=False)
+    assert removed["events"].rows == 1
+    assert rows(lake, "events", "event_id") == ["e2", "e3", "e4"]

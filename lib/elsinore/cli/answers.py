@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ParameterError
@@ -103,17 +106,29 @@ def write(
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[BinaryIO]:
-    """A file to write to, or standard output; ParameterError: it cannot be written."""
+    """A file to write to, or standard output; ParameterError: it cannot be written.
+
+    What is in the file stays until all is written.
+    """
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    whole = path.resolve()
+    is_special = whole.exists() and not whole.is_file()  # such as a pipe
+    part = whole if is_special else whole.with_name(f".{whole.name}.{os.getpid()}")
     try:
-        file = path.open("wb")
+        file = part.open("wb")
     except OSError as error:
         raise ParameterError(f"cannot write {path}: {error.strerror}") from error
-    with file:
-        yield file
+    try:
+        with file:
+            yield file
+        if not is_special:
+            part.replace(whole)
+    finally:
+        if not is_special:
+            part.unlink(missing_ok=True)
 
 
 def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:
@@ -192,11 +207,30 @@ def write_rows(
         yield Sheet(count_of(len(found), "row"), [*columns], [*map(list, found[:_ROWS])], below)
 
     def lines() -> Iterator[str]:
+        if twice := [name for name, count in Counter(columns).items() if count > 1]:
+            raise ParameterError(f"two columns are called {twice[0]}", hint="AS names them")
         for row in rows():
             plain = dict(zip(columns, map(plain_value, row), strict=True))
             yield json.dumps(plain, ensure_ascii=False, default=str)
 
-    write(form, output, sheets=sheets(), lines=lines(), table=table)
+    def plain_table() -> pa.Table:
+        return _without_formulas(table()) if form is Format.CSV else table()
+
+    write(form, output, sheets=sheets(), lines=lines(), table=plain_table)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Texts that spreadsheets would run get a quote before them; numbers are none of these."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            texts = table[at]
+            is_formula = pc.and_not(
+                pc.match_substring_regex(texts, r"^[=+\-@\t\r]"),
+                pc.match_substring_regex(texts, r"^[+-]?[0-9.]+$"),
+            )
+            quoted = pc.binary_join_element_wise("'", texts, "")
+            table = table.set_column(at, field.name, pc.if_else(is_formula, quoted, texts))
+    return table
 
 
 def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:

@@ -217,7 +217,7 @@ def stream_schema(
         }
         for name, attributes in types.items()
     }
-    own = {"time": {"field": "time", "unit": time}, "type": {"field": "type"}, "types": whole}
+    own = {"time": {"field": "time", "unit": str(time)}, "type": {"field": "type"}, "types": whole}
     return read_schema(yaml.safe_dump({"stream": "golden", **own}, sort_keys=False), file)
 
 

@@ -134,9 +134,13 @@ def _write_empty(zone: Path, hour: int) -> bool:
 def _move(zone: Path, hour: int, spool: HourLines) -> bool:
     """Put lines of an hour into a file of their own, unless they were ingested before."""
     folder, stem = hour_path(zone, hour).parent, f"events-{hour_label(hour)}"
-    if any(folder.glob(f"{stem}-*-{spool.digest(hour)}.jsonl.gz")):
+    own = re.compile(rf"{stem}[-~]([0-9]+)-([0-9a-f]{{12}})\.jsonl\.gz")
+    there = filter(None, (own.fullmatch(path.name) for path in folder.glob(f"{stem}*")))
+    numbers = {found[2]: int(found[1]) for found in there}
+    if spool.digest(hour) in numbers:
         return False
-    # Numbered: of events with one id, that of the last file counts.
-    number = sum(1 for _ in folder.glob(f"{stem}*")) + 1
-    spool.move(hour, folder / f"{stem}-{number:04}-{spool.digest(hour)}.jsonl.gz")
+    # Of events with one id, that of the last file counts: numbered, and behind a sign that comes
+    # after those in the names of others, `-` and `.`. (There are files with `-` from before.)
+    number = max(numbers.values(), default=0) + 1
+    spool.move(hour, folder / f"{stem}~{number:04}-{spool.digest(hour)}.jsonl.gz")
     return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import pyarrow.compute as pc
 import typer
 
 from elsinore.catalog.load_schema import load_schema
@@ -63,7 +64,8 @@ def migrate(
         for kind in lake.stream.types
         for name in new
         if name in kind.by_name and not kind.by_name[name].nullable
-    ]
+        and lake.dataset("events").head(1, filter=pc.field("event_type") == kind.name).num_rows
+    ]  # fmt: skip
     if required:
         raise SchemaError(
             f"events that landed before lack {', '.join(required)}, which {settings.schema_file} "

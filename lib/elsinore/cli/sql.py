@@ -47,8 +47,9 @@ def sql(
             table = found.to_arrow_table
             write_rows(found.columns, lambda: _rows(found), chosen, output, table=table)
     except (duckdb.Error, pa.ArrowException) as error:
+        is_asked = isinstance(error, duckdb.Error)  # else it is how the answer is written
         hint = "SHOW TABLES lists tables and views, DESCRIBE and a name its columns"
-        raise ParameterError(str(error), hint=hint) from error
+        raise ParameterError(str(error), hint=hint if is_asked else None) from error
 
 
 def _rows(found: duckdb.DuckDBPyRelation) -> list[list[Any]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import date
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from elsinore.catalog.source_rule import InputFormat
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
+from elsinore.errors import DataError
 from elsinore.files.read_csv import csv_rows
 from elsinore.files.read_lines import lines_batch, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
@@ -24,6 +24,12 @@ from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, t
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
 _AT_ONCE = 8_192
+#: What cells of CSV can be in JSON.
+_NOUNS = {
+    AttributeType.STRING: "text",
+    AttributeType.DOUBLE: "a number",
+    AttributeType.BOOLEAN: "a boolean",
+}
 
 
 def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa.RecordBatch]:
@@ -37,7 +43,7 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
         Batches of `LINES_SCHEMA`, positions as those functions count.
 
     Raises:
-        DataError: the file cannot be read.
+        DataError: the file cannot be read, or a cell of CSV would have to be text and a number.
         UnreadableFile: nothing of it can be used; earlier parts neither.
     """
     if form is InputFormat.JSONL:
@@ -50,18 +56,42 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
 
 
 def _csv_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
-    time = {} if schema.time_unit is TimeUnit.ISO else {schema.time_field: AttributeType.DOUBLE}
     kinds = {
-        raw: time | {a.raw: a.type for a in event_type.attributes}
+        raw: _kinds(schema, event_type.attributes)
         for raw, event_type in zip(schema.raw_types, schema.types, strict=True)
     }
-    only = schema.raw_types[0]
+    only, of_others = schema.raw_types[0], _kinds(schema, ())
     for position, cells, text, fault in csv_rows(path, schema):
         if fault:
             yield position, unusable_line(fault.code, fault.text, text)
             continue
-        own = kinds.get(cells[schema.type_field] if schema.type_field else only, {})
+        own = kinds.get(cells[schema.type_field] if schema.type_field else only, of_others)
         yield position, _encode({name: spelled(cells[name], own.get(name)) for name in cells})
+
+
+def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, AttributeType]:
+    """By field, what a cell is made into for an event with such attributes.
+
+    A cell that is read as text and as something else stays text, where numbers may stand in quotes.
+    """
+    is_iso = schema.time_unit is TimeUnit.ISO
+    kinds = dict.fromkeys(schema.raw_needed[1:], AttributeType.STRING)
+    uses = [(schema.time_field, AttributeType.STRING if is_iso else AttributeType.DOUBLE)]
+    for attribute in attributes:
+        kind = AttributeType.DOUBLE if attribute.type.is_number else attribute.type
+        uses.append((attribute.raw, kind if kind in _NOUNS else AttributeType.STRING))
+    for field, kind in uses:
+        known = kinds.setdefault(field, kind)
+        if known is kind:
+            continue
+        if not schema.quoted_numbers:
+            raise DataError(
+                f"field {field!r} is read as {_NOUNS[known]} and as {_NOUNS[kind]}, and a line "
+                "that is made of a row of CSV can hold only one of these",
+                hint="quoted_numbers: true in the schema lets it be text that is both",
+            )
+        kinds[field] = AttributeType.STRING
+    return kinds
 
 
 def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
@@ -78,23 +108,32 @@ def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]
 
 
 def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:
-    columns = {name: _values(one_chunk(rows[name])) for name in rows.column_names}
-    told = ArrowRecords(rows).column(schema.time_field)
-    if schema.time_unit is not TimeUnit.ISO and is_instant(told.type):
+    strings = [field for field, kind in schema.raw_attributes if kind is AttributeType.STRING]
+    texts = {*schema.raw_needed[1:], *strings}
+    columns = {name: _values(one_chunk(rows[name]), name, texts) for name in rows.column_names}
+    told, is_text = ArrowRecords(rows).column(schema.time_field), schema.time_field in texts
+    if schema.time_unit is not TimeUnit.ISO and is_instant(told.type) and not is_text:
         # Under its whole name also where it lies inside of another column: that name comes first.
         columns[schema.time_field] = _numbers(told, schema.time_unit)
     records = zip(*columns.values(), strict=True)
     return [_encode(dict(zip(columns, row, strict=True))) for row in records]
 
 
-def _values(column: pa.Array) -> list[Any]:
-    """As Python's, but for instants, some of which Python lacks."""
+def _values(column: pa.Array, field: str, texts: Collection[str]) -> list[Any]:
+    """As Python's, but for instants, some of which Python lacks: these are text.
+
+    Where a field is to hold `texts`, an instant is no value.
+    """
     of = column.type
-    if types.is_timestamp(of):
-        column = column.cast(pa.timestamp(of.unit, of.tz and "UTC")).cast(pa.string())
+    if is_instant(of):
+        plain = pa.timestamp(of.unit, of.tz and "UTC") if types.is_timestamp(of) else of
+        values = column.cast(plain).cast(pa.string()).to_pylist()
+        return [value and [value] for value in values] if field in texts else values
     if not types.is_struct(of):
         return column.to_pylist()
-    names, inside = [field.name for field in of], zip(*map(_values, column.flatten()), strict=True)
+    names = [inner.name for inner in of]
+    parts = zip(names, column.flatten(), strict=True)
+    inside = zip(*(_values(part, f"{field}.{name}", texts) for name, part in parts), strict=True)
     pairs = zip(column.is_valid().to_pylist(), inside, strict=True)
     return [dict(zip(names, row, strict=True)) if is_there else None for is_there, row in pairs]
 
@@ -107,9 +146,7 @@ def _numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
 
 def _as_json(value: Any) -> Any:
     """What JSON lacks; what is no value of an attribute's must not become one, so it is a list."""
-    if isinstance(value, Decimal):
-        return plain_number(value)
-    return str(value) if isinstance(value, date) else [str(value)]
+    return plain_number(value) if isinstance(value, Decimal) else [str(value)]
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=_as_json).encode

@@ -33,6 +33,8 @@ _MOST_TEXT = 32 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
+#: A quote that opens or closes a field: others inside of fields in quotes come in pairs.
+_TURN = re.compile(r'(?<!")"(?:"")*+(?!")')
 #: Lines whose quotes stand around whole fields.
 _QUOTED = re.compile(r'(?:(?:"(?:[^"\n]++|"")*+"|[^",\n]*+)[,\n])*+')
 
@@ -44,9 +46,9 @@ def read_csv(
 
     An empty field is NULL, quoted or not. Fields are not trimmed. Columns that an event's type
     does not have are ignored for it. Positions are lines, the header's being 1; a record that runs
-    over several lines has its first. A field has at most 131,072 characters, which also ends the
-    reach of a quote that is never closed. Blank lines are no records. The file may be packed as
-    `.csv.gz` or `.csv.zst`.
+    over several lines has its first. If that is bad, as where a quote is never closed, its first
+    line is rejected and the others are read anew. A field has at most 131,072 characters. Blank
+    lines are no records. The file may be packed as `.csv.gz` or `.csv.zst`.
 
     Raises:
         DataError: the file cannot be read.
@@ -89,8 +91,7 @@ def csv_rows(
     if header := _header(path, records, schema):
         for record in records:
             cells = dict(zip(header.cells, record.cells, strict=False))
-            fault = _fault_of(record, len(header.cells))
-            yield record.position, cells, record.text, fault
+            yield record.position, cells, record.text, record.fault
 
 
 class _Columns(NamedTuple):
@@ -113,8 +114,10 @@ class _Lines:
     def __init__(self, lines: Iterator[RawLine]) -> None:
         self._lines = lines
         self._ahead: deque[RawLine] = deque()
+        self._turns = 0
         self.taken: list[RawLine] = []
         self.position = 0
+        self.width = 0  #: how many fields the header has, once it is known
 
     def ahead(self, count: int) -> list[RawLine]:
         """At most `count` lines that nobody has taken yet, fewer where they are long."""
@@ -131,6 +134,16 @@ class _Lines:
         """Take the lines that were looked at."""
         self._ahead.clear()
 
+    def begin(self) -> None:
+        """The lines of another record come next."""
+        self.taken, self._turns = [], 0
+
+    def give_back(self) -> None:
+        """All lines of a record but the first are to be taken again."""
+        self._ahead.extendleft(reversed(self.taken[1:]))
+        del self.taken[1:]
+        self.position = self.taken[0].position
+
     def __iter__(self) -> _Lines:
         return self
 
@@ -138,28 +151,46 @@ class _Lines:
         line = self._ahead.popleft() if self._ahead else next(self._lines)
         self.taken.append(line)
         self.position = line.position
+        if len(self.taken) > 1 and _TURN.search(line.text):
+            # It ends a field. Without a limit a record might go on to the end of the file, and so
+            # the next, and the one after that.
+            self._turns += 1
+            if self.width and self._turns > self.width:
+                raise csv.Error(f"more than {self.width} fields")
         # A line that was cut may have lost the end of a quote, and would take others with it.
         return "\n" if line.fault is TOO_LONG else line.text + "\n"
 
 
 def _records(lines: _Lines) -> Iterator[_Record]:
-    """Records that are not blank, each with the text and the fault of its lines."""
+    """Records that are not blank, the header first, each with its text and what spoils it.
+
+    Where a record of several lines is bad, its quote may be the mistake, and the lines behind it
+    may be good: they are read anew.
+    """
     # Strict: otherwise half-quoted fields are read in ways that nobody can foresee.
     reader = csv.reader(lines, strict=True)
     while True:
-        lines.taken = []
-        fault: Fault | None = None
+        lines.begin()
         cells: list[str] = []
+        problem = ""
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            fault = Fault(Reason.BAD_CSV, str(error))
-        for line in lines.taken:
-            if fault is None or line.fault is TOO_LONG:
-                fault = line.fault
+            problem = str(error)
+        if cells and lines.width and len(cells) != lines.width:
+            problem = f"{len(cells)} fields, but the header has {lines.width}"
+        if len(lines.taken) > 1 and any(line.fault is TOO_LONG for line in lines.taken):
+            problem = TOO_LONG.text
+        if len(lines.taken) > 1 and problem:
+            lines.give_back()
+            problem = f"a quote goes on into other lines: {problem}"
+        fault = next((line.fault for line in lines.taken if line.fault), None)
+        if problem and fault is None:
+            fault = Fault(Reason.BAD_CSV, problem)
         if cells or fault:
+            lines.width = lines.width or len(cells)
             text = "\n".join(line.text for line in lines.taken).rstrip("\r")
             yield _Record(lines.taken[0].position, cells, text, fault)
 
@@ -174,13 +205,6 @@ def _header(path: Path, records: Iterator[_Record], schema: StreamSchema) -> _Re
         hint = "the first line of a CSV file names its columns"
         raise unreadable(path, f":{header.position}: {problem}", Reason.BAD_HEADER, hint)
     return header
-
-
-def _fault_of(record: _Record, width: int) -> Fault | None:
-    """What spoils a record as a whole, of a file with so many columns."""
-    if record.fault or len(record.cells) == width:
-        return record.fault
-    return Fault(Reason.BAD_CSV, f"{len(record.cells)} fields, but the header has {width}")
 
 
 def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None:
@@ -224,8 +248,7 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None
 def _decode(block: list[_Record], columns: _Columns, label: str, schema: StreamSchema) -> Decoded:
     """Events of records as the csv module reads them, with whatever is wrong in them."""
     width = len(columns.names)
-    found = ((row, _fault_of(record, width)) for row, record in enumerate(block))
-    faults = {row: fault for row, fault in found if fault}
+    faults = {row: record.fault for row, record in enumerate(block) if record.fault}
     cells = [[""] * width if row in faults else record.cells for row, record in enumerate(block)]
     read = {name: columns.names.index(name) for name in columns.read}
     table = pa.table(

@@ -246,7 +246,8 @@ def column_problem(
         name for name in schema.raw_needed if name not in names
         and not (nested and first_name(name, names))
     ]  # fmt: skip
-    there = some_of(printable(name[:_SHOWN]) for name in names)
+    shown = (printable(name[:_SHOWN]) for name in names)
+    there = some_of(name if name == name.strip() else repr(name) for name in shown) or "none"
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
 
 

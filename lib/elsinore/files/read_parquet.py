@@ -95,7 +95,9 @@ def _batches(
     import pyarrow.parquet as pq  # not needed where lines are decoded
 
     try:
-        file = pq.ParquetFile(source, page_checksum_verification=True)
+        file = pq.ParquetFile(
+            source, page_checksum_verification=True, coerce_int96_timestamp_unit="us"
+        )
         _check_columns(path, file, schema, limits)
         for batch in file.iter_batches(_AT_ONCE, use_threads=False):
             yield pa.table(batch)

@@ -64,9 +64,8 @@ class ArrowRecords:
         self.quoted = quoted
         self._lines = lines
         for index, field in enumerate(table.schema):
-            # Arrow cannot select rows of string views, nor of what holds some.
-            if "view" in str(field.type):
-                table = table.set_column(index, field.name, _without_views(table[index]))
+            if not _is_selectable(field.type):
+                table = table.set_column(index, field.name, _selectable(one_chunk(table[index])))
         self._table = table
 
     def select(self, rows: Rows) -> ArrowRecords:
@@ -101,26 +100,43 @@ class ArrowRecords:
         return [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
 
 
-def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    if "view" not in str(plain := _without_view(column.type)):
-        return column.cast(plain)
+#: What Arrow selects no rows of, nor of what holds some, and what it is as good as.
+_AS_GOOD_AS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def _is_selectable(of: pa.DataType) -> bool:
+    inside = of.value_type if types.is_dictionary(of) else None
+    parts = [of.field(index).type for index in range(of.num_fields)] if inside is None else [inside]
+    is_plain = of not in _AS_GOOD_AS and not types.is_run_end_encoded(of)
+    return is_plain and all(map(_is_selectable, parts))
+
+
+def _selectable(column: pa.Array) -> pa.Array:
+    """A column of which Arrow can select rows; each field of a struct by itself."""
+    of = column.type
+    if _is_selectable(of):
+        return column
+    if of in _AS_GOOD_AS:
+        return column.cast(_AS_GOOD_AS[of])
+    if types.is_run_end_encoded(of):
+        return _selectable(pc.run_end_decode(column))
+    if types.is_dictionary(of):
+        return pa.DictionaryArray.from_arrays(column.indices, _selectable(column.dictionary))
+    if types.is_struct(of):
+        fields = [_selectable(field) for field in column.flatten()]
+        return pa.StructArray.from_arrays(fields, of.names, mask=column.is_null())
     # As bytes: what holds texts must not be taken for one.
     values = [None if value is None else str(value).encode() for value in column.to_pylist()]
     return pa.array(values, pa.binary())
 
 
-def _without_view(of: pa.DataType) -> pa.DataType:
-    """A type whose texts are plain, also those inside of structs."""
-    if types.is_struct(of):
-        return pa.struct([field.with_type(_without_view(field.type)) for field in of.fields])
-    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    return plain.get(of, of)
-
-
 def _texts(column: pa.ChunkedArray) -> list[Any]:
     """Values for a person to read: as JSON where it has them, or as text."""
     if is_plain(column.type):
-        return column.to_pylist()
+        with suppress(UnicodeDecodeError):
+            return column.to_pylist()
+        raw = column.cast(pa.binary()).to_pylist()
+        return [None if value is None else value.decode("utf-8", "replace") for value in raw]
     with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested, or no text
         return column.cast(pa.string()).to_pylist()
     try:  # as Python spells them

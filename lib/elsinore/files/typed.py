@@ -136,9 +136,14 @@ def type_ids(column: Column) -> Typed:
     if isinstance(column, pa.Array):
         of = column.type
         if types.is_string(of):
-            return Typed(pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), [])
+            told = _unicode(column)
+            empty = pc.equal(told.array, "")
+            return Typed(pc.if_else(empty, pa.scalar(None, pa.string()), told.array), told.faults)
         if types.is_integer(of):
             return Typed(column.cast(pa.string()), [])
+        if types.is_floating(of):  # as pandas keeps whole numbers beside NULLs
+            longs = type_values(column, AttributeType.LONG)
+            return Typed(longs.array.cast(pa.string()), longs.faults)
         if not is_plain(of):
             return _all_wrong(column, pa.string(), Reason.WRONG_TYPE, "no id")
         column = _python_values(column)
@@ -180,7 +185,7 @@ def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | Non
         case _ if types.is_null(of):
             column = pa.nulls(len(column), ARROW_TYPES[kind])
         case AttributeType.STRING if is_text:
-            pass
+            return _unicode(column)
         case AttributeType.BOOLEAN if types.is_boolean(of):
             pass
         case AttributeType.BOOLEAN if spells and _all_match(column, _PLAIN_BOOLEAN):
@@ -189,6 +194,8 @@ def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | Non
             spells and _all_match(column, _PLAIN_LONG)
         ):
             column = column.cast(pa.int64())
+        case AttributeType.DOUBLE if types.is_decimal(of):
+            column = column.cast(pa.string()).cast(pa.float64())  # its own cast is off by a bit
         case AttributeType.DOUBLE if _is_number_type(of) or (
             spells and _all_match(column, _PLAIN_DOUBLE)
         ):
@@ -200,6 +207,16 @@ def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | Non
         case _:
             return None
     return Typed(column, [])
+
+
+def _unicode(column: pa.Array) -> Typed:
+    """Texts of Arrow's, which may be no UTF-8: other programs write what bytes they like."""
+    with suppress(pa.ArrowInvalid):
+        column.validate(full=True)
+        return Typed(column, [])
+    as_bytes = column.cast(pa.binary()).to_pylist()
+    texts = [None if raw is None else raw.decode("utf-8", "surrogateescape") for raw in as_bytes]
+    return _type_each(texts, pa.string(), _string)
 
 
 def _is_number_type(of: pa.DataType) -> bool:

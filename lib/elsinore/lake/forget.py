@@ -44,7 +44,7 @@ from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.settings import Settings
-from elsinore.timeline import HOUR, format_instant, parse_hour, stretches
+from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant, stretches
 from elsinore.wording import suggest
 
 #: Tables that hold values of events, or groups of them. The others hold counts and names.
@@ -82,19 +82,21 @@ class Key:
             ParameterError: one has no such form, names no attribute of the stream, or its value is
                 not of the attribute's type.
         """
-        pairs = dict(_pair(text, stream) for text in given)
+        pairs = dict(named := [_pair(text, stream) for text in given])
+        if len(pairs) < len(named):
+            raise ParameterError("an attribute has two values", hint="forget one key after another")
         columns = scanned_schema(stream)
         values, texts, written = {}, {}, {}
         for name, text in pairs.items():
+            kind = stream.attributes[name]
             try:
-                value = values[name] = pa.scalar(text).cast(columns.field(name).type)
-            except pa.ArrowInvalid as error:
-                kind = stream.attributes[name]
+                told = parse_instant(text) if kind is AttributeType.TIMESTAMP else text
+                value = values[name] = pa.scalar(told).cast(columns.field(name).type)
+            except ValueError as error:
                 raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
-            texts[name] = _told(value, stream.attributes[name])
-            told = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
-            spelled = {text, texts[name], *told}
-            spelled |= set(map(html.escape, spelled))  # on pages
+            texts[name] = _told(value, kind)
+            as_json = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
+            spelled = {text, texts[name], *as_json}
             written[name] = "|".join(sorted(map(re.escape, spelled), reverse=True))
         fields = {name: "|".join(map(re.escape, _keys(name, stream))) for name in pairs}
         return cls(values, texts, written, fields)
@@ -108,13 +110,13 @@ class Key:
         typed = spoken = pa.scalar(True)
         for name, value in self.values.items():
             field = rf'"(?:{self.fields[name]})"\s*:\s*"?(?:{self.written[name]})"?\s*[,}}]'
-            said = pc.match_substring_regex(lines["line"], field)
+            said = pc.match_substring_regex(lines["_line"], field)
             lacks = pc.and_(pc.is_null(lines[name]), said)
-            same = pc.fill_null(pc.equal(lines[name], value), False)
+            same = pc.fill_null(_equal(lines[name], value), False)
             typed = pc.and_(typed, pc.or_(same, lacks))
             word = rf"(?:^|\W)(?:{self.written[name]})(?:\W|$)"
-            spoken = pc.and_(spoken, pc.match_substring_regex(lines["line"], word))
-        return pc.if_else(pc.is_null(lines["reason_code"]), typed, spoken)
+            spoken = pc.and_(spoken, pc.match_substring_regex(lines["_line"], word))
+        return pc.if_else(pc.is_null(lines["_reason_code"]), typed, spoken)
 
     def is_in(self, group: str) -> bool:
         """Whether a group of results has the values; its labels may name aliases, too."""
@@ -127,9 +129,17 @@ class Key:
         return self.texts.items() <= held
 
     def is_shown(self, page: bytes) -> bool:
-        """Whether a text holds all values as words."""
-        words = (rf"(?<!\w)(?:{written})(?!\w)".encode() for written in self.written.values())
-        return all(re.search(word, page) for word in words)
+        """Whether a text holds all values as words, be it markup or not."""
+        text = page.decode("utf-8", "replace")
+        texts = text, html.unescape(text)
+        words = [rf"(?<!\w)(?:{written})(?!\w)" for written in self.written.values()]
+        return all(any(re.search(word, each) for each in texts) for word in words)
+
+
+def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
+    """Whether the values are this one; NaN is NaN here."""
+    number = value.as_py()
+    return pc.is_nan(column) if number != number else pc.equal(column, value)
 
 
 def _keys(name: str, stream: StreamSchema) -> set[str]:
@@ -288,10 +298,10 @@ def _stored(lake: Lake, table: str, key: Key) -> Counter[str]:
 
 def _require_searched(rows: pa.Table) -> None:
     """Refuse files of which nobody can tell what they hold."""
-    is_empty = pc.field("reason_code") == Reason.EMPTY_FILE.value
+    is_empty = pc.field("_reason_code") == Reason.EMPTY_FILE.value
     for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
         raise DataError(
-            f"the raw file {row['file']} cannot be searched: {row['reason']}",
+            f"the raw file {row['file']} cannot be searched: {row['_reason']}",
             hint="mend it or take it away first",
         )
 
@@ -301,7 +311,7 @@ def _events(lake: Lake, key: Key) -> list[str]:
     found: list[str] = []
     for rows in lake.dataset("events").to_batches(columns=["landing", *key.values]):
         for name, value in key.values.items():
-            rows = rows.filter(pc.equal(rows[name].cast(value.type), value))
+            rows = rows.filter(_equal(rows[name].cast(value.type), value))
         found += rows["landing"].to_pylist()
     return found
 

@@ -24,7 +24,7 @@ from elsinore.events import id_keys
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
 from elsinore.lake.event_files import bucket_numbers
-from elsinore.lake.landing_zone import decode_again, scanned_schema
+from elsinore.lake.landing_zone import OF_LINES, decode_again, scanned_name, scanned_schema
 from elsinore.lake.regions import Condition, Landings, day_of
 from elsinore.lake.tables import Lake
 from elsinore.row_hashes import row_hashes
@@ -37,17 +37,17 @@ from elsinore.timeline import (
     stretches,
 )
 
-#: Values of the column `fate`.
+#: Values of the column `_fate`.
 ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
 
-#: Values of the column `op`.
+#: Values of the column `_op`.
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 #: Where a line was; of lines with one id the greatest place wins.
 PLACE = ("landing", "file", "position")
 
 #: The column that tells rows of `events` from lines.
-HELD = "held"
+HELD = "_held"
 
 _SHOWN = 60
 
@@ -68,16 +68,16 @@ def judged_schema(stream: StreamSchema) -> pa.Schema:
     return pa.schema(
         [
             *scanned_schema(stream),
-            pa.field("fate", pa.string()),
-            pa.field("op", pa.string()),
-            pa.field("was", pa.timestamp("us", tz="UTC")),
-            pa.field("alike", pa.bool_()),
+            pa.field("_fate", pa.string()),
+            pa.field("_op", pa.string()),
+            pa.field("_was", pa.timestamp("us", tz="UTC")),
+            pa.field("_alike", pa.bool_()),
         ]
     )
 
 
 def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
-    """Lines with their `fate`, a reason where it is quarantine, and what changes in `events`.
+    """Lines with their `_fate`, a reason where it is quarantine, and what changes in `events`.
 
     Of all lines with one event id (`id_keys`) the last one by (landing, file, position) stays: what
     comes later corrects what came before. Another with the same type, time and attributes is a
@@ -86,17 +86,17 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     the same.
 
     Args:
-        rows: of `to_judge_schema`: lines, and where `held` the rows of `events` of the same ids and
-            those that the same landings brought; of each id that there is, all of them.
+        rows: of `to_judge_schema`: lines, and where `_held` the rows of `events` of the same ids
+            and those that the same landings brought; of each id that there is, all of them.
         stream: the stream's schema.
 
     Returns:
-        Rows of `judged_schema`, one for each of `rows`: `fate` of a line, NULL of a held event;
-        `line` where it is quarantined; `op`, where `events` is to change by this row; `was`, the
-        time of the event that an update replaces; `alike`, whether that says the same.
+        Rows of `judged_schema`, one for each of `rows`: `_fate` of a line, NULL of a held event;
+        `_line` where it is quarantined; `_op`, where `events` is to change by this row; `_was`, the
+        time of the event that an update replaces; `_alike`, whether that says the same.
     """
     rows = rows.combine_chunks()
-    is_held, is_event = _mask(rows[HELD]), _mask(pc.is_null(rows["reason_code"]))
+    is_held, is_event = _mask(rows[HELD]), _mask(pc.is_null(rows["_reason_code"]))
     codes = _key_codes(rows, stream)
     new, old = (_last_of_key(rows, codes, those) for those in (is_event & ~is_held, is_held))
     here, is_line = np.arange(rows.num_rows), is_event & ~is_held
@@ -112,12 +112,12 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     op = _first_of({DELETE: is_held & (new < 0), INSERT: stays & (old < 0), UPDATE: moved}, None)
     code, text = pa.scalar(Reason.SUPERSEDED.value), _corrected(rows, superseded, new)
     columns = {name: rows[name] for name in scanned_schema(stream).names}
-    columns["reason_code"] = pc.if_else(pa.array(superseded), code, columns["reason_code"])
-    columns["reason"] = pc.if_else(pa.array(superseded), text, columns["reason"])
-    columns["line"] = pc.if_else(pa.array(is_bad), columns["line"], none)
-    columns["fate"], columns["op"] = fate, op
-    columns["was"] = rows["event_time"].take(pa.array(old, mask=~moved))
-    columns["alike"] = pa.array(alike_old & moved)
+    columns["_reason_code"] = pc.if_else(pa.array(superseded), code, columns["_reason_code"])
+    columns["_reason"] = pc.if_else(pa.array(superseded), text, columns["_reason"])
+    columns["_line"] = pc.if_else(pa.array(is_bad), columns["_line"], none)
+    columns["_fate"], columns["_op"] = fate, op
+    columns["_was"] = rows["event_time"].take(pa.array(old, mask=~moved))
+    columns["_alike"] = pa.array(alike_old & moved)
     return pa.table(columns, schema=judged_schema(stream))
 
 
@@ -152,7 +152,7 @@ def _last_of_key(rows: pa.Table, codes: _Rows, among: _Mask) -> _Rows:
 
 def _key_codes(rows: pa.Table, stream: StreamSchema) -> _Rows:
     """A number for each event id; where a row has none, or is no event, for the line's place."""
-    has_id = _mask(pc.and_(pc.is_null(rows["reason_code"]), pc.is_valid(rows["event_id"])))
+    has_id = _mask(pc.and_(pc.is_null(rows["_reason_code"]), pc.is_valid(rows["event_id"])))
     codes = np.empty(rows.num_rows, np.int64)
     known = rows.select(["event_id", "event_time"]).filter(pa.array(has_id))
     ids = id_keys(known, stream).dictionary_encode().combine_chunks()
@@ -172,7 +172,7 @@ def _says_same(rows: pa.Table, which: _Mask, others: _Rows) -> _Mask:
 
 
 def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> _Mask:
-    """Of some rows, whether they have the same values as others, NULL like NULL."""
+    """Of some rows, whether they have the same values as others, NULL like NULL, NaN like NaN."""
     chosen = np.flatnonzero(which)
     same = np.zeros(rows.num_rows, np.bool_)
     if not len(chosen):
@@ -182,7 +182,10 @@ def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> 
         column = rows[name].combine_chunks()
         mine, theirs = column.take(pa.array(chosen)), column.take(pa.array(others[chosen]))
         equal = pc.fill_null(pc.equal(mine, theirs), False)
-        same[chosen] &= _mask(pc.or_(equal, pc.and_(pc.is_null(mine), pc.is_null(theirs))))
+        for alike in (pc.is_null, *([pc.is_nan] if pa.types.is_floating(column.type) else [])):
+            both = pc.and_(alike(mine), alike(theirs))
+            equal = pc.or_(equal, pc.fill_null(both, False))
+        same[chosen] &= _mask(equal)
     return same
 
 
@@ -257,22 +260,22 @@ def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
 
     Of landings that are not judged as a `whole` only changes count.
     """
-    names = ["landing", "fate", "reason_code", "event_time", "op", "was", "alike"]
+    names = ["landing", "_fate", "_reason_code", "event_time", "_op", "_was", "_alike"]
     rows = judged.select(names)
-    is_line = pc.is_valid(rows["fate"])
+    is_line = pc.is_valid(rows["_fate"])
     is_whole = pc.is_in(rows["landing"], pa.array(sorted(whole), pa.string()))
     lines = rows.filter(pc.and_(is_line, is_whole))
     fates = lines.group_by(names[:3], use_threads=False).aggregate([([], "count_all")])
-    accepted = lines.filter(pc.field("fate") == ACCEPTED)
-    changed = rows.filter(pc.field("op").is_valid())
-    touched = _times(changed.filter(~pc.field("alike")))
+    accepted = lines.filter(pc.field("_fate") == ACCEPTED)
+    changed = rows.filter(pc.field("_op").is_valid())
+    touched = _times(changed.filter(~pc.field("_alike")))
     hours = pc.floor_temporal(touched, unit="hour").cast(pa.int64())
     return LandingCounts(
         Counter({tuple(row.values())[:3]: row["count_all"] for row in fates.to_pylist()}),
         _spans(accepted["landing"], accepted["event_time"]),
         held=pc.sum(pc.invert(is_line)).as_py() or 0,
         changes=Counter(
-            {op["values"]: op["counts"] for op in changed["op"].value_counts().to_pylist()}
+            {op["values"]: op["counts"] for op in changed["_op"].value_counts().to_pylist()}
         ),
         days=frozenset(_times(changed).cast(pa.date32()).unique().to_pylist()),
         touched={hour_label(hour): span for hour, span in sorted(_spans(hours, touched).items())},
@@ -281,8 +284,8 @@ def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
 
 def _times(changed: pa.Table) -> pa.ChunkedArray:
     """Of events that change, before and after."""
-    chunks = [*changed["event_time"].chunks, *changed["was"].drop_null().chunks]
-    return pa.chunked_array(chunks, changed["was"].type)
+    chunks = [*changed["event_time"].chunks, *changed["_was"].drop_null().chunks]
+    return pa.chunked_array(chunks, changed["_was"].type)
 
 
 def _spans(keys: pa.ChunkedArray, times: pa.ChunkedArray) -> dict[Any, tuple[int, int]]:
@@ -359,7 +362,8 @@ class Stored:
 
     def unusable(self, of: Landings) -> pa.Table:
         """Of some landings the files that are no use as a whole: just their faults are stored."""
-        return self.lake.of("quarantine", of).to_table(filter=pc.field("position") == 0)
+        columns = {scanned_name(name): pc.field(name) for name in (*PLACE, *OF_LINES)}
+        return self.lake.of("quarantine", of).to_table(columns, filter=pc.field("position") == 0)
 
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings; with their times, if ids are unique within a span."""
@@ -469,7 +473,7 @@ def judge_own(stored: Stored, scanned: pa.Table, ours: Landings) -> tuple[pa.Tab
     judged = _judge(stored.lake.stream, [scanned], [stored.events(ours)])
     labels = landings_of(stored.events_like([judged], [ours]))
     gone = _gone(stored, ours, judged)
-    if labels or gone.num_rows or pc.any(pc.is_null(judged["fate"])).as_py():
+    if labels or gone.num_rows or pc.any(pc.is_null(judged["_fate"])).as_py():
         labels |= landings_of(stored.lines_like([judged, gone], [ours]))
     return judged, labels
 

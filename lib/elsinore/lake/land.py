@@ -48,6 +48,7 @@ from elsinore.lake.land_in_tasks import (
 )
 from elsinore.lake.landing_zone import (
     LandingFile,
+    as_stored,
     empty_file,
     landing_files,
     late_landings,
@@ -325,12 +326,12 @@ class _LinesHere:
 
     def store_lines(self, where: Landings, run: str, seen: int | None) -> None:
         """Make them the only rows of some landings in `raw_events`, at a version or at any."""
-        self._store("raw_events", self.scanned.select(RAW), where, run, seen)
+        self._store("raw_events", as_stored(self.scanned, RAW), where, run, seen)
 
     def store_bad(self, where: Landings, run: str) -> None:
         """Make those that are in quarantine the only rows of some landings there."""
-        is_bad = where.expression(by_day=False) & (pc.field("fate") == QUARANTINED)
-        self._store("quarantine", self._judged.filter(is_bad).select(BAD), where, run)
+        is_bad = where.expression(by_day=False) & (pc.field("_fate") == QUARANTINED)
+        self._store("quarantine", as_stored(self._judged.filter(is_bad), BAD), where, run)
 
     def _store(
         self, table: str, rows: pa.Table, where: Landings, run: str, seen: int | None = None
@@ -347,9 +348,9 @@ class _LinesHere:
             ConflictError: `events` has changed since it was judged.
         """
         seen = self._stored.seen.events
-        changes = self._judged.filter(pc.field("op").is_valid())
+        changes = self._judged.filter(pc.field("_op").is_valid())
         goes = counts.changes[DELETE]
-        new = changes.filter(pc.field("op") != DELETE) if goes else changes
+        new = changes.filter(pc.field("_op") != DELETE) if goes else changes
         parts = [laid_out(new, self.lake.stream)]
         days = None if set(counts.changes) == {INSERT} else counts.days
         if days is not None:

@@ -46,7 +46,13 @@ from elsinore.lake.judge_landing import (
     laid_out,
 )
 from elsinore.lake.kept_hours import FOLDER, InTasks
-from elsinore.lake.landing_zone import LandingFile, scan_files, scanned_schema
+from elsinore.lake.landing_zone import (
+    LandingFile,
+    as_stored,
+    scan_files,
+    scanned_name,
+    scanned_schema,
+)
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import AddedFile, Lake, trying_again, with_day
 from elsinore.places import is_here, whole_file
@@ -62,13 +68,10 @@ KEYS = ["event_id", "event_time", "file", "position"]
 #: Gives rows of `scanned_schema`; tasks are given it.
 Source = Callable[[], Iterable[pa.RecordBatch]]
 
-_BUCKET = pa.field("bucket", pa.int64())
+_BUCKET = pa.field("_bucket", pa.int64())
 
 #: Tables whose rows of whole landings are parted like the lines of files.
 _STORED = ("events", "raw_events")
-
-#: What only lines have.
-_OF_LINES = {"line", "reason_code", "reason"}
 
 #: Buckets of a landing, at most; and of those that share files in between, where each has row
 #: groups of its own: a bucket's reader opens all of them.
@@ -210,7 +213,7 @@ class _Work:
         scanned = scanned_schema(self.lake.stream)
         if kind != "events":
             return scanned
-        return pa.schema(field for field in scanned if field.name not in _OF_LINES)
+        return pa.schema(field for field in scanned if not field.name.startswith("_"))
 
     def _part(
         self, kind: str, task: object, batches: Iterable[pa.RecordBatch], schema: pa.Schema
@@ -219,14 +222,14 @@ class _Work:
         with ExitStack() as stack:
             writers = [
                 stack.enter_context(
-                    self.between.writer(name, task, schema.append(_BUCKET), ["bucket"])
+                    self.between.writer(name, task, schema.append(_BUCKET), ["_bucket"])
                 )
                 for name in self.kinds(kind)
             ]
             for lines in _together(batches, schema, self.size):
                 numbers = id_buckets(lines, self.buckets).astype(np.int64)
                 order = np.argsort(numbers, kind="stable")
-                rows = lines.append_column("bucket", pa.array(numbers)).take(order)
+                rows = lines.append_column("_bucket", pa.array(numbers)).take(order)
                 starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
                 buckets = numbers[order][starts].tolist()
                 for bucket, (start, end) in zip(
@@ -254,9 +257,9 @@ class _Work:
         if again:
             judged = judge_again(stored, lines, judged, ours, again)
             whole += again.labels
-        bad = judged.filter(pc.field("fate") == QUARANTINED).select(BAD)
-        self.between.write("bad", bucket, bad)
-        changes = laid_out(judged.filter(pc.field("op").is_valid()), self.lake.stream)
+        bad = judged.filter(pc.field("_fate") == QUARANTINED)
+        self.between.write("bad", bucket, as_stored(bad, BAD))
+        changes = laid_out(judged.filter(pc.field("_op").is_valid()), self.lake.stream)
         by = [name for name, _ in self._order]
         self.between.write("changes", bucket, changes.sort_by(self._order), by)
         counts = count_judged(judged, whole).as_json()
@@ -264,7 +267,7 @@ class _Work:
 
     def of_bucket(self, kind: str, bucket: int, where: pc.Expression) -> pa.Table:
         """What was parted: lines or events of a bucket."""
-        mine = (pc.field("bucket") == bucket) & where
+        mine = (pc.field("_bucket") == bucket) & where
         found = self.between.read(self.kinds(kind)[bucket // _TOGETHER])
         return found.to_table(self.schema(kind).names, filter=mine)
 
@@ -280,9 +283,10 @@ class _Work:
 
     def raw_lines(self, number: int) -> Iterator[pa.Table]:
         """Rows of `raw_events` of a source."""
+        columns = {name: pc.field(scanned_name(name)) for name in RAW}
         for kind in self.kinds("lines"):
             file = self.between.read(kind, number)
-            for batch in file.to_batches(columns=list(RAW), filter=self._is_left):
+            for batch in file.to_batches(columns=columns, filter=self._is_left):
                 yield with_day(pa.Table.from_batches([batch]), Landings)
 
     def bad_lines(self, of: Landings, number: int) -> Iterator[pa.Table]:
@@ -303,14 +307,14 @@ class _Work:
     def new_events(self, borders: Sequence[pa.Scalar | None], number: int) -> Iterator[pa.Table]:
         """Rows of `events` that are new or take the place of others, between two borders."""
         first, end = borders[number : number + 2]
-        where, by = pc.field("op") != DELETE, pc.field(self._order[0][0])
+        where, by = pc.field("_op") != DELETE, pc.field(self._order[0][0])
         where = where if first is None else where & (by >= first)
         where = where if end is None else where & (by < end)
         yield self.between.read("changes").to_table(filter=where).sort_by(self._order)
 
     def unchanged(self, events: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """What stays of some rows of `events`."""
-        changes = self.between.read("changes").to_table(KEYS, filter=pc.field("op") != INSERT)
+        changes = self.between.read("changes").to_table(KEYS, filter=pc.field("_op") != INSERT)
         keys = change_keys(changes, self.lake.stream)
         for part in events:
             yield part.filter(pc.invert(pc.is_in(change_keys(part, self.lake.stream), keys)))

@@ -267,22 +267,36 @@ def late_landings(
     return sorted(map(parse_hour, late)), faults
 
 
+#: What rows of lines have beside their place: here with a `_`, in tables without.
+OF_LINES = ("line", "reason_code", "reason")
+
+
 def scanned_schema(stream: StreamSchema) -> pa.Schema:
     """One row a line: where it was, its text, its fault or else its event.
 
-    Position 0 stands for a file that is unusable as a whole. Where `reason_code` is NULL, the
-    columns from `event_id` on hold the event.
+    Position 0 stands for a file that is unusable as a whole. Where `_reason_code` is NULL, the
+    columns from `event_id` on hold the event. No attribute's name begins with `_`.
     """
     return pa.schema(
         [
             *((name, pa.string()) for name in ("landing", "file")),
             ("position", pa.int64()),
-            *((name, pa.string()) for name in ("line", "reason_code", "reason")),
+            *((f"_{name}", pa.string()) for name in OF_LINES),
             *((name, pa.string()) for name in ("event_id", "event_type")),
             ("event_time", _INSTANT),
             *((name, _stored(kind)) for name, kind in stream.attributes.items()),
         ]
     )
+
+
+def scanned_name(name: str) -> str:
+    """What rows of `scanned_schema` call a column of the tables of lines."""
+    return f"_{name}" if name in OF_LINES else name
+
+
+def as_stored(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Rows of `scanned_schema` with columns of a table of lines."""
+    return rows.select([*map(scanned_name, names)]).rename_columns([*names])
 
 
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
@@ -344,8 +358,8 @@ def _decoded(
 
 def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:
     """The row of a file that is unusable as a whole."""
-    place = {"landing": file.landing, "file": file.name, "position": 0, "line": ""}
-    row = place | {"reason_code": str(code), "reason": reason}
+    place = {"landing": file.landing, "file": file.name, "position": 0, "_line": ""}
+    row = place | {"_reason_code": str(code), "_reason": reason}
     return pa.RecordBatch.from_pylist([row], schema=scanned_schema(stream))
 
 
@@ -373,9 +387,10 @@ def _decode(
     reasons = rejected["reason"].take(from_fault)
     columns = {
         "landing": landings,
-        **{name: lines[name] for name in lines.column_names},
-        "reason_code": pc.if_else(ignored, Reason.IGNORED_TYPE.value, codes),
-        "reason": pc.if_else(ignored, "the schema does not list its type", reasons),
+        **{name: lines[name] for name in ("file", "position")},
+        "_line": lines["line"],
+        "_reason_code": pc.if_else(ignored, Reason.IGNORED_TYPE.value, codes),
+        "_reason": pc.if_else(ignored, "the schema does not list its type", reasons),
         "event_id": events["event_id"].take(from_event),
         "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
         "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),

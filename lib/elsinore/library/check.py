@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from elsinore.engine.plan import REFUSALS, Executor
+from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.lowering.layout import answered_by_order
 from elsinore.query.bound import BoundQuery, Key, Workload
@@ -44,11 +45,11 @@ class Checked(Drawn):
         for description in self._found:
             console.print(_as_text(description))
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw the templates; see `Drawn.draw`."""
         from elsinore.plot.diagram import save_templates  # matplotlib takes its time
 
-        save_templates(self._queries, path)
+        save_templates(self._queries, path_of("path", path))
 
 
 def _as_text(found: dict[str, Any]) -> Text:

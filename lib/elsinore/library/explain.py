@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from elsinore.engine.plan import RuntimePlan
+from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_length
@@ -66,12 +67,12 @@ class Explained(Drawn):
         """Print the cut of each query, what is shared and not, Kleene sets, and executors."""
         _print(self._found, console)
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw the queries and what they share; see `Drawn.draw`."""
         from elsinore.plot.draw_sharing import save_sharing  # matplotlib takes its time
 
         save_sharing(
-            self._plan, self._cuts, self._savings, self._sharing, path,
+            self._plan, self._cuts, self._savings, self._sharing, path_of("path", path),
             runtime=self._runtime, calendar=self._is_calendar,
         )  # fmt: skip
 

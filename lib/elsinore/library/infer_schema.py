@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain, count
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,17 +18,28 @@ from pyarrow.parquet import ParquetFile
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
 from elsinore.catalog.source_rule import InputFormat, format_of
-from elsinore.catalog.stream import AttributeType
+from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.decode import ARRAY
 from elsinore.files.read_events import Source, files_of
+from elsinore.files.read_lines import column_problem
 from elsinore.files.read_parquet import Frame
 from elsinore.files.records import ArrowRecords
-from elsinore.files.rejection import Reason, shown
-from elsinore.files.typed import iso_instants, one_chunk, plausible_times
+from elsinore.files.rejection import Fault, shown
+from elsinore.files.type_records import check_limits, positions
+from elsinore.files.typed import (
+    EXACT_IN_DOUBLE,
+    is_instant,
+    one_chunk,
+    plausible_times,
+    type_times,
+    type_values,
+)
 from elsinore.library.workload import Events, sources_of
+from elsinore.query.parse import parse_statements
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
+from elsinore.wording import some_of
 
 #: Rows that are looked at.
 _ROWS = 100_000
@@ -36,10 +49,22 @@ _MOST_TYPES = 100
 _ONE_TYPE = "Event"
 #: Bytes of a file of text that are looked at.
 _BYTES = 16 << 20
-_AS_READ = csv.ConvertOptions(
-    null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True,
-    true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"],
-)  # fmt: skip
+#: Characters of a field's name in a schema.
+_LONGEST = 200
+#: What texts of a file may spell, by its format.
+_SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
+    InputFormat.CSV: (
+        AttributeType.BOOLEAN, AttributeType.LONG, AttributeType.DOUBLE, AttributeType.TIMESTAMP,
+    ),
+    InputFormat.JSONL: (AttributeType.TIMESTAMP,),
+}  # fmt: skip
+#: Numbers that would not give such a text back: of 007, of +1, and of many digits as a double.
+_NOT_GIVEN_BACK = {
+    AttributeType.LONG: r"^-?0.|[^0-9-]",
+    AttributeType.DOUBLE: r"^\+|^-?0[0-9]|^-?[0-9]{17,}$",
+}
+#: Texts of a column that tell whether it is worth a look at all of them.
+_PROBE = 256
 _KINDS_OF = {
     AttributeType.STRING: (types.is_string,),
     AttributeType.LONG: (types.is_integer,),
@@ -51,6 +76,9 @@ _KINDS_OF = {
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 _IDS = ("id", "event_id", "uuid", "eventid")
+#: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
+_OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN {0} WHERE {0}.x = 1"
+_OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE {0}.x = 1"
 
 
 def infer_schema(events: Events, *, stream: str = "events") -> str:
@@ -58,30 +86,39 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
 
     Guessed are the fields of time, type and id by their names and values, the unit of time by its
     size, and for each type which attributes it has, their types, and whether they may be NULL. All
-    events are of one type where no column looks like names of types. What lies inside of other
-    fields, or has a name that no attribute can have, is given one. What is a guess ends in `# ?`;
-    what cannot be an attribute is a comment.
+    events are of one type where no column with a value in each of them looks like names of types.
+    What lies inside of other fields, or has a name that no attribute can have or that a query would
+    read as a word of its own, is given one. What is a guess ends in `# ?`; what cannot be an
+    attribute, or has a value that none can have, is a comment. So all of these events can be read,
+    but those without a time.
 
     Args:
         events: as in `Workload`; of several files or frames the first is looked at.
         stream: what to call the stream.
 
     Raises:
-        DataError: no column looks like times, or a file cannot be read.
+        DataError: no column looks like times, there are no events, or a file cannot be read.
     """
-    table = _head(files_of(sources_of(events))[0][0])
-    time, unit = _time_of(table)
-    kind = _type_of(table)
-    ids = [name for name in _named(table, _IDS) if _is_id(table[name])][:1]
+    files, _ = files_of(sources_of(events))
+    if not files:
+        raise DataError("there are no events", hint="give a file or a frame")
+    table = _head(files[0])
+    named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
+    time, unit = _time_of(named)
+    kinds = _types_of(named)
+    kind = next((name for name in kinds if not table[name].null_count), None)
+    ids = [name for name in _named(named, _IDS) if _is_id(table[name])][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
-    columns = _names({field: field.rpartition(".")[2] for field in fields}, RESERVED_NAMES)
+    inner = {field: field.rpartition(".")[2] for field in fields}
+    columns = _names(inner, _OF_ATTRIBUTE, RESERVED_NAMES)
     rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
-    names = _names({value: value for value in rows_of})
+    names = _names({value: value for value in rows_of}, _OF_TYPE)
+    without = " some events have none" if table[time].null_count else ""
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
-        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?",
-        _type_line(kind, names),
+        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{without}",
+        _no_type_line(kinds) if kind is None else _type_line(kind, names),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         "types:",
     ]
@@ -94,45 +131,123 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
 
 def _head(source: Source) -> pa.Table:
     """The first rows, with columns in their plainest form."""
+    form = None if isinstance(source, Frame) else format_of(source.name)
+    name = source.name if isinstance(source, Frame) else str(source)
     try:
-        if isinstance(source, Frame):
-            table = pa.table(source.data)[:_ROWS]
-        elif format_of(source.name) is InputFormat.PARQUET:
-            table = pa.table(next(ParquetFile(source).iter_batches(_ROWS)))
-        else:
-            with pa.input_stream(source, compression="detect") as file:
-                if format_of(source.name) is InputFormat.CSV:
-                    many = csv.ReadOptions(block_size=_BYTES)
-                    reader = csv.open_csv(file, many, convert_options=_AS_READ)
-                else:
-                    many = arrow_json.ReadOptions(block_size=_BYTES)
-                    reader = arrow_json.open_json(file, many)
-                table = pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
-    except (pa.ArrowException, OSError, StopIteration) as error:
-        name = source.name if isinstance(source, Frame) else source
-        why = ARRAY if "from object to array" in str(error) else error or "it holds no events"
+        table = _first_rows(source, form)
+        names = table.column_names
+    except UnicodeDecodeError as error:
+        hint = "files are UTF-8"
+        raise DataError(f"{name}: the name of a column is not UTF-8", hint=hint) from error
+    except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError) as error:
+        why = ARRAY if "from object to array" in str(error) else plain(str(error))
         raise DataError(f"cannot read {name}: {why}") from error
+    if not names or not table.num_rows:
+        raise DataError(f"{name} holds no events")
+    # Whatever the time may be called.
+    schema = StreamSchema("any", names[0], TimeUnit.ISO, None, None, ())
+    if problem := column_problem(names, schema):
+        raise DataError(f"{name}: {problem}")
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
         flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
-    columns = {name: records.column(name) for name in flat.column_names}
-    for name, column in columns.items():
-        if types.is_null(column.type) and flat[name].null_count < len(column):  # is not found
-            columns[name] = pa.StructArray.from_arrays([one_chunk(flat[name])], [name])
+    columns = {}
+    for name, there in zip(flat.column_names, flat.columns, strict=True):
+        column = records.column(name)
+        if types.is_null(column.type) and there.null_count < len(column):  # is not found
+            column = pa.StructArray.from_arrays([one_chunk(there)], [name])
+        columns[name] = _as_spelt(column, _SPELT.get(form, ()))
     return pa.table(columns)
 
 
-def _names(texts: Mapping[str, str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """A name for each key, as like its text as can be; no two differ only by case."""
+def _first_rows(source: Source, form: InputFormat | None) -> pa.Table:
+    if isinstance(source, Frame):
+        return pa.table(source.data)[:_ROWS]
+    if form is InputFormat.PARQUET:
+        file = ParquetFile(source)
+        batch = next(file.iter_batches(_ROWS), None)
+        return file.schema_arrow.empty_table() if batch is None else pa.table(batch)
+    try:
+        # Arrow takes 007 for a number and 10:15 for a time: it is told to read texts as such.
+        return _first_block(source, form, _first_block(source, form, pa.schema([])).schema)
+    except StopIteration:
+        return pa.table({})
+
+
+def _first_block(path: Path, form: InputFormat | None, columns: pa.Schema) -> pa.Table:
+    """The first rows of a file of text; of some columns the texts."""
+    with pa.input_stream(path, compression="detect") as file:
+        if form is InputFormat.CSV:
+            as_read = csv.ConvertOptions(
+                column_types=dict.fromkeys(columns.names, pa.binary()), null_values=[""],
+                strings_can_be_null=True, quoted_strings_can_be_null=True,
+            )  # fmt: skip
+            reader = csv.open_csv(file, csv.ReadOptions(block_size=_BYTES), convert_options=as_read)
+        else:
+            fields = [field.with_type(_as_texts(field.type)) for field in columns]
+            as_read = arrow_json.ParseOptions(explicit_schema=pa.schema(fields))
+            many = arrow_json.ReadOptions(block_size=_BYTES)
+            reader = arrow_json.open_json(file, many, as_read)
+        return pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
+
+
+def _as_texts(of: pa.DataType) -> pa.DataType:
+    """A type of JSON values with what Arrow takes for times as the texts that they are."""
+    if types.is_struct(of):
+        return pa.struct([field.with_type(_as_texts(field.type)) for field in of.fields])
+    return pa.string() if types.is_timestamp(of) else of
+
+
+def _as_spelt(column: pa.Array, kinds: tuple[AttributeType, ...]) -> pa.Array:
+    """Texts as values of the first type that all of them spell; as bytes if they are no UTF-8."""
+    if not (types.is_string(column.type) or (kinds and types.is_binary(column.type))):
+        return column
+    column = column.cast(pa.binary())
+    try:
+        texts = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return column
+    for kind in kinds if texts.null_count < len(texts) else ():
+        if _spell(texts[:_PROBE], kind) and _spell(texts, kind):
+            values = type_values(texts, kind, quoted=True).array
+            return values.cast(pa.timestamp("us")) if kind is AttributeType.TIMESTAMP else values
+    return texts
+
+
+def _spell(texts: pa.Array, kind: AttributeType) -> bool:
+    odd = _NOT_GIVEN_BACK.get(kind)
+    if odd and pc.any(pc.match_substring_regex(texts, odd)).as_py():
+        return False
+    return _first_fault(texts, kind) is None
+
+
+def _first_fault(column: pa.Array, kind: AttributeType) -> Fault | None:
+    """Why a nullable attribute cannot have one of the values, texts as in CSV."""
+    read = type_values(column, kind, quoted=True)
+    limits = check_limits(read.array, Attribute("value", kind, nullable=True))
+    return next((fault for _, fault in chain(read.faults, limits)), None)
+
+
+def _names(texts: Mapping[str, str], query: str, taken: Iterable[str] = ()) -> dict[str, str]:
+    """A name for each key, as like its text as can be, that can stand in a query.
+
+    No two differ only by case.
+    """
     names: dict[str, str] = {}
     used = set(taken)
     for key, text in texts.items():
-        name = text if re.fullmatch(NAME, text) else _cleaned(text)
-        while name.lower() in used:
-            name += "_"
-        used.add(name.lower())
-        names[key] = name
+        spellings = _spellings(text if re.fullmatch(NAME, text) else _cleaned(text))
+        free = (name for name in spellings if name.lower() not in used)
+        names[key] = next(name for name in free if not parse_statements(query.format(name))[1])
+        used.add(names[key].lower())
     return names
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """A name and others like it, none too long."""
+    yield name
+    yield f"{name[:58]}_"
+    yield from (f"{name[:58]}_{number}" for number in count(2))
 
 
 def _cleaned(text: str) -> str:
@@ -148,9 +263,10 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    likely = [*_named(table, _TIMES)]
+    # What has a value in each event comes first.
+    likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
     kinds = {field.name: _kind_of(field.type) for field in table.schema}
-    # Under other names what has a value in each event comes first, and numbers last.
+    # Under other names numbers come last.
     others = [
         name
         for has_null in (False, True)
@@ -159,42 +275,65 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
         if kinds[name] is kind and (table[name].null_count > 0) is has_null
     ]
     for name in [*likely, *others]:
-        unit = _unit_of(table[name].drop_null())
+        unit = _unit_of(_telling(table[name]))
         if unit and (unit is not TimeUnit.INTEGER or name in likely):
             return name, unit
     for name in likely:
-        if table[name].null_count < table.num_rows:
-            value = shown(table[name].drop_null()[0].as_py())
-            hint = "write times as 2025-03-03T10:00:00Z, or as numbers since 1970"
-            raise DataError(f"{name} looks like the time, but {value} is none", hint=hint)
-    hint = f"the columns are {', '.join(table.column_names)}; call one of them time"
+        if len(values := _telling(table[name])):
+            at = max((_no_times(values, unit)[0] for unit in _units_of(values)), default=0)
+            if is_instant(values.type):  # of which Python has not all
+                values = values.cast(pa.string())
+            odd = shown(values[at].as_py())
+            hint = "write times as 2025-03-03T10:00:00Z, 1900 to 2199, or as numbers since 1970"
+            raise DataError(f"{name} looks like the time, but {odd} is none", hint=hint)
+    if likely:
+        raise DataError(f"{likely[0]} looks like the time, but no event has a value there")
+    hint = f"the columns are {some_of(map(plain, table.column_names))}; call one of them time"
     raise DataError("no column looks like times", hint=hint)
 
 
-def _unit_of(column: pa.ChunkedArray) -> TimeUnit | None:
+def _telling(column: pa.ChunkedArray) -> pa.Array:
+    """The values; of whole numbers the least and the greatest, which tell of all others."""
+    values = one_chunk(column.drop_null())
+    if not len(values) or not types.is_integer(values.type):
+        return values
+    return pa.array([*pc.min_max(values).as_py().values()], values.type)
+
+
+def _unit_of(values: pa.Array) -> TimeUnit | None:
     """The unit in which all values are plausible; None if they are no times."""
-    kind = _kind_of(column.type)
-    if kind is AttributeType.TIMESTAMP:
-        return TimeUnit.ISO
-    if kind is AttributeType.STRING:
-        read = iso_instants(one_chunk(column), Reason.BAD_TIME)
-        return None if read.faults or not len(column) else TimeUnit.ISO
-    if not len(column) or kind not in (AttributeType.LONG, AttributeType.DOUBLE):
-        return None
-    low, high = pc.min_max(column).as_py().values()
-    for unit in (TimeUnit.SECONDS, TimeUnit.MILLISECONDS, TimeUnit.MICROSECONDS):
-        length, real = NUMBER_LENGTHS[unit], plausible_times(unit)
-        if real.contains(int(low * length)) and real.contains(int(high * length)):
-            return unit
-    return TimeUnit.INTEGER if kind is AttributeType.LONG else None
+    units = _units_of(values) if len(values) else []
+    return next((unit for unit in units if not _no_times(values, unit)), None)
 
 
-def _type_of(table: pa.Table) -> str | None:
+def _units_of(values: pa.Array) -> list[TimeUnit]:
+    match _kind_of(values.type):
+        case AttributeType.TIMESTAMP | AttributeType.STRING:
+            return [TimeUnit.ISO]
+        case AttributeType.LONG:
+            return [*NUMBER_LENGTHS]
+        case AttributeType.DOUBLE:
+            return [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
+    return []
+
+
+def _no_times(values: pa.Array, unit: TimeUnit) -> list[int]:
+    """Which values are not read as times of a unit."""
+    read, real = type_times(values, unit), plausible_times(unit)
+    outside = pc.or_(pc.less(read.array, real.start), pc.greater_equal(read.array, real.end))
+    return sorted([*(at for at, _ in read.faults), *positions(outside)])
+
+
+def _types_of(table: pa.Table) -> list[str]:
+    """Columns whose values look like names of types."""
+    found = []
     for name in _named(table, _KINDS):
         values = _distinct(table[name])
-        if types.is_string(values.type) and 0 < len(values) <= _MOST_TYPES:
-            return name
-    return None
+        if not types.is_string(values.type) or not 0 < len(values) <= _MOST_TYPES:
+            continue
+        if pc.max(pc.utf8_length(values)).as_py() <= _LONGEST:
+            found.append(name)
+    return found
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
@@ -210,11 +349,14 @@ def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
     return {value: table.filter(pc.equal(table[kind], value)) for value in values}
 
 
-def _type_line(kind: str | None, names: Mapping[str, str]) -> str:
-    if kind is None:
-        return "# type: {field: ...}  # ? without it all events are of one type"
+def _type_line(kind: str, names: Mapping[str, str]) -> str:
     other = ", ".join(f"{name}: {_text(v)}" for v, name in names.items() if v != name)
     return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?"
+
+
+def _no_type_line(likely: list[str]) -> str:
+    field, why = (_quoted(likely[0]), "some events have none; ") if likely else ("...", "")
+    return f"# type: {{field: {field}}}  # ? {why}without it all events are of one type"
 
 
 def _is_id(column: pa.ChunkedArray) -> bool:
@@ -223,15 +365,32 @@ def _is_id(column: pa.ChunkedArray) -> bool:
 
 def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     """A line of the schema; a comment where the column can be no attribute."""
-    kind = _kind_of(column.type)
-    if kind is None:
+    kind, values = _kind_of(column.type), one_chunk(column)
+    if not 0 < len(field) <= _LONGEST:
+        why = f"what has a name of over {_LONGEST} characters" if field else "what has no name"
+    elif kind is None:
         dotted = types.is_struct(column.type)  # such as `_head` has left
         why = "what a field of a longer name hides" if dotted else str(column.type)
-        return f"# {plain(field)}: {plain(why)} is not read"
-    elsewhere = f", field: {_quoted(field)}" if field != name else ""
-    if column.null_count:
-        return f"{_quoted(name)}: {{type: {kind}{elsewhere}, nullable: true}}  # ?"
-    return f"{_quoted(name)}: " + (f"{{type: {kind}{elsewhere}}}" if elsewhere else str(kind))
+    elif fault := _first_fault(values, kind):
+        why = f"{fault.text.removeprefix('value: ')}; it"
+    else:
+        settings = [f"type: {kind}"]
+        settings += [f"field: {_quoted(field)}"] if field != name else []
+        settings += ["nullable: true"] if column.null_count else []
+        rule = f"{{{', '.join(settings)}}}" if len(settings) > 1 else str(kind)
+        if _may_be_rounded(values):
+            return f"{_quoted(name)}: {rule}  # ? its largest numbers may be rounded"
+        return f"{_quoted(name)}: {rule}" + ("  # ?" if column.null_count else "")
+    return f"# {plain(field or _text(field))}: {plain(why)} is not read"
+
+
+def _may_be_rounded(values: pa.Array) -> bool:
+    """Whether they may have been whole numbers that no double holds."""
+    if _kind_of(values.type) is not AttributeType.DOUBLE:
+        return False
+    numbers = values.cast(pa.float64(), safe=False).drop_null()
+    large = pc.any(pc.greater(pc.abs(numbers), EXACT_IN_DOUBLE)).as_py()
+    return bool(large and pc.all(pc.equal(numbers, pc.floor(numbers))).as_py())
 
 
 def _kind_of(of: pa.DataType) -> AttributeType | None:

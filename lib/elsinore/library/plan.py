@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from elsinore.engine.profile import measure
 from elsinore.events import EventTable
+from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import print_length
@@ -45,11 +46,11 @@ class Planned(Drawn):
                     console.print(table)
         _print(self.plan, console)
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw the Sharon graph; see `Drawn.draw`."""
         from elsinore.plot.draw_plan import draw_plan  # matplotlib takes its time
 
-        draw_plan(self.plan, path)
+        draw_plan(self.plan, path_of("path", path))
 
 
 def _print(found: StaticPlan, console: Console) -> None:

@@ -141,9 +141,11 @@ class Results(dict[str, pa.Table]):
 
 def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table:
     columns: list[tuple[str, pa.Array]] = []
+    labels = [str(key.group_label) for key in query.group_keys]
     for place, key in enumerate(query.group_keys):
-        name = str(key.group_label)
-        name += "_" * (name in _BOUNDS)
+        name = label = labels[place]
+        while name in _BOUNDS or (name in labels and name != label):
+            name += "_"
         columns.append((name, _column([row.group[place][1] for row in rows], key.type)))
     bound = AttributeType.TIMESTAMP if calendar else AttributeType.LONG
     columns += [(name, _column([getattr(row, name) for row in rows], bound)) for name in _BOUNDS]

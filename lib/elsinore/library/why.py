@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
@@ -13,16 +15,26 @@ from rich.text import Text
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.library.arguments import quoted, require_whole
 from elsinore.library.shown import Shown
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import Trend, list_trends
-from elsinore.results.published import group_text, same_group
-from elsinore.timeline import Interval, format_instant, instant_of, parse_instant
+from elsinore.results.published import group_text
+from elsinore.results.row import nearest_double
+from elsinore.timeline import (
+    MAX_INSTANT,
+    MIN_INSTANT,
+    Interval,
+    format_instant,
+    instant_of,
+    parse_instant,
+)
 
 #: What each event has.
 _OF_EVENT = frozenset({"type", "id", "time"})
+_LONGS = range(-(2**63), 2**63)
 
 
 class Why(Shown):
@@ -41,33 +53,30 @@ class Why(Shown):
         events: EventTable,
         query: str,
         group: Mapping[str, Any],
-        window: str | int | datetime,
+        window: str | int | date,
         limit: int,
     ) -> None:
         bound = workload.by_name.get(query)
         if bound is None:
             known = ", ".join(workload.by_name)
             raise ParameterError(f"there is no query {query!r}", hint=f"there are {known}")
+        require_whole("limit", limit, 0)
         calendar = workload.schema.time_unit.is_calendar
         self._keys = {key.attribute for key in bound.keys}
         at = _window_at(bound, window, calendar=calendar)
         self._window = str(at) if calendar else f"[{at.start}, {at.end})"
-        self._title = f"{query} {group_text(tuple(group.items()))}" if group else query
+        values = _group_of(bound, group)
+        texts = [group_text(bound.labelled(each)) for each in (values, _null_for_nan(values))]
+        self._title = f"{query} {texts[0]}" if values else query
         self.count: int | None = None
         self.trends: list[list[dict[str, Any]]] = []
         self.reason: str | None = "the query counts pairs of trends"
         if isinstance(bound.pattern, Conjunction):
             return
-        wanted = {name: _plain(value) for name, value in group.items()}
-        if wanted.keys() != {key.group_label for key in bound.group_keys}:
-            names = ", ".join(str(key.group_label) for key in bound.group_keys)
-            hint = f"it groups by {names}" if names else "it has no groups: give {}"
-            raise ParameterError(f"{wanted} is no group of {query}", hint=hint)
         inside = events.between(at.start, at.end)
-        found, self.reason = list_trends(
-            bound, inside, at,
-            lambda held: same_group(group_text(bound.labelled(held)), wanted),
-        )  # fmt: skip
+        found, self.reason = _trends_of(bound, inside, at, texts[0])
+        if not found and texts[1] != texts[0]:
+            found, self.reason = _trends_of(bound, inside, at, texts[1])
         self.count = len(found) if self.reason is None else None
         times = inside.table[TIME_COLUMN].to_numpy()
         found = sorted(found, key=lambda trend: [int(times[row]) for row in trend])[:limit]
@@ -92,28 +101,97 @@ def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
     return " ".join([*filter(None, place), *shown])
 
 
-def _window_at(query: BoundQuery, start: str | int | datetime, *, calendar: bool) -> Interval:
+def _trends_of(
+    query: BoundQuery, events: EventTable, window: Interval, group: str
+) -> tuple[list[Trend], str | None]:
+    """Trends of the group that has a text; see `list_trends`."""
+    return list_trends(
+        query, events, window, lambda held: group_text(query.labelled(held)) == group
+    )
+
+
+# ---- what callers give
+
+
+def _window_at(query: BoundQuery, start: object, *, calendar: bool) -> Interval:
     """The window of a query that starts at an instant or tick."""
     try:
-        at = parse_instant(start) if isinstance(start, str) else start
-    except ValueError as error:
-        raise ParameterError(str(error), hint="give the window's start") from error
-    at = instant_of(at) if isinstance(at, datetime) else int(at)
-    if at % query.window.slide:
-        before = query.window.bounds(at // query.window.slide).start
+        given = _plain(start)
+        ticks = not calendar or isinstance(given, int | float)  # microseconds will do, too
+        at = _typed(given, AttributeType.LONG if ticks else AttributeType.TIMESTAMP)
+        window = None if at is None else query.window.bounds(at // query.window.slide)
+        least, most = (MIN_INSTANT, MAX_INSTANT) if calendar else (_LONGS[0], _LONGS[-1])
+        if window is None or window.start < least or window.end > most:
+            raise ValueError(f"no window starts at {quoted(given)}")
+    except (ValueError, OverflowError) as error:
+        example = "as in 2013-02-08T10:00" if calendar else "a whole number"
+        raise ParameterError(str(error), hint=f"give the window's start, {example}") from error
+    if at != window.start:
         name = format_instant if calendar else str
         raise ParameterError(
-            f"no window of {query.name} starts at {name(at)}", hint=f"one starts at {name(before)}"
+            f"no window of {query.name} starts at {name(at)}",
+            hint=f"one starts at {name(window.start)}",
         )
-    return query.window.bounds(at // query.window.slide)
+    return window
+
+
+def _group_of(query: BoundQuery, group: object) -> list[Any]:
+    """The values of a group in the order of GROUP-BY, as events hold them."""
+    keys = {str(key.group_label): key for key in query.group_keys}
+    if not isinstance(group, Mapping) or group.keys() != keys.keys():
+        hint = f"it groups by {', '.join(keys)}" if keys else "it has no groups: give {}"
+        raise ParameterError(f"{quoted(group)} is no group of {query.name}", hint=hint)
+    try:
+        return [_typed(_plain(group[name]), key.type) for name, key in keys.items()]
+    except (ValueError, OverflowError) as error:
+        kinds = ", ".join(f"{name} is a {key.type}" for name, key in keys.items())
+        raise ParameterError(str(error), hint=kinds) from error
+
+
+def _null_for_nan(values: list[Any]) -> list[Any]:
+    """Doubles that are NaN as NULL: so pandas has them."""
+    return [None if value != value else value for value in values]
 
 
 def _plain(value: Any) -> Any:
-    """A value of NumPy, pandas or Arrow as Python's; instants as in result rows."""
-    for name in ("as_py", "to_pydatetime", "item"):
-        if hasattr(value, name):
-            value = getattr(value, name)()
-    return format_instant(instant_of(value)) if isinstance(value, datetime) else value
+    """A value of NumPy, pandas or Arrow as Python's; ValueError, OverflowError: it has none."""
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)  # not an integer, as `item` gives of nanoseconds
+    if isinstance(value, pd.Timestamp):
+        value = value.to_pydatetime(warn=False)  # its years go on after 9999
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if value is pd.NaT or value is pd.NA else value
+
+
+def _typed(value: Any, kind: AttributeType) -> Any:
+    """A value as events hold it, NULL as None; ValueError: it is none of the type."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match kind, value:
+        case AttributeType.DOUBLE, _ if is_number:
+            return nearest_double(value)
+        case (_, None) | (_, float()) if value is None or value != value:
+            return None
+        case AttributeType.LONG, _ if is_number and value % 1 == 0 and int(value) in _LONGS:
+            return int(value)
+        case (AttributeType.STRING, str()) | (AttributeType.BOOLEAN, bool()):
+            return value
+        case AttributeType.TIMESTAMP, str() | date():
+            return _instant(value)
+    raise ValueError(f"{quoted(value)} is no {kind}")
+
+
+def _instant(value: str | date) -> int:
+    """Microseconds of a text, day or moment; ValueError: it is none, or is beyond the year 9999."""
+    if isinstance(value, str):
+        at = parse_instant(value)
+    else:
+        at = instant_of(value if isinstance(value, datetime) else datetime.combine(value, time()))
+    if not MIN_INSTANT <= at <= MAX_INSTANT:
+        raise ValueError(f"{quoted(value)} is not in the years 1 to 9999 of UTC")
+    return at
 
 
 def told_trends(

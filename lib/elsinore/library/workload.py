@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from pathlib import Path
+from datetime import date
 from typing import Any, Protocol, cast
 
 from elsinore.catalog.load_schema import load_schema, read_schema
@@ -15,6 +15,7 @@ from elsinore.errors import ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
+from elsinore.library.arguments import hints_in_python, path_of, require_share, require_whole
 from elsinore.library.check import Checked
 from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
@@ -39,6 +40,13 @@ OneSource = str | os.PathLike[str] | SpeaksArrow
 #: Events: one of these, or several.
 Events = OneSource | Iterable[OneSource]
 
+_NO_EVENTS = (
+    "give a path, a frame of pandas, polars, DuckDB or Arrow, or a list of these; collect() what "
+    "is lazy, and make a table of a data set of Arrow"
+)
+#: No path begins like this, unless it is given as a `Path`.
+_QUERY = re.compile(r"\s*(QUERY\s|\Z)", re.IGNORECASE)
+
 
 def workload(
     text_or_path: str | os.PathLike[str], *, schema: str | os.PathLike[str] | StreamSchema
@@ -46,8 +54,8 @@ def workload(
     """Queries bound to a schema.
 
     Args:
-        text_or_path: queries; a text that holds `;` or a line break is queries, any other the path
-            of a file.
+        text_or_path: queries; a text that begins with QUERY or holds `;` or a line break is
+            queries, any other the path of a file.
         schema: how to read an event: a schema that was loaded, the path of a YAML file, or YAML,
             which is what holds a line break.
 
@@ -55,13 +63,26 @@ def workload(
         QueryError: the queries do not parse or bind; `diagnostics` lists every fault with its
             place.
         SchemaError: the schema is not valid.
+        ParameterError: what is given is neither a text nor a path.
     """
     if not isinstance(schema, StreamSchema):
-        inline = isinstance(schema, str) and "\n" in schema
-        schema = read_schema(str(schema)) if inline else load_schema(Path(schema))
-    if isinstance(text_or_path, str) and (";" in text_or_path or "\n" in text_or_path):
+        schema = _schema_of(schema)
+    if isinstance(text_or_path, str) and _holds_queries(text_or_path):
         return Workload(read_workload(text_or_path, schema))
-    return Workload(load_workload(Path(text_or_path), schema))
+    hint = "queries are a text, or the path of a .sase file"
+    return Workload(load_workload(path_of("queries", text_or_path, hint=hint), schema))
+
+
+def _schema_of(given: str | os.PathLike[str]) -> StreamSchema:
+    if isinstance(given, str) and ("\n" in given or not given.strip()):
+        return read_schema(given)
+    hint = "a schema is YAML, the path of a .yaml file, or what load_schema gave"
+    with hints_in_python():
+        return load_schema(path_of("schema", given, hint=hint))
+
+
+def _holds_queries(text: str) -> bool:
+    return ";" in text or "\n" in text or _QUERY.match(text) is not None
 
 
 class Workload:
@@ -111,7 +132,7 @@ class Workload:
 
         Raises:
             DataError: too many lines are bad, or a column or file is missing.
-            ParameterError: there is no such executor, or it is not known what a file holds.
+            ParameterError: an argument cannot be, or it is not known what a file holds.
             UnsupportedQueryError: the executor cannot run one of the queries.
             BudgetError: a query that only twostep can run has too many trends.
         """
@@ -119,6 +140,8 @@ class Workload:
             known = ", ".join(Executor)
             raise ParameterError(f"there is no executor {executor}", hint=f"there are {known}")
         who = Executor(executor)
+        if threads is not None:
+            require_whole("threads", threads, 1)
         require(self.bound.queries, who)
         table, report = self._read(events, max_bad_share)
         request = Request(threads=threads or process_cores())
@@ -153,7 +176,7 @@ class Workload:
         events: Events,
         query: str,
         group: Mapping[str, Any],
-        window: str | int | datetime,
+        window: str | int | date,
         *,
         limit: int = 10,
     ) -> Why:
@@ -162,35 +185,37 @@ class Workload:
         Args:
             events: see the class.
             query: its name.
-            group: values by the names of GROUP-BY; `{}` where there is none.
-            window: its start: ISO 8601 text or a datetime, or a tick.
+            group: values by the names of GROUP-BY, as results and their frames have them, or
+                instants as ISO 8601 text; `{}` where there is none.
+            window: its start: ISO 8601 text, a date or datetime, or a tick.
             limit: how many trends to list.
 
         Raises:
-            ParameterError: there is no such query, group name or window.
+            ParameterError: there is no such query, group or window.
             DataError: the events cannot be read.
         """
         table, _ = self._read(events, 1.0)
         return Why(self.bound, table, query, group, window, limit)
 
     def _read(self, events: Events, max_bad_share: float) -> tuple[EventTable, ReadReport]:
-        return read_events(sources_of(events), self.schema, max_bad_share=max_bad_share)
+        require_share("max_bad_share", max_bad_share)
+        with hints_in_python():
+            return read_events(sources_of(events), self.schema, max_bad_share=max_bad_share)
 
 
 def sources_of(events: Events) -> list[Source]:
     """Paths and frames, the latter by number; ParameterError: something is neither."""
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
+    one = one or not isinstance(events, Iterable)
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
     width = len(str(len(given)))  # of events with one id the last counts, by these names
-    return [_source(each, f"frame {number:0{width}}") for number, each in enumerate(given, 1)]
+    place = "" if one else f" in a {type(events).__name__}"
+    return [_source(each, f"frame {n:0{width}}", place) for n, each in enumerate(given, 1)]
 
 
-def _source(given: OneSource, name: str) -> Source:
+def _source(given: OneSource, name: str, place: str) -> Source:
     if isinstance(given, str | os.PathLike):
-        return Path(given)
+        return path_of("events", given)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return Frame(name, given)
-    raise ParameterError(
-        f"a {type(given).__name__} is no events",
-        hint="give a path, or a frame of pandas, polars, DuckDB or Arrow",
-    )
+    raise ParameterError(f"a {type(given).__name__}{place} is no events", hint=_NO_EVENTS)

@@ -45,11 +45,20 @@ _DPI = 144.0
 _MOST_PIXELS = 65_000.0
 
 
+def _visible(text: str) -> str:
+    r"""A text whose signs all have a look; XML has no place for most of the others.
+
+    >>> _visible("x = '\x07'")
+    "x = '\\x07'"
+    """
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 @lru_cache(maxsize=10_000)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of one line of text."""
     font = FontProperties(family=FONT, size=size, weight="bold" if bold else "normal")
-    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    width, _, _ = TextToPath().get_text_width_height_descent(_visible(text), font, ismath=False)
     return float(width)
 
 
@@ -79,7 +88,7 @@ class Area(DrawingArea):
         """Text whose left end (or its middle) is at a point; `clear` hides what is below."""
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
         self.put(
-            Text(*at, text, size=size, color=colour, weight="bold" if bold else "normal",
+            Text(*at, _visible(text), size=size, color=colour, weight="bold" if bold else "normal",
                  family=FONT, ha=align, va="center_baseline", parse_math=False,
                  bbox=white if clear else None)
         )  # fmt: skip

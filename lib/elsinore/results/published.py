@@ -76,12 +76,13 @@ def exact_integers(values: Sequence[int | None]) -> pa.Array:
         int64 where all of them fit, else decimal128 of 38 digits, else decimal256 of 76, else the
         digits as text.
 
-    >>> [str(exact_integers([n, None]).type) for n in (2**63 - 1, -2**63, 10**37, 10**75, 10**76)]
+    >>> [str(exact_integers([n, None]).type) for n in (-2**63, 2**63, 10**37, 10**75, 10**76)]
     ['int64', 'decimal128(38, 0)', 'decimal128(38, 0)', 'decimal256(76, 0)', 'string']
     """
-    longest = max((abs(value) for value in values if value is not None), default=0)
-    if longest < 2**63:
+    held = [value for value in values if value is not None]
+    if all(-(2**63) <= value < 2**63 for value in held):
         return pa.array(values, pa.int64())
+    longest = max(map(abs, held))
     # Not from Python's integers, which Arrow takes up to 64 bits.
     texts = pa.array([None if value is None else str(value) for value in values], pa.string())
     for digits, kind in ((38, pa.decimal128(38)), (76, pa.decimal256(76))):

@@ -16,6 +16,7 @@ from elsinore.events import TIME_COLUMN
 from elsinore.files.read_lines import column_problem
 from elsinore.files.records import ArrowRecords, first_name
 from elsinore.files.type_records import decoded_schema, type_records
+from elsinore.library.arguments import require_share, require_whole
 from elsinore.library.workload import Workload
 from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
 from elsinore.spark.partitions import aggregate_partitions
@@ -48,7 +49,11 @@ def run(
     Raises:
         UnsupportedQueryError: only twostep can run one of the queries.
         DataError: too many rows are bad, or a column is missing.
+        ParameterError: `max_bad_share` or `parts` cannot be.
     """
+    require_share("max_bad_share", max_bad_share)
+    if parts is not None:
+        require_whole("parts", parts, 1)
     bound, schema = workload.bound, workload.schema
     require(bound.queries)
     if problem := column_problem(df.columns, schema, nested=True):

@@ -411,7 +411,10 @@ def _samples(condition: BoundExpression) -> Iterator[tuple[BoundExpression, tupl
             for part in parts:
                 yield from _samples(part)
         case Applied("IS NULL", (operand,)):
-            yield operand, (True,)
+            yield (
+                operand,
+                ({AttributeType.STRING: "", AttributeType.BOOLEAN: True}.get(operand.type, 0),),
+            )
         case Constant():
             return
         case _:

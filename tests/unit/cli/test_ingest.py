@@ -96,10 +96,47 @@ def test_nothing_is_overwritten_nor_ingested_twice(
     assert run_command(["ingest", str(path)]) == 0
     names = [file.name.rpartition("/")[2][:25] for file in landing_files(zone, DAY)]
     assert names == [
-        "events-2025-03-03T10-0002", "events-2025-03-03T10-0003", "events-2025-03-03T10.json",
-        "events-2025-03-03T11-0001",
+        "events-2025-03-03T10.json", "events-2025-03-03T10~0001", "events-2025-03-03T10~0002",
+        "events-2025-03-03T11~0001",
     ]  # fmt: skip
     assert (folder / "events-2025-03-03T10.jsonl").read_text() == "somebody's\n"
+
+
+def test_what_is_ingested_last_comes_last(zone: Path, tmp_path: Path) -> None:
+    """Behind a producer's files, and those that were ingested under names of before."""
+    path, folder = written("jsonl", tmp_path), zone / "2025" / "03" / "03"
+    assert run_command(["ingest", str(path)]) == 0
+    [own] = folder.glob("*T10*")
+    own.rename(folder / own.name.replace("~0001", "-0007"))
+    for name in ("", ".0", "-x", "_1"):
+        (folder / f"events-2025-03-03T10{name}.jsonl").write_text("{}\n")
+    assert run_command(["ingest", str(path)]) == 0
+    assert len(landing_files(zone, DAY)) == 6, "it is there already"
+    path.write_text(path.read_text().replace('"v"', '"w"'))
+    assert run_command(["ingest", str(path)]) == 0
+    names = [file.name for file in landing_files(zone, DAY) if "T10" in file.name]
+    assert "T10~0008-" in max(names, key=str.encode)
+    assert len(names) == 6
+
+
+def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "s.yaml"
+    head = "stream: s\ntime: {field: at, unit: iso}\nid: {field: n}\n"
+    schema.write_text(f"{head}types: {{A: {{n: long}}}}\n")
+    path = tmp_path / "e.csv"
+    path.write_text("at,n\n2025-03-03,007\n2025-03-03,7\n2025-03-03,8.0\n")
+    assert run_command(["ingest", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "field 'n' is read as text and as a number" in error
+    assert "quoted_numbers: true" in error
+    assert not zone.exists()
+    schema.write_text(f"{schema.read_text()}quoted_numbers: true\n")
+    assert run_command(["ingest", str(path)]) == 0
+    events, _ = read_events([zone], load_schema(schema), max_bad_share=0)
+    assert events.table["n"].to_pylist() == [7, 7, 8]
 
 
 @pytest.mark.parametrize(

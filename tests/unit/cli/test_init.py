@@ -17,6 +17,9 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     "one type without a key": [{"time": 1740996000, "type": "A", "x": 1.5}],
     "two types with a key": [ONE, ONE | {"event": "page view"}],
     "two types without a key": [{"time": 5, "kind": "A", "x": 1.5}, {"time": 7, "kind": "B"}],
+    "words of the language": [{"time": 5, "type": kind, "NOT": "k"} for kind in ("SEQ", "not")],
+    "a key that is a word": [ONE | {"NEXT": "k", "event": kind} for kind in ("null", "B")],
+    "the words of the first query": [ONE | {"event": "one", "other": "k", "one": "k"}],
     "envelopes": [{"m": {"ts": "2025-03-03", "type": kind, "user-id": "u"}} for kind in "AB"],
 }
 

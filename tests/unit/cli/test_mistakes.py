@@ -355,6 +355,7 @@ def csv(**changed: str) -> str:
 
 DATA: list[tuple[str, str | bytes, str]] = [
     ("e.csv", "time,event,event_id\n1,2,3\n", "'ts' is missing; there are time, event, event_id"),
+    ("e.csv", "ts , event\n1,2\n", "column 'ts' is missing; there are 'ts ', ' event'"),
     ("e.csv", "2025-03-03T08:30:00Z,View,1\n", "the first line of a CSV file names its columns"),
     ("e.csv", csv().replace(",", ";"), "parted by ';'; write them with commas"),
     ("e.csv", csv().replace(",", "\t"), "parted by '\\t'; write them with commas"),

@@ -156,11 +156,64 @@ def test_records_of_several_lines_have_the_position_of_their_first(tmp_path: Pat
     assert decoded.rejected["line"].to_pylist() == [bad]
 
 
-def test_a_quote_without_end_takes_what_follows_but_keeps_it(tmp_path: Path) -> None:
-    decoded = rows(tmp_path, GOOD, row(driver='"d1'), GOOD)
-    assert decoded.events.num_rows == 1
-    assert faults(decoded) == [(3, "bad_csv")]
-    assert decoded.rejected["line"].to_pylist() == [row(driver='"d1') + "\n" + GOOD]
+OPEN = row(driver='"d1')
+
+
+@pytest.mark.parametrize(
+    ("lines", "bad", "why"),
+    [
+        ([OPEN, GOOD, GOOD], [2], "goes on into other lines: unexpected end of data"),
+        ([GOOD, OPEN], [3], "unexpected end of data"),
+        ([OPEN, *[GOOD] * 3_000], [2], "goes on into other lines: field larger than"),
+        ([OPEN, GOOD, OPEN, GOOD], [2, 4], "goes on into other lines: "),
+        ([OPEN, GOOD, row(driver='"d"')], [2], "goes on into other lines: ',' expected after"),
+        ([OPEN, GOOD, row(driver='d"'), GOOD], [], ""),
+        ([OPEN, GOOD, row(driver='d"', stops="2,3"), GOOD], [2, 4], "10 fields, but"),
+        ([OPEN, "", row(driver='"a\nb"'), GOOD], [2], "goes on into other lines: "),
+        ([row(driver='"a\n"b'), GOOD], [2, 3], "goes on into other lines: ',' expected after"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 2, 8_192])
+def test_a_quote_that_does_not_end_well_spoils_its_line_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    lines: list[str], bad: list[int], why: str, at_once: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(read_csv_module, "_AT_ONCE", at_once)
+    decoded = rows(tmp_path, *lines)
+    assert faults(decoded) == [(position, "bad_csv") for position in bad]
+    assert why in next(iter(decoded.rejected["reason"].to_pylist()), "")
+    texts = "\n".join(lines).split("\n")
+    assert decoded.rejected["line"].to_pylist() == [texts[position - 2] for position in bad]
+    events = decoded.events["driver"].to_pylist()
+    held = bad + [n for n, text in enumerate(texts, 2) if not text]
+    swallowed = sum(driver.count("\n") for driver in events)
+    assert len(events) + len(held) + swallowed == len(texts)
+
+
+def test_a_quote_into_a_line_that_is_too_long_spoils_these_two(tmp_path: Path) -> None:
+    long = "x" * 200 + row(driver='d"')
+    decoded = rows(tmp_path, OPEN, long, GOOD, row(driver='d"'), GOOD, line_bytes=150)
+    assert faults(decoded) == [(2, "bad_csv"), (3, "line_too_long")]
+    assert decoded.events["position"].to_pylist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("line", [OPEN, 'x",",', '"""', '"', 'a,"b""c', '","'])
+def test_lines_are_read_anew_a_few_times_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """As many times as there are fields, however many quotes are broken."""
+    taken = 0
+    take = read_csv_module._Lines.__next__
+
+    def counted(lines: read_csv_module._Lines) -> str:
+        nonlocal taken
+        taken += 1
+        return take(lines)
+
+    monkeypatch.setattr(read_csv_module._Lines, "__next__", counted)
+    decoded = rows(tmp_path, *[line] * 2_000)
+    assert decoded.rejected.num_rows == decoded.lines >= 1_000
+    assert taken < 2_000 * (len(COLUMNS) + 2)
 
 
 def test_lines_that_are_no_utf8_or_too_long(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from elsinore.files.read_lines import ReadLimits
-from elsinore.files.read_parquet import read_parquet
+from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
-from elsinore.timeline import HOUR, TimeUnit
+from elsinore.timeline import HOUR, TimeUnit, instant_of
 from tests.unit.files.rides import TEN, decode, faults, raw, rides, travel
 
 NOON = datetime(2013, 1, 1, 10, tzinfo=UTC)
@@ -110,9 +111,13 @@ def test_instants_beyond_all_years(tmp_path: Path) -> None:
         ("speed", pa.array([1, 2], pa.uint8()), [1.0, 2.0]),
         ("speed", pa.array([1.5], pa.float32()), [1.5]),
         ("speed", pa.array([Decimal("1.25")], pa.decimal128(10, 2)), [1.25]),
+        # Arrow's own cast gives 0.6900000000000001 and 0.09999999999999999.
+        ("speed", pa.array([Decimal("0.69")], pa.decimal128(10, 2)), [0.69]),
+        ("speed", pa.array([Decimal("0.1")], pa.decimal128(38, 20)), [0.1]),
         ("speed", pa.array([-0.0]), [0.0]),
         ("shared", pa.array([True, None]), [True, None]),
         ("id", pa.array([7, 8], pa.int32()), ["7", "8"]),
+        ("id", pa.array([7.0, 2.0**53]), ["7", "9007199254740992"]),
     ],
     ids=lambda value: str(getattr(value, "type", value)),
 )
@@ -129,6 +134,9 @@ def test_types_that_fit(tmp_path: Path, column: str, array: pa.Array, expected: 
         ("driver", pa.array([5, None]), ["wrong_type", "missing_attribute"]),
         ("driver", pa.array([b"x"]), ["wrong_type"]),
         ("driver", pa.array([["x"]]), ["wrong_type"]),
+        ("driver", pa.array([b"\xff"]).view(pa.string()), ["bad_encoding"]),
+        ("id", pa.array([b"\xff"]).view(pa.string()), ["bad_encoding"]),
+        ("type", pa.array([b"\xff"]).view(pa.string()), ["unknown_type"]),
         ("stops", pa.array([2**63], pa.uint64()), ["wrong_type"]),
         ("stops", pa.array(["5"]), ["wrong_type"]),
         ("stops", pa.array([NOON]), ["wrong_type"]),
@@ -230,3 +238,25 @@ def test_a_bomb_of_a_parquet_file(tmp_path: Path) -> None:
     pq.write_table(table, path, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 100_000
     assert code_of(path, file_bytes=1_000_000) == "too_large"
+
+
+def test_timestamps_of_older_spark_reach_beyond_nanoseconds(tmp_path: Path) -> None:
+    path = write(tmp_path, booked=pa.array([datetime(2999, 12, 31, tzinfo=UTC)]))
+    pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=True)
+    (booked,) = read(path).events["booked"].to_pylist()
+    assert booked == instant_of(datetime(2999, 12, 31, tzinfo=UTC))
+
+
+def test_columns_of_frames_that_arrow_selects_no_rows_of() -> None:
+    views = pa.array(["a", "b"], pa.string_view())
+    driver = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), views)  # as polars'
+    stops = pc.run_end_encode(pa.array([1, 1, 2]))
+    rest = {name: [value] * 3 for name, value in travel(speed=-1).items()}
+    rest["speed"] = [1, -1, 2]
+    frame = Frame("frame", pa.table(rest | {"driver": driver, "stops": stops}))
+    decoded = concat_decoded(read_frame(frame, rides()), rides())
+    assert decoded.events.select(["driver", "stops"]).to_pylist() == [
+        {"driver": "a", "stops": 1}, {"driver": "a", "stops": 2}
+    ]  # fmt: skip
+    (line,) = decoded.rejected["line"].to_pylist()
+    assert json.loads(line).items() >= {"driver": "b", "stops": 1}.items()

@@ -116,6 +116,18 @@ def test_a_field_whose_own_name_has_dots_comes_first(form: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_what_else_lies_beside_a_field_does_not_hide_it(form: str, tmp_path: Path) -> None:
+    inside = {"user": "ann", "review": 1, "tags": ["a"], "more": {"views": ["b"], "n": 7}}
+    schema = (
+        "stream: s\ntime: {field: t, unit: integer}\ntype: {field: event}\ntypes: {A: {"
+        "u: {type: string, field: in.user}, n: {type: long, field: in.more.n}}}\n"
+    )
+    records = [{"t": 5, "event": "A", "in": inside}, {"t": 6, "event": "A", "in": inside}]
+    table = read(schema, form, records, tmp_path)[0].table
+    assert table.select(["u", "n"]).to_pylist() == [{"u": "ann", "n": 7}] * 2
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_names_have_dots_inside_of_others_too(form: str, tmp_path: Path) -> None:
     dotted = {"http.method": "GET", "http": {"method": "?", "code": 200}, ".x": 1.5, "": {"y.": 2}}
     records = [{"t": 5, "event": "A", "attributes": dotted}]

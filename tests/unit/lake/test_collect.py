@@ -184,10 +184,10 @@ def test_a_damaged_file_is_unusable_as_a_whole_until_it_is_mended(
     [file] = all_files(tmp_path)
     assert file.landing == LAST
     [row] = pa.Table.from_batches(scan_files([file], stream)).to_pylist()
-    assert (row["position"], row["line"]) == (0, "")
-    assert row["reason_code"] == ("bad_header" if name == "x.csv" else "corrupt_file")
-    assert row["reason"].startswith(name)
-    assert row["reason"] == notes(tmp_path)[0]["reason"]
+    assert (row["position"], row["_line"]) == (0, "")
+    assert row["_reason_code"] == ("bad_header" if name == "x.csv" else "corrupt_file")
+    assert row["_reason"].startswith(name)
+    assert row["_reason"] == notes(tmp_path)[0]["reason"]
     write(path, [event(1, 10), event(2, 11)], WRITTEN + 1)
     run(tmp_path, stream)
     assert hours(tmp_path) == {"2013-01-02T10": ["e1"], "2013-01-02T11": ["e2"], LAST: []}

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.errors import ParameterError
 from elsinore.lake.forget import Key
 from elsinore.lake.landing_zone import decode_again
 
@@ -43,6 +44,10 @@ def forgotten(line: str, *given: str) -> bool:
         (PAID, ('name=a.b "é"',), True),
         (PAID, ('name=axb "é"',), False),
         (PAID, ("due=2013-02-01T00:00:00Z",), True),
+        (PAID, ("due=2013-02-01",), True),
+        (PAID, ("due=2013-02-01T01:00+01:00",), True),
+        (PAID | {"sum": float("nan")}, ("sum=NaN",), True),
+        (PAID, ("sum=NaN",), False),
         (PAID, ("card=77", "sum=7.0"), True),
         (PAID, ("card=77", "sum=8"), False),
         # An event whose type has another attribute of this value, or a field of no meaning.
@@ -95,7 +100,30 @@ def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: boo
 
 @pytest.mark.parametrize(
     ("page", "is_own"),
-    [("a.b &quot;é&quot;!", True), ('{"name": "a.b \\"é\\""}', True), ("axb", False)],
+    [
+        ("a.b &quot;é&quot;!", True),
+        ("a.b &#34;é&#34;", True),
+        ("a.b &#x22;&eacute;&#x22;", True),
+        ('{"name": "a.b \\"é\\""}', True),
+        ("{&#34;name&#34;: &#34;a.b \\&#34;é\\&#34;&#34;}", True),
+        ("axb", False),
+    ],
 )
 def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
     assert Key.parse(['name=a.b "é"'], STREAM).is_shown(page.encode()) is is_own
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["card=1", "card=2"], "an attribute has two values"),
+        (["card=x"], "'x' is no long, as card is"),
+        (["due=noon"], "'noon' is no timestamp, as due is"),
+        (["cart=1"], "did you mean card?"),
+        (["card"], "not a key: 'card'"),
+    ],
+)
+def test_what_is_no_key_is_refused(given: list[str], words: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        Key.parse(given, STREAM)
+    assert words in str(refused.value)

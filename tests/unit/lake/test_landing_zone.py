@@ -60,11 +60,11 @@ def test_ignored_types_are_quarantined_as_such_and_envelopes_are_read() -> None:
     columns = {"file": ["f"] * 4, "position": [3, 5, 7, 9], "line": lines}
     batch = _decode(pa.table(columns), pa.array(["2025-03-03T10"] * 4), SCHEMA)
     assert batch["position"].to_pylist() == [3, 5, 7, 9]
-    assert batch["line"].to_pylist() == lines
+    assert batch["_line"].to_pylist() == lines
     assert batch["n"].to_pylist() == [7, None, None, None]
     codes = [None, "ignored_type", "missing_type", "bad_json"]
-    assert batch["reason_code"].to_pylist() == codes
-    assert batch["reason"][1].as_py() == "the schema does not list its type"
+    assert batch["_reason_code"].to_pylist() == codes
+    assert batch["_reason"][1].as_py() == "the schema does not list its type"
 
 
 LATE = Interval.parse("2013-01-01T02:00Z", "2013-01-01T03:00Z")

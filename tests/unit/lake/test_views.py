@@ -144,6 +144,29 @@ def test_what_a_format_cannot_hold_is_said(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("home")
+def test_what_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "out.csv"
+    file.write_text("old")
+    assert run_command(["sql", "SELECT [1] AS l", "--output", str(file)]) == 2
+    assert run_command(["sql", "SELECT error('broken')", "--output", str(file)]) == 2
+    assert run_command(["sql", "SELECT 1 AS x, 2 AS x", "--format", "json"]) == 2
+    assert "two columns are called x (AS names them)" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.glob("[.o]*")] == ["old"]
+    assert run_command(["sql", "SELECT 1 AS x", "--output", str(file)]) == 0
+    assert file.read_text() == '"x"\n1\n'
+
+
+@pytest.mark.usefixtures("home")
+def test_spreadsheets_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "SELECT unnest(['=1+1', '+cmd', '-5', '-x', '@a', 'plain', NULL]) AS t, -1 AS n"
+    assert run_command(["sql", asked, "--format", "csv"]) == 0
+    cells = [line.split(",")[0].strip('"') for line in capsys.readouterr().out.splitlines()]
+    assert cells == ["t", "'=1+1", "'+cmd", "-5", "'-x", "'@a", "plain", ""]
+
+
+@pytest.mark.usefixtures("home")
 def test_sql_without_rows_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["sql", "SELECT 1 WHERE false"]) == 0
     assert run_command(["sql", "SET threads = 1"]) == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 import json
+import math
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,13 +17,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
+from elsinore.files.read_parquet import Frame
 from tests.draws import draws
 
 RIDES = Path(__file__).parents[3] / "docs" / "example"
@@ -164,12 +168,18 @@ def test_times_are_found_under_any_name(day: object) -> None:
     assert yaml.safe_load(schema)["time"] == {"field": "died on", "unit": "iso"}
 
 
+_TEXTS = [
+    "2025-01-01", "2025-01-01T10:00:00+02:00", "2025-01-01T10", "0000-01-01", "10:15", "1", "1.5",
+    "007", "-0", "+1", "inf", "nan", "true", "True", "18446744073709551615", "12345678901234567.5",
+]  # fmt: skip
 _SCALARS = [
-    st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(-1e9, 1e9),
-    st.text(max_size=5), st.sampled_from(["2025-01-01", "2025-01-01T10:00:00+02:00", "1", "1.5"]),
+    st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(), st.integers(0, 2**64 - 1),
+    st.text(max_size=5), st.sampled_from(_TEXTS), st.sampled_from(_TEXTS[:3]),
     st.lists(st.integers(0, 9), max_size=2),
 ]  # fmt: skip
-_NAMES = st.sampled_from(["x", "a.b", "user-id", "on", "1st", "\u00fcn\u00ef", "k\n", "\U0001f600"])
+_NAMES = st.sampled_from([
+    "x", "a.b", "user-id", "on", "1st", "\u00fcn\u00ef", "k\n", "\U0001f600", "", "y" * 201, "NEXT",
+])  # fmt: skip
 _INSIDE = st.dictionaries(_NAMES, st.sampled_from(_SCALARS), max_size=3)
 
 
@@ -179,22 +189,145 @@ def _some_of(fields: dict[str, Any]) -> Any:
     return st.fixed_dictionaries({}, optional=kinds)
 
 
+def _as_csv(events: list[dict[str, Any]]) -> str:
+    """Cells as Python writes them; the file's records are its lines."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = list(dict.fromkeys(name for event in events for name in event))
+    for row in [dict(zip(names, names, strict=True)), *events]:
+        cells = ("" if row.get(name) is None else str(row[name]) for name in names)
+        writer.writerow([" ".join(cell.split()) for cell in cells])
+    return text.getvalue()
+
+
+def _as_frame(events: list[dict[str, Any]]) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(pd.DataFrame(events))
+    except OverflowError:  # of numbers inside of objects
+        reject()
+
+
 @settings(max_examples=draws(60, 1_000), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(
         _NAMES | st.sampled_from(["type", "id"]), st.sampled_from(_SCALARS) | _INSIDE, max_size=5
     )
-    .map(_some_of).flatmap(lambda event: st.lists(event, min_size=1, max_size=6))
+    .map(_some_of).flatmap(lambda event: st.lists(event, min_size=1, max_size=6)),
+    st.sampled_from(["jsonl", "csv", "frame"]),
 )  # fmt: skip
-def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]]) -> None:
+def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]], form: str) -> None:
     events = [{"time": 1_740_996_000 + n, **event} for n, event in enumerate(found)]
     with TemporaryDirectory() as folder:
-        path = Path(folder, "e.jsonl")
-        path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
-        schema = read_schema(elsinore.infer_schema(path))
-        _, report = read_events([path], schema, max_bad_share=1)
-    without_type = sum(schema.type_field is not None and "type" not in event for event in events)
-    assert report.rejected.num_rows == without_type, report.rejected.to_pylist()
+        path = Path(folder, f"e.{form}")
+        lines = "".join(f"{json.dumps(event)}\n" for event in events)
+        path.write_text(_as_csv(events) if form == "csv" else lines)
+        what = _as_frame(events) if form == "frame" else path
+        schema = read_schema(elsinore.infer_schema(what))
+        source = Frame("frame", what) if form == "frame" else path
+        _, report = read_events([source], schema, max_bad_share=1)
+    assert not report.rejected.num_rows, report.rejected.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        ({"n": pa.array([2**64 - 1], pa.uint64())},
+         ["# n: 18446744073709551615 does not fit 64 bits; it is not read"]),
+        ({"x": [math.inf]}, ["# x: inf is not finite; it is not read"]),
+        ({"at": pa.array([2**40], pa.timestamp("s"))},
+         ["# at: the time is not in the years 1 to 9999; it is not read"]),
+        ({"x": pa.array([10**30], pa.decimal128(38))},
+         ["x: double  # ? its largest numbers may be rounded"]),
+        ({"h": pa.array([1.5], pa.float16())}, ["h: double"]),
+        ({"": [1], "y" * 200: [1]}, ['# "": what has no name is not read',
+                                     f'{"y" * 60}: {{type: long, field: "{"y" * 200}"}}']),
+        ({"y" * 201: [1]}, [f"# {'y' * 201}: what has a name of over 200 characters is not read"]),
+        ({"NOT": [1], "next": [2], "seq": [3]},
+         ["NOT_: {type: long, field: NOT}", "next_: {type: long, field: next}", "seq: long"]),
+    ],
+)  # fmt: skip
+def test_what_no_attribute_can_have_is_a_comment(columns: dict[str, Any], lines: list[str]) -> None:
+    table = pa.table({"time": [5], **columns})
+    schema = elsinore.infer_schema(table)
+    assert [line.strip() for line in schema.splitlines()][-len(lines) :] == lines
+    _, report = read_events([Frame("f", table)], read_schema(schema), max_bad_share=0)
+    assert report.accepted == 1
+
+
+def test_many_names_of_other_scripts_are_short_enough() -> None:
+    fields = [chr(0x4E00 + number) for number in range(100)]
+    table = pa.table({"time": [5], **{field: [1] for field in fields}})
+    schema = read_schema(elsinore.infer_schema(table))
+    assert [attribute.raw for attribute in schema.types[0].attributes] == fields
+    assert [*schema.attributes][:4] == ["x_", "x__", "x__2", "x__3"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["18446744073709551615", "18446744073709551614"], "string"), (["007", "7"], "string"),
+        (["10:15", "11:15"], "string"), (["+1", "1"], "string"), (["inf", "1.5"], "string"),
+        (["1.5", "12345678901234567"], "string"), (["2020-01-01T10", "2020-01-01"], "string"),
+        (["9223372036854775807", "-1"], "long"), (["0", ""], "long"), (["1.0", "2"], "double"),
+        (["0.5", "nan"], "double"), (["2020-01-01 10:15", "2020-01-01"], "timestamp"),
+        (["TRUE", "false"], "boolean"),
+    ],
+)  # fmt: skip
+def test_cells_of_csv_are_numbers_where_these_give_them_back(
+    cells: list[str], kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(f"time,v\n1,{cells[0]}\n2,{cells[1]}\n")
+    schema = read_schema(elsinore.infer_schema(path))
+    assert schema.attributes == {"v": kind}
+    assert read_events([path], schema, max_bad_share=0)[1].accepted == 2
+
+
+def test_a_column_in_which_some_events_have_no_type_is_not_taken_for_the_type() -> None:
+    table = pa.table({"time": [1, 2], "type": ["A", None]})
+    schema = elsinore.infer_schema(table)
+    line = "# type: {field: type}  # ? some events have none; without it all events are of one type"
+    assert line in schema.splitlines()
+    assert yaml.safe_load(schema)["types"]["Event"] == {
+        "type": {"type": "string", "nullable": True}
+    }
+    table = table.append_column("kind", [["view", "buy"]])
+    assert "type: {field: kind}  # ?" in elsinore.infer_schema(table).splitlines()
+
+
+def test_types_called_as_words_of_the_language_have_other_names() -> None:
+    frame = pd.DataFrame({"time": range(4), "type": ["SEQ", "not", "Null", "within"]})
+    line = 'type: {field: type, names: {SEQ_: "SEQ", not_: "not", Null_: "Null"}}  # ?'
+    assert line in elsinore.infer_schema(frame).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("times", "line"),
+    [
+        ({"time": ["1850-01-01", "2020-01-01"], "ts": ["2020-01-01"] * 2},
+         "{field: ts, unit: iso}"),
+        ({"time": [math.inf, 1.5], "ts": [5, 2**62 - 1]}, "{field: ts, unit: integer}"),
+        ({"time": [5, None], "ts": [5, 6]}, "{field: ts, unit: integer}"),
+        ({"time": [5, None]}, "{field: time, unit: integer}  # ? some events have none"),
+        ({"": ["2020-01-01"] * 2, "when": ["2020-01-01"] * 2}, "{field: when, unit: iso}"),
+    ],
+)  # fmt: skip
+def test_what_holds_no_plausible_time_is_not_the_time(times: dict[str, Any], line: str) -> None:
+    assert f"time: {line}" in elsinore.infer_schema(pa.table(times))
+
+
+@pytest.mark.parametrize(
+    ("times", "odd"),
+    [
+        (pa.array([2**62, 1]), "4611686018427387904"), (pa.array([1.5], pa.float16()), "1.5"),
+        (pa.array([1.5, math.inf]), "1.5"), (["2020-01-01", "1850-01-01"], "'1850-01-01'"),
+        (pa.array([0, -(10**10)], pa.timestamp("s")), "'1653-02-10 06:13:20'"),
+        (pa.array([0, 2**40], pa.timestamp("s")), "'<value out of range"), ([True], "true"),
+    ],
+)  # fmt: skip
+def test_the_value_that_is_no_time_is_said(times: Any, odd: str) -> None:
+    with pytest.raises(elsinore.DataError, match=f"time looks like the time, but {odd}"):
+        elsinore.infer_schema(pa.table({"time": times}))
 
 
 def test_names_with_dots_are_found_inside_of_others_unless_hidden(tmp_path: Path) -> None:
@@ -244,7 +377,42 @@ def test_names_cannot_write_yaml() -> None:
     assert lines[-1] == '    "no": boolean'
 
 
-def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(elsinore.DataError, match=r"cannot read .*empty\.csv"):
-        elsinore.infer_schema(tmp_path / "empty.csv")
+@pytest.mark.parametrize(
+    ("name", "data", "error"),
+    [
+        ("e.csv", b"", "cannot read .*: Empty CSV file"),
+        ("e.csv", b"time,x\n", "e.csv holds no events"),
+        ("e.jsonl", b"{}\n", "e.jsonl holds no events"),
+        ("e.csv", b"time,x,x\n1,2,3\n", "e.csv: column 'x' occurs twice"),
+        ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are parted by ';'"),
+        ("e.csv", b"time,\xe9\n1,2\n", "e.csv: the name of a column is not UTF-8"),
+        ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: the name of a column is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_none_is_said(name: str, data: bytes, error: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(elsinore.DataError, match=error):
+        elsinore.infer_schema(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("events", "error"),
+    [
+        ([], "there are no events"), (pd.DataFrame({"time": [], "x": []}), "1 holds no events"),
+        (pa.table({"time": pa.array([], pa.int64())}), "1 holds no events"),
+        (pd.DataFrame({"time": [None], "x": ["a"]}), "the time, but no event has a value there"),
+        (pd.DataFrame([[1, 2, 3]], columns=["time", "x", "x"]), "Duplicate column names found"),
+        (pd.DataFrame({"time": [1], "x": [{"y": 2**70}]}), "cannot read frame 1: .* too large"),
+        (pa.table([[1], [2], [3]], ["time", "x", "x"]), "frame 1: column 'x' occurs twice"),
+    ],
+)  # fmt: skip
+def test_a_frame_without_events_is_said(events: Any, error: str) -> None:
+    with pytest.raises(elsinore.DataError, match=error):
+        elsinore.infer_schema(events)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"e.{suffix}"
+    path.write_bytes(b"time,v\n1,\xe9\n" if suffix == "csv" else b'{"time": 1, "v": "\xe9"}\n')
+    assert elsinore.infer_schema(path).endswith("# v: binary is not read\n")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import polars as pl
@@ -198,6 +199,39 @@ def test_what_has_no_why_is_said(arguments: Any, error: str) -> None:
         work.why(RIDES / "rides.jsonl", *arguments)
 
 
+def test_columns_have_different_names() -> None:
+    schema = (
+        "stream: s\ntime: {field: time, unit: integer}\n"
+        "types: {A: {window_start: long, window_start_: long, window_end: long}}"
+    )
+    keys = "window_start, window_start_, window_end"
+    query = f"QUERY q RETURN {keys}, COUNT(*) PATTERN A GROUP-BY {keys} WITHIN 9;"
+    events = pd.DataFrame(
+        {"time": [1], "window_start": [5], "window_start_": [6], "window_end": [-(2**63)]}
+    )
+    (row,) = elsinore.workload(query, schema=schema).run(events).to_polars()["q"].to_dicts()
+    assert row == {
+        "window_start__": 5, "window_start_": 6, "window_end_": -(2**63),
+        "window_start": 0, "window_end": 9, "COUNT(*)": 1,
+    }  # fmt: skip
+
+
+def test_pictures_are_written_to_texts_and_show_every_sign(tmp_path: Path) -> None:
+    where = "A.user = '\x07\x1f' OR A.v < NEXT(A).v"
+    work = workload(*[f"COUNT(*) PATTERN SEQ(A+, B) WHERE {where} WITHIN 1 hour"] * 2)
+    events = rises(2)
+    for view in (work.check(), work.plan(events), work.explain(events)):
+        for name in ("x.svg", "x.png"):
+            view.draw(str(tmp_path / name))
+            assert (tmp_path / name).stat().st_size
+        assert ElementTree.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
+        with pytest.raises(elsinore.ParameterError, match=r"x\.gif is no picture"):
+            view.draw("x.gif")
+        with pytest.raises(elsinore.ParameterError, match="path: None is no path"):
+            view.draw(None)  # type: ignore[arg-type]
+    assert r"A.user = '\x07\x1f'" in work.check()._repr_svg_()
+
+
 def test_what_is_wrong_is_an_error_of_the_family() -> None:
     with pytest.raises(elsinore.QueryError, match="no event type Veiw") as caught:
         workload("COUNT(*) PATTERN Veiw WITHIN 1 hour")
@@ -210,7 +244,7 @@ def test_what_is_wrong_is_an_error_of_the_family() -> None:
     work = workload("COUNT(*) PATTERN A WITHIN 1 hour")
     with pytest.raises(elsinore.DataError, match="frame 1: column 'kind' is missing"):
         work.run(rises(1).drop(columns="kind"))
-    with pytest.raises(elsinore.ParameterError, match="a int is no events"):
+    with pytest.raises(elsinore.ParameterError, match="a int in a list is no events"):
         work.run([3])  # type: ignore[list-item]
     with pytest.raises(elsinore.ParameterError, match="there is no executor fast"):
         work.run(rises(1), executor="fast")

@@ -318,6 +318,12 @@ def test_not_apart(where: str) -> None:
     assert reason == "one event of a trend can stand for x or y, and COUNT(x) counts only x"
 
 
+def test_null_and_an_order_of_texts_together() -> None:
+    where = "x.s IS NOT NULL AND y.s >= 'p' AND y.s IS NULL"
+    text = f"RETURN COUNT(*) PATTERN SEQ(A x, A y) WHERE {where} WITHIN 10"
+    assert told_apart(bound_query(text, VALUES)) == {(0, 1), (1, 0)}
+
+
 def test_instants_are_whole_microseconds() -> None:
     text = """RETURN COUNT(x) PATTERN SEQ(A x+, A y+)
         WHERE x.t > '1970-01-01T00:00:00.000005Z' AND y.t < '1970-01-01T00:00:00.000006Z'

@@ -1,0 +1,81 @@
+"""Arguments of the library that cannot be: each is refused in a line that says what can be."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import elsinore
+
+SCHEMA = "stream: s\ntime: {field: time, unit: integer}\ntypes: {A: {}}"
+EVENTS = pd.DataFrame({"time": [1, 2]})
+
+
+def work() -> elsinore.Workload:
+    return elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (pl.LazyFrame({"time": [1]}), "a LazyFrame is no events .*collect"),
+        (ds.dataset(pa.table({"time": [1]})), "a InMemoryDataset is no events .*make a table of"),
+        (ds.dataset(pa.table({"time": [1]})).scanner(), "a Scanner is no events"),
+        (None, "a NoneType is no events"), (7, "a int is no events"),
+        (pd.Series([pd.Timestamp(0)]), "a Timestamp in a Series is no events"),
+        (b"x", "a int in a bytes is no events"), ("a\0b.csv", r"events: 'a\\x00b.csv' is no path"),
+    ],
+)  # fmt: skip
+def test_what_holds_no_events_is_said(given: Any, error: str) -> None:
+    with pytest.raises(elsinore.ParameterError, match=error):
+        work().run(given)
+
+
+def test_arguments_of_a_wrong_kind_are_said() -> None:
+    for share in (None, float("nan"), -1, 1.5, "0.5"):
+        runs: tuple[Any, ...] = (work().run, partial(elsinore.spark.run, work()))
+        for run in runs:
+            with pytest.raises(elsinore.ParameterError, match=r"max_bad_share is .*from 0 to 1"):
+                run(EVENTS, max_bad_share=share)
+    for number in ("2", 0, -1, 2.5):
+        with pytest.raises(elsinore.ParameterError, match=r"threads is .*number from 1 on"):
+            work().run(EVENTS, threads=number)  # type: ignore[arg-type]
+        with pytest.raises(elsinore.ParameterError, match=r"parts is .*number from 1 on"):
+            elsinore.spark.run(work(), EVENTS, parts=number)  # type: ignore[arg-type]
+    assert work().run(EVENTS, max_bad_share=True, threads=1).events == 2
+    for queries in ("a\0b", None, 7):
+        with pytest.raises(elsinore.ParameterError, match=r"queries: .* is no path \(queries are"):
+            elsinore.workload(queries, schema=SCHEMA)  # type: ignore[arg-type]
+    for schema in ("a\0b", None, {"stream": "s"}):
+        with pytest.raises(elsinore.ParameterError, match=r"schema: .* is no path \(a schema is"):
+            elsinore.workload("none.sase", schema=schema)  # type: ignore[arg-type]
+
+
+def test_hints_name_the_parameters_of_the_library(tmp_path: Path) -> None:
+    with pytest.raises(elsinore.DataError, match=r"max_bad_share=0.5 lets half") as caught:
+        work().run(EVENTS.assign(time="soon"))
+    assert caught.value.fields["report"].lines == 2
+    (tmp_path / "events.txt").touch()
+    with pytest.raises(elsinore.ParameterError, match=r"names end in [^;]*\)$"):
+        work().run(tmp_path / "events.txt")
+    with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(schema= is a path"):
+        elsinore.workload("none.sase", schema="none.yaml")
+
+
+def test_texts_that_begin_as_queries_or_hold_nothing_are_no_paths() -> None:
+    query = " query q RETURN COUNT(*) PATTERN A WITHIN 9"
+    assert elsinore.workload(query, schema=SCHEMA).queries == ("q",)
+    for text in ("", " "):
+        with pytest.raises(elsinore.QueryError, match=r"<text>.*there is no query"):
+            elsinore.workload(text, schema=SCHEMA)
+        with pytest.raises(elsinore.SchemaError, match=r"<schema>.*a schema is a mapping"):
+            elsinore.workload("none.sase", schema=text)
+    with pytest.raises(elsinore.QueryError, match=r"cannot read query\.sase"):
+        elsinore.workload("query.sase", schema=SCHEMA)
