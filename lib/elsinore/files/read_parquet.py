@@ -69,7 +69,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     """Typed events of a frame; DataError: a column is missing or twice, or it cannot be read."""
     try:
         table = pa.table(frame.data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{frame.name} is no table that Arrow can read: {error}") from error
     if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem}")

@@ -45,6 +45,8 @@ from elsinore.wording import some_of
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
+#: Of so many events, as of bad lines by default, the type may be missing.
+_MAY_LACK = 0.05
 #: The type of all events that have no column for it.
 _ONE_TYPE = "Event"
 #: Bytes of a file of text that are looked at.
@@ -86,11 +88,11 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
 
     Guessed are the fields of time, type and id by their names and values, the unit of time by its
     size, and for each type which attributes it has, their types, and whether they may be NULL. All
-    events are of one type where no column with a value in each of them looks like names of types.
+    events are of one type where no column with a value in nearly all looks like names of types.
     What lies inside of other fields, or has a name that no attribute can have or that a query would
     read as a word of its own, is given one. What is a guess ends in `# ?`; what cannot be an
     attribute, or has a value that none can have, is a comment. So all of these events can be read,
-    but those without a time.
+    but those without a time or type.
 
     Args:
         events: as in `Workload`; of several files or frames the first is looked at.
@@ -106,7 +108,8 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
     time, unit = _time_of(named)
     kinds = _types_of(named)
-    kind = next((name for name in kinds if not table[name].null_count), None)
+    most = _MAY_LACK * table.num_rows
+    kind = next((name for name in kinds if table[name].null_count <= most), None)
     ids = [name for name in _named(named, _IDS) if _is_id(table[name])][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     inner = {field: field.rpartition(".")[2] for field in fields}
@@ -118,7 +121,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{without}",
-        _no_type_line(kinds) if kind is None else _type_line(kind, names),
+        _no_type_line(kinds) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         "types:",
     ]
@@ -349,9 +352,10 @@ def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
     return {value: table.filter(pc.equal(table[kind], value)) for value in values}
 
 
-def _type_line(kind: str, names: Mapping[str, str]) -> str:
+def _type_line(kind: str, names: Mapping[str, str], table: pa.Table) -> str:
+    why = " some events have none: bad lines" if table[kind].null_count else ""
     other = ", ".join(f"{name}: {_text(v)}" for v, name in names.items() if v != name)
-    return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?"
+    return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?{why}"
 
 
 def _no_type_line(likely: list[str]) -> str:
@@ -410,5 +414,5 @@ def _quoted(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A text in quotes; as JSON, a sign beyond 65,535 would be two, which YAML does not join."""
+    """A text in quotes; YAML 1.1 does not join the two that JSON makes of some signs."""
     return yaml.safe_dump(value, default_style='"', width=math.inf).rstrip()

@@ -283,10 +283,15 @@ def test_cells_of_csv_are_numbers_where_these_give_them_back(
     assert read_events([path], schema, max_bad_share=0)[1].accepted == 2
 
 
-def test_a_column_in_which_some_events_have_no_type_is_not_taken_for_the_type() -> None:
+def test_a_column_in_which_more_than_a_few_events_have_no_type_is_not_taken_for_it() -> None:
     table = pa.table({"time": [1, 2], "type": ["A", None]})
     schema = elsinore.infer_schema(table)
     line = "# type: {field: type}  # ? some events have none; without it all events are of one type"
+    few = pa.table({"time": range(40), "type": ["A"] * 39 + [None]})
+    told = elsinore.infer_schema(few)
+    assert "type: {field: type}  # ? some events have none: bad lines" in told.splitlines()
+    work = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 50;", schema=told)
+    assert work.run(few)["q"]["COUNT(*)"].to_pylist() == [39]
     assert line in schema.splitlines()
     assert yaml.safe_load(schema)["types"]["Event"] == {
         "type": {"type": "string", "nullable": True}
