@@ -324,6 +324,10 @@ class Settings(BaseSettings):
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
             raise ValueError(f"{value} is an address; only ELSINORE_HOME can lie in a store")
+        if is_path and value is not None and not str(value).strip():
+            raise ValueError("a path must not be empty; leave the variable out for the default")
+        if is_path and str(value).startswith("~") and os.path.expanduser(value) == str(value):
+            raise ValueError(f"there is no user for {value}")
         return value
 
     def model_post_init(self, context: object, /) -> None:

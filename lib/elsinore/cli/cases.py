@@ -67,11 +67,12 @@ from elsinore.timeline import (
 )
 from elsinore.wording import in_plain_words, suggest
 
-_PAIR = r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|(?:[^,)"'][^,)]*)?)"""
+#: Nothing here backtracks.
+_PAIR = r"""\s*+(\w++)\s*+=\s*+("[^"]*+"|'[^']*+'|(?:[^,)"'][^,)]*+)?+)"""
 #: A name that ends in digits ends in an @.
 _EVENT = re.compile(
     r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?"
-    rf"(?:\(((?:{_PAIR},?)*)\s*\))?"
+    rf"(?:\(((?:{_PAIR}\s*+,?)*+)\s*+\))?"
 )
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
 _NULLS = ("", "null", "~")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.engine.plan import RuntimePlan
+from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import RunStep, run_key
 from elsinore.lake.tables import Lake
@@ -104,7 +105,11 @@ def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str,
     for file in sorted((lake / TABLE / _NOTED).glob("*.json")):
         with suppress(FileNotFoundError):  # recorded this very moment
             text = file.read_text(encoding="utf-8")
-            start, end, rows = json.loads(text)
+            try:
+                start, end, rows = json.loads(text)
+            except ValueError as error:
+                hint = "remove it: its step counts as not recorded"
+                raise DataError(f"{file} is damaged: {error}", hint=hint) from error
             yield file, text, Interval(start, end), rows
 
 

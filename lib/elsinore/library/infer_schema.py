@@ -79,8 +79,8 @@ _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", 
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 _IDS = ("id", "event_id", "uuid", "eventid")
 #: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
-_OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN {0} WHERE {0}.x = 1"
-_OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE {0}.x = 1"
+_OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
+_OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
 
 
 def infer_schema(events: Events, *, stream: str = "events") -> str:
@@ -241,7 +241,9 @@ def _names(texts: Mapping[str, str], query: str, taken: Iterable[str] = ()) -> d
     for key, text in texts.items():
         spellings = _spellings(text if re.fullmatch(NAME, text) else _cleaned(text))
         free = (name for name in spellings if name.lower() not in used)
-        names[key] = next(name for name in free if not parse_statements(query.format(name))[1])
+        names[key] = next(
+            name for name in free if not parse_statements(query.replace("?", name))[1]
+        )
         used.add(names[key].lower())
     return names
 

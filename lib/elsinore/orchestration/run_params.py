@@ -22,6 +22,9 @@ from elsinore.timeline import (
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
 
+#: Years in which events are taken for real.
+_TIMES = Interval.parse("1900-01-01", "2200-01-01")
+
 #: JSON-schema pattern of a day in UTC.
 DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
@@ -51,7 +54,7 @@ def run_interval(
         borders = (instant_of(data_start), instant_of(data_end))
         interval = Interval(*(border - border % HOUR for border in borders))
     require_whole_hours(interval)
-    return interval
+    return _of_our_times(interval)
 
 
 def day_interval(day: str) -> Interval:
@@ -69,7 +72,14 @@ def day_interval(day: str) -> Interval:
         start = parse_instant(day)
     except ValueError as error:
         raise ParameterError(str(error)) from error
-    return Interval(start, start + DAY)
+    return _of_our_times(Interval(start, start + DAY))
+
+
+def _of_our_times(interval: Interval) -> Interval:
+    """The hours, if they are such as events may have: reports look weeks back."""
+    if not (_TIMES.start <= interval.start and interval.end <= _TIMES.end):
+        raise ParameterError("runs are of hours in the years 1900 to 2199")
+    return interval
 
 
 def context_interval(context: Mapping[str, Any]) -> Interval:

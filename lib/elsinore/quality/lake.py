@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -83,7 +83,12 @@ def count_results(
     return dict(sorted(found.items()))
 
 
-def told_by(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+#: Below this logarithm no two counts have the same.
+_LARGE = 40.0
+_Query = TypeVar("_Query")
+
+
+def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
     """Of (query, aggregate)s the count that tells of each query: COUNT(*) before any other.
 
     >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
@@ -96,7 +101,7 @@ def told_by(names: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopResult]]:
     """For each query groups of the largest counts by their logarithms; digits decide on equals."""
     names = zip(*(numbers[name].to_pylist() for name in ("query", "aggregate")), strict=True)
-    told = told_by(names)
+    told: dict[str, str] = told_by(names)
     key = ["query", "aggregate"]
     wanted = pa.table([pa.array(part, pa.string()) for part in (told.keys(), told.values())], key)
     counts = rows.join(wanted, key, join_type="inner", use_threads=False)
@@ -109,7 +114,11 @@ def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopR
         .to_pandas()
     )
     best = best.sort_values(["size_max", "group_key"], ascending=False)
-    best = pa.Table.from_pandas(best.groupby("query").head(number), preserve_index=False)
+    of_query = best.groupby("query")["size_max"]
+    # Counts that differ may have one logarithm where they are large.
+    may_tie = (best["size_max"] >= _LARGE) & (of_query.rank("min", ascending=False) <= number)
+    best = best[may_tie | (of_query.cumcount() < number)]
+    best = pa.Table.from_pandas(best, preserve_index=False)
     near = counts.join(best, ["query", "group_key"], join_type="inner", use_threads=False)
     near = near.filter(pc.equal(near["size"], near["size_max"]))
     found: dict[str, list[TopResult]] = {}

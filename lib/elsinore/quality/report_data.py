@@ -225,15 +225,20 @@ class ReportData:
         landings = read_rows(self.lake, "landings", landing=hours).to_pandas()
         reasons = landings["reasons"].map(json.loads)
         landings["superseded"] = [counts.get("superseded", 0) for counts in reasons]
-        columns = ["owned_hour", "rows"]
+        key = ["owned_hour", "workload_fingerprint"]
+        columns = [*key, "rows"]
         results = read_rows(self.lake, "publications", columns=columns, owned_hour=hours)
-        columns = ["owned_hour", "status", "mismatch", "published_exact", "published_value"]
+        results = results.to_pandas()
+        columns = [*key, "status", "mismatch", "published_exact", "published_value"]
         checks = read_rows(self.lake, "validations", columns=columns, owned_hour=hours).to_pandas()
+        # Of an hour that another workload has published since, its own count alone.
+        last = checks["owned_hour"].map(results.set_index("owned_hour")[key[1]])
+        checks = checks[last.isna() | (last == checks[key[1]])].copy()
         checks["checked"] = (checks["status"] == "checked") & _is_result(checks)
         checks["mismatches"] = checks["mismatch"]
         parts = [
             _by_day(landings, "landing", _TALLIES),
-            _by_day(results.to_pandas(), "owned_hour", ["rows"]),
+            _by_day(results, "owned_hour", ["rows"]),
             _by_day(checks, "owned_hour", ["checked", "mismatches"]),
         ]
         days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
@@ -374,7 +379,9 @@ class ReportData:
         origins = staged_origins(self.lake, self.interval).values()
         named = sorted({origin.plan for origin in origins})
         found = read_rows(self.lake, "plans", kind=["plan"], fingerprint=named)
-        plans = map(StaticPlan.from_json, found.sort_by("fingerprint")["body"].to_pylist())
+        bodies = found.sort_by("fingerprint")["body"].to_pylist()
+        # Others are of an earlier version.
+        plans = [StaticPlan.from_json(body) for body in bodies if StaticPlan.is_current(body)]
         return [(plan, explain_plan(plan)) for plan in plans]
 
     @cached_property
@@ -470,10 +477,15 @@ def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
 
 
 def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
-    """Figures of runs; of those of several workloads over the same hours the last one's."""
+    """Figures of runs; of those of several workloads over the same hours the last one's.
+
+    What is of no workload, as a night's maintenance, is of all.
+    """
+    is_named = rows["workload_fingerprint"].fillna("") != ""
     ended = rows["value"].where(rows["metric"] == ENDED, 0)
     last = ended.groupby([rows["run_key"], rows["workload_fingerprint"]]).transform("max")
-    return rows[last == last.groupby(rows["run_key"]).transform("max")]
+    of_last = last == last.where(is_named).groupby(rows["run_key"]).transform("max")
+    return rows[~is_named | of_last]
 
 
 def _place(step: str) -> tuple[int, str]:

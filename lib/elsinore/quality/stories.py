@@ -78,7 +78,7 @@ class Story(NamedTuple):
     def found_some(self) -> bool:
         """Whether there is anything to show, now or in the hours before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)
-        return bool(self.bars) or any(size > _NONE for size in sizes)
+        return bool(self.results or self.bars) or any(size > _NONE for size in sizes)
 
 
 def find_workload(file: Path, stream: StreamSchema) -> Workload | None:
@@ -141,16 +141,18 @@ def tell(
 
     def story(name: str) -> Story:
         of_query, counts = found.get(name, {}), results.get(name, ResultCounts())
-        prints = {text for hour, (text, _) in of_query.items() if _is_in(hour, interval)}
-        own_print = max(prints) if prints else known[name].fingerprint
+        inside = [hour for hour in of_query if _is_in(hour, interval)]
+        current = known[name].fingerprint if name in known else ""
+        own_print = of_query[max(inside)][0] if inside else current
         # What another text of this name has found is another story.
         sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
-        is_known = name in known and known[name].fingerprint == own_print
+        is_known = name in known and current == own_print
         about, text = texts[name] if is_known else ("", "")
         bars, is_linear = _bars(sizes, shown, interval)
         return Story(
-            name, about, text, measures.get(name, RESULTS), _sum(sizes, interval), counts.rows,
-            bars, is_linear, counts.tops, tuple(before(sizes, one) for one in earlier),
+            name, about, text, measures.get((name, own_print), RESULTS), _sum(sizes, interval),
+            counts.rows, bars, is_linear, counts.tops,
+            tuple(before(sizes, one) for one in earlier),
         )  # fmt: skip
 
     return tuple(map(story, (*names, *sorted(results.keys() - known.keys()))))
@@ -158,28 +160,31 @@ def tell(
 
 def _sizes(
     lake: LakePath, hours: Hours
-) -> tuple[dict[str, str], dict[str, dict[str, tuple[str, float]]]]:
-    """By query its measure; and by hour, the fingerprint that it had and its size."""
-    key = _COLUMNS[:3]
-    wanted = [("query_fingerprint", "max"), ("value", "sum"), ("log2", "max"), ([], "count_all")]
+) -> tuple[dict[tuple[str, str], str], dict[str, dict[str, tuple[str, float]]]]:
+    """By query and fingerprint its measure; by query and hour the fingerprint and the size.
+
+    A query that was reworded may return other aggregates than before.
+    """
+    key = _COLUMNS[:4]
+    wanted = [("value", "sum"), ("log2", "max"), ([], "count_all")]
     rows = [
         row
         for part in read_by_day(lake, PUBLISHED, hours, columns=_COLUMNS)
         for row in part.group_by(key, use_threads=False).aggregate(wanted).to_pylist()
     ]
-    aggregates = {(row["query"], row["aggregate"]) for row in rows}
+    aggregates = {((row["query"], row["query_fingerprint"]), row["aggregate"]) for row in rows}
     told = told_by(aggregates)
     by = dict(sorted(aggregates, reverse=True)) | told
     found: dict[str, dict[str, tuple[str, float]]] = {}
     for row in rows:
-        query = row["query"]
+        query = row["query"], row["query_fingerprint"]
         if row["aggregate"] != by[query]:
             continue
         total = row["value_sum"] if query in told else row["count_all"]
         size = float(np.log2(total)) if total else _NONE
         if np.isinf(size) and total:  # beyond all doubles
             size = row["log2_max"]
-        found.setdefault(query, {})[row["owned_hour"]] = row["query_fingerprint_max"], size
+        found.setdefault(query[0], {})[row["owned_hour"]] = query[1], size
     return told, found
 
 

@@ -8,7 +8,7 @@ import deltalake
 import pyarrow.compute as pc
 import pytest
 
-from elsinore.errors import SetupError
+from elsinore.errors import DataError, SetupError
 from elsinore.lake.run_metrics import note_metrics, read_metrics, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.load_workload import load_workload
@@ -118,3 +118,11 @@ def test_figures_that_another_report_records_meanwhile_are_no_fault(
         patch.setattr(Lake, "record", meanwhile)
         record_metrics(lake, "r", NINE)
     assert (told(lake), recorded(lake)) == ([("01T09", "land", 1)], [1])
+
+
+def test_a_damaged_note_is_named(lake: Lake) -> None:
+    note_metrics(lake, None, NINE, "land", {"lines": 1})
+    (note,) = lake.path("run_metrics").rglob("*land*.json")
+    note.write_text(note.read_text("utf-8")[:-9], "utf-8")
+    with pytest.raises(DataError, match=rf"{note.name} is damaged: .* \(remove it"):
+        read_metrics(lake.root)

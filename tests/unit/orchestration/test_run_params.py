@@ -39,6 +39,8 @@ def test_parameters_come_before_the_data_interval_which_counts_in_utc() -> None:
         pytest.param("2013-01-01", "2013-01-01", SEVEN, EIGHT, id="empty"),
         pytest.param("2013-01-01T00:30", "2013-01-01T02:00", SEVEN, EIGHT, id="half an hour"),
         pytest.param("x; drop", "2013-01-01", SEVEN, EIGHT, id="no instant"),
+        pytest.param("0001-01-01T00:00+05:00", "2013-01-01", None, None, id="before all years"),
+        pytest.param("9999-12-31T22:00", "9999-12-31T23:00", None, None, id="far in the future"),
         pytest.param(None, None, SEVEN, SEVEN, id="interval of no width"),
         pytest.param(None, None, None, None, id="no interval"),
     ],
@@ -54,7 +56,10 @@ def test_a_day_has_24_hours() -> None:
     assert day_interval("2013-03-10") == Interval.parse("2013-03-10T00:00", "2013-03-11T00:00")
 
 
-@pytest.mark.parametrize("text", ["", "2013-02-30", "2013-2-8", "2013-02-08T00:00", "{{ ds }}"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "2013-02-30", "2013-2-8", "2013-02-08T00:00", "{{ ds }}", "0001-01-01", "9999-12-31"],
+)
 def test_what_is_no_day_is_refused(text: str) -> None:
     with pytest.raises(ParameterError):
         day_interval(text)

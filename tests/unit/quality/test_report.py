@@ -6,6 +6,7 @@ And what it is made of: coverage and what it can find, days, fields, publishing,
 from __future__ import annotations
 
 import html
+import json
 import re
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -229,6 +230,29 @@ def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) ->
     assert "events 43" in _page(tmp_path, rows, _judgement())
 
 
+def test_figures_of_a_day_stay_when_the_night_has_noted_its_own(tmp_path: Path, rows: Rows) -> None:
+    day, key = Interval.parse("2013-01-01", "2013-01-02"), "2013-01-01T00_2013-01-02T00"
+    of_night = {"run_key": key, "workload_fingerprint": ""}
+    rows["run_metrics"] = [
+        lake.metric("plan", "ended_at", 5.0) | {"run_key": key},
+        lake.metric("plan", "profile_fingerprint", None, "f" * 64) | {"run_key": key},
+        lake.metric("plan", "ended_at", 4.0) | {"run_key": key, "workload_fingerprint": "e" * 64},
+        lake.metric("maintain", "ended_at", 9.0) | of_night,
+    ]
+    data = ReportData(lake.write_lake(tmp_path / "lake", rows), day, None, pages=None)
+    assert [step.name for step in data.steps] == ["plan", "maintain"]
+    assert data._details("profile_fingerprint") == ("f" * 64,)
+
+
+def test_plans_of_an_earlier_version_are_left_out(tmp_path: Path, rows: Rows) -> None:
+    for row in rows["plans"]:
+        if row["kind"] == "plan":
+            body = json.loads(row["body"])
+            row["body"] = json.dumps(body | {"version": body["version"] - 1})
+    assert read(tmp_path, rows).plans == []
+    assert write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).is_file()
+
+
 def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
     tmp_path: Path, rows: Rows
 ) -> None:
@@ -375,6 +399,8 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     rows["validations"].append(
         lake.check("delays", "{}", 1, 1, published_exact=None, reference_exact=None)
     )
+    other = lake.check("delays", "{}", 1, 2, workload_fingerprint="e" * 64)  # an earlier workload's
+    rows["validations"].append(other)
     days = read(tmp_path, rows).days
     assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
     first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}

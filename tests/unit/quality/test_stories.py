@@ -16,6 +16,7 @@ from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.results.published import numbers_of
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.golden_cases import stream_schema
@@ -252,3 +253,34 @@ def test_the_index_has_all_reports_the_newest_first(tmp_path: Path) -> None:
         "2013-01: 3 reports",
         "2012-11: 1 report",
     ]
+
+
+def test_a_query_that_was_reworded_is_told_by_what_it_returns_now(tmp_path: Path) -> None:
+    reworded = [
+        found("delays", hour, 40, query_fingerprint="b" * 64, aggregate=name)
+        for hour, name in (("2013-01-01T08", "COUNT(*)"), ("2013-01-01T09", "COUNT(*)"),
+                           ("2013-01-01T10", "COUNT(A)"), ("2013-01-01T11", "COUNT(A)"))
+    ]  # fmt: skip
+    for row, print_ in zip(reworded, "aabb", strict=True):
+        row["query_fingerprint"] = "f" * 63 + print_
+    reworded.append(found("gone", "2013-01-01T11", 5, query_fingerprint="g" * 64))
+    delays, *_, gone = read(tmp_path, reworded, workload(tmp_path)).stories
+    assert (delays.measure, show_size(delays.size), delays.results) == ("COUNT(A)", "80", 2)
+    assert (gone.query, gone.measure, show_size(gone.size)) == ("gone", "COUNT(*)", "5")
+    assert "No result, now or in the hours before: cascade, idle." in page(tmp_path)
+
+
+def test_results_that_count_nothing_are_results(tmp_path: Path) -> None:
+    (delays, *_) = read(tmp_path, [found("delays", "2013-01-01T10", 0)], workload(tmp_path)).stories
+    assert (delays.results, delays.found_some) == (1, True)
+
+
+@pytest.mark.parametrize("least", [2**1100, 2**60, 10**15, 10**12, 0])
+def test_the_largest_counts_are_told_by_all_their_digits(tmp_path: Path, least: int) -> None:
+    rows = []
+    for number, more in enumerate((9, 1, 2, 3, 1)):
+        value, exact, log2 = numbers_of(least + more)
+        sizes = {"value": value, "exact": exact, "log2": log2}
+        rows.append(found("delays", "2013-01-01T10", 1, f'{{"g":{number}}}', **sizes))
+    (delays, *_) = read(tmp_path, rows, workload(tmp_path)).stories
+    assert [int(top.exact or 0) - least for top in delays.tops] == [9, 3, 2]
