@@ -61,14 +61,9 @@ class Producer:
                 owed()
 
     def withdraw(self, hour: int) -> str | None:
-        """Takes an event out of the file of an hour, which is there as it should be: its id.
-
-        Not where most of what is left could not be used: such an hour is left as it was landed.
-        """
+        """Takes an event out of the file of an hour, which is there as it should be: its id."""
         lines = self._events.get(hour, [])
         if len(lines) < 2 or hour in self.kept_back or not self._path(hour).exists():
-            return None
-        if 2 * sum(map(_is_infinite, lines[:-1])) > len(lines) - 1:
             return None
         gone = lines.pop()
         self._write(hour, lines)
@@ -150,12 +145,15 @@ class Producer:
         return self.zone.joinpath(*label[:10].split("-"), f"events-{label}.jsonl.gz")
 
     def _write(self, hour: int, lines: list[dict[str, Any]]) -> None:
+        if 2 * sum(line != _finite(line) for line in lines) > len(lines):
+            lines[:] = map(_finite, lines)  # else the hour would be refused
         path = self._path(hour)
         path.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def _is_infinite(line: dict[str, Any]) -> bool:
-    """Whether a line has a value that no attribute may have."""
-    return any(isinstance(value, float) and isinf(value) for value in line.values())
+def _finite(line: dict[str, Any]) -> dict[str, Any]:
+    """A line with NULL in place of values that no attribute may have."""
+    is_infinite = {name: isinstance(v, float) and isinf(v) for name, v in line.items()}
+    return {name: None if is_infinite[name] else value for name, value in line.items()}
