@@ -55,7 +55,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import count_of
-from elsinore.results.row import ResultRow, encode_row, plain_value
+from elsinore.results.row import ResultRow, encode_row, nearest_double, plain_value
 from elsinore.timeline import (
     HOUR,
     MINUTE,
@@ -354,5 +354,5 @@ def _short(value: Any, kind: type | None, digits: int) -> Any:
         with suppress(ValueError):
             return format_instant(parse_instant(value))
     if kind is float and type(value) in (int, float):
-        value = float(f"{value:.{digits}g}")
+        value = float(f"{nearest_double(value):.{digits}g}")
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -159,6 +159,7 @@ AT = "1970-01-01T00:00:01"
         ("RETURN SUM(A.v) PATTERN A", "a1(v=123456789012)", "{SUM(A.v): 123456789000}", False),
         ("RETURN SUM(A.v) PATTERN A", "a1(v=010)", "{SUM(A.v): 10}", True),
         # Doubles to ten digits, in groups in full.
+        ("RETURN AVG(A.x) PATTERN A", "a1(x=1)", f"{{AVG(A.x): {10**400}}}", False),
         ("RETURN AVG(A.x) PATTERN A", "a1(x=1e-7)", "{AVG(A.x): 1.00000000001e-07}", True),
         ("RETURN x, COUNT(*) PATTERN A GROUP-BY x", "a1(x=1)", "{x: 1}, {COUNT(*): 1}", True),
         ("RETURN x, COUNT(*) PATTERN A GROUP-BY x", "a1(x=.nan)", "{x: .nan}, {COUNT(*): 1}", True),
