@@ -124,13 +124,13 @@ def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
     checks = Counter(
         row["owned_hour"]
         for row in lake.rows(VALIDATIONS).to_pylist()
-        if row["status"] == "checked" and row["aggregate"] != "*"
+        if row["status"] == "checked" and row["has_result"]
     )
     for label, hour in zip(found, (hours("15", "16"), hours("16", "17")), strict=True):
         rows = staged(lake, hour, PUBLISHED)
         publication = found[label]
         assert (publication.rows, publication.run) == (len(rows), "run 7")
-        assert publication.validated == checks[label] > 0
+        assert publication.rows >= publication.validated == checks[label] > 0
         assert publication.workload_fingerprint == workload_fingerprint(queries)
         assert (publication.plan_fingerprint, publication.workload) == ("p", "three")
         assert publication.events_version == lake.version("events")

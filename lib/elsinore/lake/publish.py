@@ -29,7 +29,7 @@ from elsinore.lake.regions import Hours, OfWorkload
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
 from elsinore.lake.stale_hours import awaited_landings
 from elsinore.lake.tables import Lake
-from elsinore.lake.validate import EVERY_AGGREGATE, VALIDATIONS
+from elsinore.lake.validate import VALIDATIONS
 from elsinore.query.bound import Workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, instant_of, parse_hour
@@ -97,7 +97,7 @@ def _records(
     awaited: Mapping[int, Sequence[Interval]],
 ) -> Iterator[dict[str, Any]]:
     """What `publications` says of each hour by itself."""
-    compared = (pc.field("status") == "checked") & (pc.field("aggregate") != EVERY_AGGREGATE)
+    compared = (pc.field("status") == "checked") & pc.field("has_result")
     agreed = lake.rows(VALIDATIONS, own.expression() & compared, columns=["owned_hour"])
     checked = Counter(agreed["owned_hour"].to_pylist())
     for label, content in contents.items():

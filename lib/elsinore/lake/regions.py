@@ -7,7 +7,7 @@ SQL text, in which a quote can reach beyond its literal: `sql` alone writes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import ClassVar
@@ -162,14 +162,21 @@ def run_key(interval: Interval) -> str:
     return f"{hour_label(interval.start)}_{hour_label(interval.end)}"
 
 
-def cover(keys: list[str], start: str, end: str) -> list[str]:
-    """Run keys that follow each other from `start` on and do not pass `end`; the longest first.
+def parts_of(interval: Interval, ended: Mapping[str, float]) -> list[str]:
+    """The run keys that tell of an interval, of some with when each ended: its own, or its slices.
 
-    >>> cover(["00_01", "00_02", "01_02", "02_03"], "00", "03")
-    ['00_02', '02_03']
+    Slices lie in the interval and do not overlap; of those that begin together it is the longest.
+    They stand for a run of the whole where there is none, or where all of them are newer than it
+    and leave no hour out.
     """
-    found: list[str] = []
-    while nexts := [k for k in keys if k.startswith(f"{start}_") and k.split("_")[1] <= end]:
-        found.append(max(nexts))
-        start = found[-1].split("_")[1]
-    return found
+    own, found = run_key(interval), list[str]()
+    start, end = own.split("_")
+    starts, ends = [end], [start]
+    for key in sorted(sorted(ended.keys() - {own}, reverse=True), key=lambda k: k.split("_")[0]):
+        first, last = key.split("_")
+        if ends[-1] <= first and last <= end:
+            found.append(key)
+            starts.insert(-1, first)
+            ends.append(last)
+    newer = starts == ends and min(ended[key] for key in found) > ended.get(own, -1)
+    return found if newer or own not in ended else [own]

@@ -69,7 +69,8 @@ class Compared:
 
     Of a whole window that was to be searched for missing results there is one, without values;
     what is missing stands beside it. `method` is `ENUMERATED` or `COUNTED`, None for a skipped one.
-    `reason` says why that was not checked, or how two values differ.
+    `reason` says why that was not checked, or how two values differ; `has_result`, whether anything
+    is published there, whatever its value.
     """
 
     query: str
@@ -81,6 +82,7 @@ class Compared:
     mismatch: bool = False
     method: str | None = None
     reason: str | None = None
+    has_result: bool = False
 
     @property
     def checked(self) -> bool:
@@ -108,6 +110,7 @@ class Compared:
             "window_start": self.window.start,
             "window_end": self.window.end,
             "aggregate": self.aggregate,
+            "has_result": self.has_result,
             "published_exact": self.published[0],
             "published_value": self.published[1],
             "reference_exact": self.reference[0],
@@ -363,6 +366,7 @@ def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
         Compared(
             query.name, place.group_key, window, label,
             published=check.published.get(label, NOTHING), reason=reason,
+            has_result=bool(check.published),
         )
         for label in labels
     ]  # fmt: skip
@@ -420,8 +424,9 @@ def _compare(
         ours, (theirs, bounds) = published.get(label, NOTHING), reference.get(label, _NO_ANSWER)
         wrong = missing or ("the values differ" if differ(ours, theirs, bounds) else None)
         found = Compared(
-            query.name, group, window, label, ours, theirs, wrong is not None, method, wrong
-        )
+            query.name, group, window, label, ours, theirs, wrong is not None, method, wrong,
+            has_result=bool(published),
+        )  # fmt: skip
         compared.append(found)
     return compared
 

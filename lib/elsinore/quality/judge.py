@@ -36,8 +36,8 @@ from elsinore.errors import (
     SchemaError,
     ValidationError,
 )
-from elsinore.lake.regions import cover, run_key
-from elsinore.timeline import Interval, hour_label
+from elsinore.lake.regions import parts_of, run_key
+from elsinore.timeline import HOUR, Interval
 
 #: The file beside the Data Docs of a run that holds its judgement.
 FILE_NAME = "judgement.json"
@@ -129,28 +129,31 @@ def judgement_file(quality_dir: Path, run_name: str) -> Path:
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     """The judgement of a run that `judge` left behind, or None if there is none.
 
-    Of a run that was judged in slices it is all of these together: a verdict is that of the first
-    slice in which it did not hold, and says in how many others it did not.
+    Of a run that was judged in slices it is all of those that were judged, together: a verdict is
+    that of the first slice in which it did not hold, and says in how many others it did not.
 
     Raises:
         DataError: a file is no judgement.
     """
-    own = _read_judgement(quality_dir, run_key(interval))
-    if own is not None:
-        return own
-    start, end = (hour_label(border) for border in (interval.start, interval.end))
-    names = (folder.name for folder in quality_dir.glob("*_*"))
-    inside = [name for name in names if start <= name.split("_")[0] and name.split("_")[1] <= end]
+    own = run_key(interval)
+    # A year has 8,760 folders; an hour has no slices.
+    names = [own] if interval.length == HOUR else [f.name for f in quality_dir.glob("*_*")]
+    inside = [name for name in names if own[:13] <= name[:13] and name[14:] <= own[14:]]
+    files = {name: judgement_file(quality_dir, name) for name in inside}
+    judged = {name: file.stat().st_mtime for name, file in files.items() if file.exists()}
+    chosen = parts_of(interval, judged)
+    parts = [_read_judgement(files[name]) for name in chosen]
+    if chosen == [own]:
+        return parts[0]
     found: dict[tuple[str, str, str], list[Verdict]] = {}
-    for name in cover(sorted(inside), start, end):
-        part = _read_judgement(quality_dir, name)
-        for verdict in part.verdicts if part else ():
+    for part in parts:
+        for verdict in part.verdicts:
             key = verdict.suite, verdict.table, verdict.description
             found.setdefault(key, []).append(verdict)
     if not found:
         return None
     verdicts = tuple(map(_together, found.values()))
-    return Judgement(run_name=run_key(interval), verdicts=verdicts, docs_index=None)
+    return Judgement(run_name=own, verdicts=verdicts, docs_index=None)
 
 
 def _together(slices: Sequence[Verdict]) -> Verdict:
@@ -162,10 +165,7 @@ def _together(slices: Sequence[Verdict]) -> Verdict:
     return failed[0].model_copy(update={"observed": observed})
 
 
-def _read_judgement(quality_dir: Path, run_name: str) -> Judgement | None:
-    path = judgement_file(quality_dir, run_name)
-    if not path.exists():
-        return None
+def _read_judgement(path: Path) -> Judgement:
     try:
         return Judgement.model_validate_json(path.read_text(encoding="utf-8"))
     except (pydantic.ValidationError, UnicodeDecodeError) as error:

@@ -67,16 +67,15 @@ def count_results(
         DataError: the table is missing or cannot be read.
     """
     found: dict[str, ResultCounts] = {}
-    columns = ["query", *TopResult._fields] if tops else ["query", "aggregate"]
+    key = ["query", "query_fingerprint", "aggregate"]  # a query may have been reworded
+    columns = [*key[:2], *TopResult._fields] if tops else key
     for rows in read_by_day(lake, table, hours, columns=columns):
-        numbers = rows.group_by(["query", "aggregate"], use_threads=False).aggregate(
-            [([], "count_all")]
-        )
-        most: dict[str, int] = {}  # each result has a row for each aggregate
-        for query, _, number in zip(*numbers.to_pydict().values(), strict=True):
+        numbers = rows.group_by(key, use_threads=False).aggregate([([], "count_all")])
+        most: dict[tuple[str, str], int] = {}  # each result has a row for each aggregate
+        for query, text, _, number in zip(*numbers.to_pydict().values(), strict=True):
             found.setdefault(query, ResultCounts()).values += number
-            most[query] = max(number, most.get(query, 0))
-        for query, number in most.items():
+            most[query, text] = max(number, most.get((query, text), 0))
+        for (query, _), number in most.items():
             found[query].rows += number
         for query, largest in _tops(rows, numbers, tops).items() if tops else ():
             found[query].tops = _largest((*found[query].tops, *largest), tops)

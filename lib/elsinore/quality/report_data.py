@@ -27,7 +27,7 @@ from elsinore.lake.provenance import (
     read_publications,
     staged_origins,
 )
-from elsinore.lake.regions import Hours, Landings, cover, run_key
+from elsinore.lake.regions import Hours, Landings, parts_of, run_key
 from elsinore.lake.run_metrics import (
     LAND_STEP,
     PROFILE_FINGERPRINT,
@@ -56,7 +56,8 @@ _SENTENCE = 120
 _STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
 #: Columns of `validations` that are read.
 _CHECK_COLUMNS = [
-    *PLACE, "status", "reason", "method", "mismatch", "published_exact", "published_value",
+    *PLACE, "status", "reason", "method", "mismatch", "has_result", "published_exact",
+    "published_value",
 ]  # fmt: skip
 #: How many days a trend shows, the run's own last.
 DAYS = 14
@@ -229,7 +230,7 @@ class ReportData:
         columns = [*key, "rows"]
         results = read_rows(self.lake, "publications", columns=columns, owned_hour=hours)
         results = results.to_pandas()
-        columns = [*key, "status", "mismatch", "published_exact", "published_value"]
+        columns = [*key, *_CHECK_COLUMNS[len(PLACE) :]]
         checks = read_rows(self.lake, "validations", columns=columns, owned_hour=hours).to_pandas()
         # Of an hour that another workload has published since, its own count alone.
         last = checks["owned_hour"].map(results.set_index("owned_hour")[key[1]])
@@ -445,14 +446,12 @@ class ReportData:
     @cached_property
     def _metrics(self) -> pd.DataFrame:
         """Figures of the run; of a step that ran in slices, those of the slices."""
-        start, end = hour_label(self.interval.start), hour_label(self.interval.end)
         rows = _of_last_workload(self._metrics_within())
-        own = rows[rows["run_key"] == run_key(self.interval)]
-        parts = rows[~rows["step"].isin(own["step"])]
-        chosen = [own]
-        for _, of_step in parts.groupby("step"):
-            keys = cover(sorted(of_step["run_key"].unique()), start, end)
-            chosen.append(of_step[of_step["run_key"].isin(keys)])
+        chosen = [rows[:0]]
+        for _, of_step in rows.groupby("step"):
+            times = of_step["value"].where(of_step["metric"] == ENDED, 0)
+            ended = times.groupby(of_step["run_key"]).max().to_dict()
+            chosen.append(of_step[of_step["run_key"].isin(parts_of(self.interval, ended))])
         return pd.concat(chosen)
 
     def _metrics_within(self, where: pc.Expression | None = None) -> pd.DataFrame:
@@ -469,7 +468,9 @@ class ReportData:
 
 
 def _is_result(checks: pd.DataFrame) -> pd.Series:
-    return checks["published_exact"].notna() | checks["published_value"].notna()
+    has_value = checks["published_exact"].notna() | checks["published_value"].notna()
+    # Earlier releases have not said it.
+    return checks["has_result"].astype("boolean").fillna(has_value).astype(bool)
 
 
 def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:

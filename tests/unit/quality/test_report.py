@@ -230,6 +230,30 @@ def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) ->
     assert "events 43" in _page(tmp_path, rows, _judgement())
 
 
+@pytest.mark.parametrize(
+    ("ended", "events"),
+    [
+        ({"10_12": 5, "10_11": 3, "11_12": 4}, 1),
+        ({"10_12": 5, "10_11": 3, "11_12": 6}, 1),  # it is not known which of them is of the run
+        ({"10_12": 5, "10_11": 6, "11_12": 7}, 110),
+        ({"10_12": 5, "11_12": 7}, 1),
+        ({"11_12": 7}, 100),  # the first slice has failed
+    ],
+)
+def test_figures_are_those_of_the_last_run_over_all_hours(
+    tmp_path: Path, rows: Rows, ended: dict[str, int], events: int
+) -> None:
+    events_of = {"10_12": 1, "10_11": 10, "11_12": 100}
+    rows["run_metrics"] = [
+        lake.metric("aggregate", name, value)
+        | {"run_key": "_".join(f"2013-01-01T{hour}" for hour in key.split("_"))}
+        for key, end in ended.items()
+        for name, value in (("ended_at", end), ("events", events_of[key]))
+    ]
+    ((_, _, _, others),) = read(tmp_path, rows).steps
+    assert others == [("events", events, None)]
+
+
 def test_figures_of_a_day_stay_when_the_night_has_noted_its_own(tmp_path: Path, rows: Rows) -> None:
     day, key = Interval.parse("2013-01-01", "2013-01-02"), "2013-01-01T00_2013-01-02T00"
     of_night = {"run_key": key, "workload_fingerprint": ""}
@@ -379,37 +403,42 @@ def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows
             ("a", "checked", "enumerated", {"published_exact": None, "published_value": 0.5}),
             ("b", "checked", "counted", {}),
             ("c", "skipped", None, {}),
-            ("z", "checked", "enumerated", {"published_exact": None}),
+            ("d", "checked", "enumerated", {"published_exact": None, "has_result": True}),
+            ("z", "checked", "enumerated", {"published_exact": None, "has_result": False}),
         )
     ]
     found = {one.query: one for one in read(tmp_path, rows).queries}
     other, q = found["other"], found["q"]
     assert (other.results, other.results_checked, other.checked) == (1, 0, 0)
     assert (other.finds_one, other.finds_percent) == (0.0, 0.0)
-    assert (q.results, q.results_checked, q.results_counted, q.results_skipped) == (10, 2, 1, 1)
-    assert (q.checked, q.skipped) == (4, 1)
-    assert (q.finds_one, q.finds_percent) == pytest.approx((0.2, 0.2))
+    assert (q.results, q.results_checked, q.results_counted, q.results_skipped) == (10, 3, 1, 1)
+    assert (q.checked, q.skipped) == (5, 1)
+    assert (q.finds_one, q.finds_percent) == pytest.approx((0.3, 0.3))
 
 
 def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     before = rows["landings"][0] | {"landing": "2012-12-30T23", "reasons": '{"superseded": 4}'}
     rows["landings"].append(before)
     rows["validations"].append(lake.check("delays", "{}", 1, 2))
-    # A place without a result is checked, and is no part of what was published.
-    rows["validations"].append(
-        lake.check("delays", "{}", 1, 1, published_exact=None, reference_exact=None)
-    )
+    # A place without a result is checked, and is no part of what was published; a result whose value
+    # is NULL is. Earlier releases did not tell them apart.
+    nothing = {"published_exact": None, "reference_exact": None}
+    rows["validations"] += [
+        lake.check("delays", "{}", 1, 1, **nothing),
+        lake.check("delays", "{}", 1, 1, **nothing, has_result=False),
+        lake.check("delays", "{}", 1, 1, **nothing, has_result=True),
+    ]
     other = lake.check("delays", "{}", 1, 2, workload_fingerprint="e" * 64)  # an earlier workload's
     rows["validations"].append(other)
     days = read(tmp_path, rows).days
     assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
     first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
-    last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 3,
+    last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 4,
             "mismatches": 1}  # fmt: skip
     found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
     assert found == [first, {}, last]
     page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
-    assert "<b>37.5%</b> of these checked" in page
+    assert "<b>50.0%</b> of these checked" in page
     assert re.search(r'<figure class="alarm">\s*<figcaption><b>1</b> mismatches', page)
     assert trends(read(tmp_path / "empty", {table: [] for table in rows}).days) == ()
 

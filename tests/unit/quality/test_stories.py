@@ -266,6 +266,9 @@ def test_a_query_that_was_reworded_is_told_by_what_it_returns_now(tmp_path: Path
     reworded.append(found("gone", "2013-01-01T11", 5, query_fingerprint="g" * 64))
     delays, *_, gone = read(tmp_path, reworded, workload(tmp_path)).stories
     assert (delays.measure, show_size(delays.size), delays.results) == ("COUNT(A)", "80", 2)
+    reworded[2]["query_fingerprint"] = "f" * 64  # within the hours of the page
+    delays, *_ = read(tmp_path / "again", reworded, workload(tmp_path)).stories
+    assert delays.results == 2
     assert (gone.query, gone.measure, show_size(gone.size)) == ("gone", "COUNT(*)", "5")
     assert "No result, now or in the hours before: cascade, idle." in page(tmp_path)
 
