@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,7 +25,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import DEBUG, ParameterError, SetupError
 from elsinore.places import STORES, is_here, place, scheme
-from elsinore.wording import closest, in_plain_words
+from elsinore.wording import closest, in_plain_words, shown
 
 PREFIX = "ELSINORE_"
 
@@ -63,7 +64,27 @@ def _home(value: Any) -> Path:
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
-_MASTER = r"^[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*$"
+
+
+def _once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("it names a stream twice")
+    return names
+
+
+def _like(pattern: str, examples: str) -> AfterValidator:
+    """Texts that match a pattern; to others it is said how to write them."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{shown(text)} is not valid here; write it as {examples}")
+        return text
+
+    return AfterValidator(check)
+
+
+_MASTER = _like(r"[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*", "local[*,4], spark://host:7077 or sc://host")
+_MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 
 
 def _find_root() -> Path:
@@ -182,7 +203,9 @@ class Settings(BaseSettings):
     root: Path = Field(default_factory=_find_root)
     home: Annotated[Path, PlainValidator(_home), PlainSerializer(str)] = Path("var")
     local_home: Path | None = None
-    streams: Json[tuple[StreamName, ...]] = Field(default=(), validate_default=False)
+    streams: Json[Annotated[tuple[StreamName, ...], AfterValidator(_once)]] = Field(
+        default=(), validate_default=False
+    )
     stream: StreamName | Literal[""] = ""
     workload: StreamName | Literal[""] = ""
     schema_file: Path = Path("schemas/events/flights.yaml")
@@ -190,11 +213,11 @@ class Settings(BaseSettings):
     tables_dir: Path = Path("schemas/tables")
     expectations_dir: Path = Path("expectations")
     jars: Path = Path(".jars")
-    spark_master: Annotated[str, Field(pattern=_MASTER)] = "local[*,4]"
+    spark_master: Annotated[str, _MASTER] = "local[*,4]"
     spark_cores: Annotated[int, Field(ge=1, le=100_000)] = Field(
         default_factory=lambda: len(os.sched_getaffinity(0))
     )
-    spark_memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "2g"
+    spark_memory: Annotated[str, _MEMORY] = "2g"
     spark_java_options: str = ""
     spark_token_file: Path | None = None
     spark_idle_minutes: Annotated[float, Field(gt=0, le=10_000)] = 30
@@ -235,12 +258,16 @@ class Settings(BaseSettings):
         try:
             found = cls()
         except ValidationError as error:
-            faults = [
-                f"{PREFIX}{'.'.join(str(part) for part in fault['loc']).upper()}: {words}"
-                for fault in error.errors()
-                for words, _ in [in_plain_words(fault, cls.model_fields)]
-            ]
-            raise ParameterError("; ".join(faults), hint="mend the environment") from error
+            # Of a value that may be of several kinds pydantic tells one after the other.
+            faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
+            words = "; ".join(_in_words(faults[name]) for name in sorted(faults))
+            raise ParameterError(words, hint="mend the environment") from error
+        if is_here(found.home) and {"%", "\\"} & set(str(found.home)):
+            # delta-rs takes them for parts of addresses.
+            raise ParameterError(
+                f"no tables can lie in {found.home}: its path has % or \\",
+                hint=f"set {PREFIX}HOME to another folder",
+            )
         own = found.workload if stream in ("", found.stream) else ""
         if stream := stream or found.stream:
             found = found.of_stream(stream)
@@ -383,3 +410,10 @@ class Settings(BaseSettings):
         folders = sorted((self.home / self.stream / "workloads").glob("*/lake"))
         names = ["", *(folder.parent.name for folder in folders)]
         return tuple(self.model_copy(update={"workload": name}) for name in names)
+
+
+def _in_words(fault: Mapping[str, Any]) -> str:
+    """What is wrong with a variable, and where in its value, if it is JSON."""
+    name, *inside = map(str, fault["loc"])
+    words, _ = in_plain_words(fault, Settings.model_fields)
+    return ": ".join([f"{PREFIX}{name.upper()}", *filter(str.isidentifier, inside), words])

@@ -50,6 +50,16 @@ def some_of(names: Iterable[str], most: int = 10) -> str:
     return ", ".join(every[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def shown(value: object) -> str:
+    """A value as Python writes it, cut where it is long.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    """
+    text = repr(value)
+    return text if len(text) <= 64 else f"{text[:60]}..."
+
+
 # ---- what pydantic finds
 
 #: Words for the types of schemas and units of time that other languages have.
@@ -91,7 +101,7 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
     """What an error of pydantic's says, and a hint; `names` are those of all settings there are."""
     kind, context = str(fault["type"]), fault.get("ctx", {})
     name = str(fault["loc"][-1]) if fault["loc"] else "it"
-    given = repr(fault["input"])
+    given = shown(fault["input"])
     match kind:
         case "missing":
             return "it is missing", _EXAMPLES.get(name)

@@ -124,7 +124,7 @@ def test_of_a_home_in_a_store_what_belongs_to_a_machine_lies_here(
 def test_all_wrong_values_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SLICES", "0")
     monkeypatch.setenv("ELSINORE_SAMPLE_BUDGET", "-1")
-    with pytest.raises(ParameterError, match=r"ELSINORE_SLICES: .*; ELSINORE_SAMPLE_BUDGET: "):
+    with pytest.raises(ParameterError, match=r"ELSINORE_SAMPLE_BUDGET: .*; ELSINORE_SLICES: "):
         Settings.load()
 
 
@@ -150,3 +150,33 @@ def test_streams_have_names_that_nothing_else_has(
     monkeypatch.setenv("ELSINORE_STREAMS", f'["{name}"]')
     with pytest.raises(ParameterError, match="ELSINORE_STREAMS"):
         Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("STREAM", "../x", r"ELSINORE_STREAM: '../x' is no name \("),
+        ("STREAMS", '["a", "a"]', r"ELSINORE_STREAMS: it names a stream twice \("),
+        ("KEEP_DAYS", '{"events": "x"}', "ELSINORE_KEEP_DAYS: events: 'x' is not a whole number"),
+        ("SPARK_MEMORY", "2", "ELSINORE_SPARK_MEMORY: '2' is .*; write it as 2g or 512m"),
+        ("SPARK_MASTER", " x", "ELSINORE_SPARK_MASTER: .*; write it as local"),
+        (
+            "GRACE",
+            "7" * 5_000 + "x",
+            r"^ELSINORE_GRACE: '7{59}\.\.\. is not a whole number \([^)]*\)$",
+        ),
+        ("HOME", "/tmp/50%", r"no tables can lie in /tmp/50%"),
+        ("HOME", "/tmp/a\\b", r"no tables can lie in /tmp/a\\b"),
+    ],
+)
+def test_what_a_variable_cannot_be_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(f"ELSINORE_{name}", value)
+    with pytest.raises(ParameterError, match=told):
+        Settings.load()
+
+
+def test_memory_may_be_written_as_java_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSINORE_SPARK_MEMORY", "2G")
+    assert Settings.load().spark_memory == "2G"
