@@ -27,12 +27,8 @@ def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
     Raises:
         ParameterError: there is no benchmark of a name.
     """
-    by_name = {benchmark.name: benchmark for benchmark in (*BENCHMARKS, *BY_NAME)}
-    for name in names:
-        if name not in by_name:
-            raise ParameterError(f"no benchmark {name}", hint=f"there are {', '.join(by_name)}")
     right = True
-    for benchmark in [by_name[name] for name in names] or BENCHMARKS:
+    for benchmark in _named(names):
         results = run_all([benchmark], json_lines=as_lines)
         right &= all(result.figure is not None for result in results)
         if keep:
@@ -41,10 +37,18 @@ def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
     return right
 
 
-def show_list(*, as_lines: bool) -> None:
-    """Print all benchmarks with their bars and their last figures."""
+def _named(names: Sequence[str]) -> Sequence[Benchmark]:
+    by_name = {benchmark.name: benchmark for benchmark in (*BENCHMARKS, *BY_NAME)}
+    for name in names:
+        if name not in by_name:
+            raise ParameterError(f"no benchmark {name}", hint=f"there are {', '.join(by_name)}")
+    return [by_name[name] for name in names] or BENCHMARKS
+
+
+def show_list(names: Sequence[str], *, as_lines: bool) -> None:
+    """Print some benchmarks, or all, with their bars and their last figures; see `run`."""
     kept = load()
-    for benchmark in BENCHMARKS:
+    for benchmark in _named(names):
         last = kept.get(benchmark.name)
         if as_lines:
             about = benchmark.told() | {"last": None if last is None else as_json(last)}

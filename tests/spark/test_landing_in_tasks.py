@@ -200,7 +200,7 @@ types: {{A: {{x: double, {", ".join(f"{name}: string" for name in NAMES)}}}}}
 """
 
 
-@pytest.mark.parametrize("most", [10**8, 100])
+@pytest.mark.parametrize("most", [10**8, 1_000])
 def test_attributes_of_any_names_land_and_nan_says_the_same_again(
     new_home: NewHome, tmp_path: Path, most: int
 ) -> None:

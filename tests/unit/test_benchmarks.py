@@ -76,6 +76,9 @@ def test_an_unknown_name_and_a_package_without_checkout(
 ) -> None:
     assert run_command(["bench", "sped"]) == 2
     assert "no benchmark sped" in capsys.readouterr().err
+    assert run_command(["bench", "--list", "sped"]) == 2
+    assert run_command(["bench", "--list", "auto"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["auto"]
     with pytest.raises(SetupError, match="in a checkout"):
         bench._runner(tmp_path)
 

@@ -165,7 +165,7 @@ def bench(
     """Measure the claims on speed and memory; 1 if an answer was wrong, however fast."""
     runner = _runner(Path(__file__).parents[3])
     if list_:
-        runner.show_list(as_lines=as_json)
+        runner.show_list(names or [], as_lines=as_json)
         return 0
     return 0 if runner.run(names or [], as_lines=as_json, keep=keep) else 1
 

@@ -260,17 +260,18 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
     assert good.warnings == (both,)
     assert found.warnings == (both.model_copy(update=more), one)
     # A run of the whole stands until all slices are newer; of slices, those that were judged.
-    first, whole = sorted(folder.iterdir())[0], folder / "2013-01-01T00_2013-01-02T00"
+    failed, whole = min(folder.iterdir()), folder / "2013-01-01T00_2013-01-02T00"
     whole.mkdir()
     (whole / FILE_NAME).write_text(good.model_dump_json())
     assert load_judgement(folder, day) == good
     os.utime(whole / FILE_NAME, (0, 0))
     assert load_judgement(folder, day) == found
-    shutil.rmtree(first)
+    shutil.rmtree(failed)
     assert load_judgement(folder, day) == good
     shutil.rmtree(whole)
     last = load_judgement(folder, day)
-    assert last is not None and last.verdicts == bad.verdicts
+    assert last is not None
+    assert last.verdicts == bad.verdicts
 
 
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:

@@ -420,8 +420,8 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     before = rows["landings"][0] | {"landing": "2012-12-30T23", "reasons": '{"superseded": 4}'}
     rows["landings"].append(before)
     rows["validations"].append(lake.check("delays", "{}", 1, 2))
-    # A place without a result is checked, and is no part of what was published; a result whose value
-    # is NULL is. Earlier releases did not tell them apart.
+    # A place without a result is checked, and is no part of what was published; a result whose
+    # value is NULL is. Earlier releases did not tell them apart.
     nothing = {"published_exact": None, "reference_exact": None}
     rows["validations"] += [
         lake.check("delays", "{}", 1, 1, **nothing),
