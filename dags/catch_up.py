@@ -19,10 +19,11 @@ DOC = """
 ### What others had to leave
 
 A run of `hourly_replay` starts it where more published hours are stale, or more hours were missed,
-than it takes on beside its own (`ELSINORE_REOPEN_HOURS`): after a file of corrections, a change of
-`events` by hand, or days without a scheduler. Each run computes as many hours, the oldest first,
-and starts the next one, until none is left. It lands nothing: raw files may be gone by then. Where
-another run has computed its hours meanwhile it is over at once.
+than it takes on beside its own (`ELSINORE_REOPEN_HOURS`), also if it failed: after a file of
+corrections, a change of `events` by hand, or days without a scheduler. Each run computes as many
+hours, the oldest first, and starts the next one, until none is left or one fails; hours that have
+failed come last. It lands nothing: raw files may be gone by then. Where another run has computed
+its hours meanwhile it is over at once.
 
 Fresh hours do not wait for it. It can be stopped at any time; what it leaves is found again.
 """

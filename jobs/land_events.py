@@ -47,10 +47,13 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     most, days = settings.reopen_hours, settings.late_days
     ours = [(one.lake.root, one.workload) for one in answered]
     reopened = hours_to_reopen(ours, interval, most=most, next_most=most, days=days)
-    left = {"hours_left": reopened["hours_left"]}
+    noted = figures | {"hours_left": reopened["hours_left"]}
+    fails = unread and not figures["files"]
+    if fails:  # then the next run tells of them
+        noted.pop(REFUSED, None)
     for one in answered:
-        note_metrics(one.lake, one.workload, interval, LAND_STEP, figures | left)
-    if unread and not figures["files"]:
+        note_metrics(one.lake, one.workload, interval, LAND_STEP, noted)
+    if fails:
         raise DataError(
             f"no file of these hours has come, and nothing reads {unread}", hint=raw_names(rules)
         )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from elsinore.errors import ParameterError
+from elsinore.orchestration.run_params import context_interval
 from elsinore.timeline import Interval
 
 pytestmark = pytest.mark.dags
@@ -23,8 +24,9 @@ REPLAY = {
     "find_plan": {"aggregate"},
     "aggregate": {"validate"},
     "validate": {"publish"},
-    "publish": {"report", "start_catch_up"},
+    "publish": {"report", "ended", "start_catch_up"},
     "report": set(),
+    "ended": set(),
     "start_catch_up": set(),
 }
 TASKS = {
@@ -207,6 +209,49 @@ def test_a_backfill_goes_on_where_there_is_something_to_replay(
             replay(**context)
         return
     assert replay(**context) is goes_on
+
+
+def test_catching_up_replaces_results_of_earlier_queries_as_an_hourly_run_does(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replay = load_dag("catch_up").task_dict["needs_replay"].python_callable
+    found = {"hours": 2, "published_hours": 1, "other_queries": ["a"]}
+    monkeypatch.setitem(replay.__globals__, "call_step", lambda job, context: found)
+    assert replay(params={"start": "2013-02-08", "end": "2013-02-09"}) is True
+
+
+@pytest.mark.parametrize("figures", [None, {"catch_up": []}])
+def test_nothing_is_caught_up_with_where_nothing_is_left_or_landing_failed(
+    load_dag: Load, figures: dict[str, Any] | None
+) -> None:
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    start = load_dag("hourly_replay").task_dict["start_catch_up"]
+    with pytest.raises(AirflowSkipException):
+        start.execute({"ti": SimpleNamespace(xcom_pull=lambda **_: figures)})
+
+
+@pytest.mark.parametrize(
+    ("params", "hours"),
+    [
+        ({"start": None, "end": None}, ("2013-02-08T09:00", "2013-02-08T10:00")),
+        ({"day": None}, ("2013-02-07", "2013-02-08")),
+    ],
+)
+def test_triggered_without_a_date_a_run_is_of_the_last_hour_or_day(
+    params: dict[str, Any], hours: tuple[str, str]
+) -> None:
+    now = datetime(2013, 2, 8, 10, 30, tzinfo=UTC)
+    context = {"params": params, "dag_run": SimpleNamespace(run_after=now)}
+    assert context_interval(context) == Interval.parse(*hours)
+
+
+def test_a_run_is_of_hours_or_of_a_day() -> None:
+    params = {"start": "2013-02-08", "end": "2013-02-09", "day": "2013-02-10"}
+    with pytest.raises(ParameterError, match="of a day, or from start to end"):
+        context_interval({"params": params})
+    with pytest.raises(ParameterError, match="not a day: 20130208"):
+        context_interval({"params": {"day": 20130208}})
 
 
 def test_a_backfill_lands_its_own_hours_alone(

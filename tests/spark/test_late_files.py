@@ -217,10 +217,14 @@ def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other
     (settings.landing / "clicks.csv").touch()
     assert replayed(9, 10)["unread_first"].startswith("nothing reads clicks.csv; raw files are")
     assert replayed(10, 11)["unread_first"] == "", "that was told"
+    spoilt = put(settings, 12, departure(12, hour=12)).with_name("events-2013-01-01T08.jsonl.gz")
+    spoilt.write_bytes(b"no gzip")
     with pytest.raises(DataError, match=r"no file of these hours .* nothing reads clicks\.csv"):
         replayed(11, 12)
     data = ReportData(lake.root, hours(11, 12), None, pages=None)
     assert (data.unread, data.publishing.missing) == ("clicks.csv", ("2013-01-01T11",))
+    found = replayed(12, 13)
+    assert list(found["refused_first"]) == ["2013-01-01T08"], "the failed run has not told it"
 
 
 def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import typer
 
@@ -279,6 +280,9 @@ def _build(
             gone = f"version {version} of the events is not kept any longer"
             return [], f"{gone}, and events of the window may have changed since"
         rows = _events(lake, window, None)
+    # Others are of a type that has left the schema.
+    known = pa.array(list(workload.schema.type_codes), pa.string())
+    rows = rows.filter(pc.is_in(rows["event_type"].cast(pa.string()), known))
     if rows.num_rows > MAX_EVENTS:
         return [], f"the window holds more than {MAX_EVENTS} events"
     place = Place(query.name, result["group_key"], start // query.window.slide)

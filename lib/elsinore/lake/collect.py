@@ -220,6 +220,7 @@ def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _
     for hour in done.changed:
         own = f"events-{hour_label(hour)}-{name}.jsonl.gz"
         hours.move(hour, hour_path(zone, hour).with_name(own))
+    hours.remove()
     told = {"lines": done.lines, "untimed": done.untimed, "reason": reason}
     _note(path, seen | told, hours=hours.lines, digests=digests)
     return done

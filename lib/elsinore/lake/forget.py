@@ -109,7 +109,9 @@ class Key:
         """
         typed = spoken = pa.scalar(True)
         for name, value in self.values.items():
-            field = rf'"(?:{self.fields[name]})"\s*:\s*"?(?:{self.written[name]})"?\s*[,}}]'
+            text = f'"?(?:{self.written[name]})"?'
+            text = '"null"' if self.texts[name] == "null" else text  # and not NULL
+            field = rf'"(?:{self.fields[name]})"\s*:\s*{text}\s*[,}}]'
             said = pc.match_substring_regex(lines["_line"], field)
             lacks = pc.and_(pc.is_null(lines[name]), said)
             same = pc.fill_null(_equal(lines[name], value), False)
@@ -125,6 +127,7 @@ class Key:
         held = {
             (label.split(".")[-1], value if isinstance(value, str) else json.dumps(value))
             for label, value in json.loads(group).items()
+            if value is not None
         }
         return self.texts.items() <= held
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -146,7 +147,11 @@ def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
     root, removed = lake / FOLDER, 0
     for folder in root.iterdir() if root.is_dir() else ():
         files = list(folder.iterdir())
-        if unused_since is None or all(state(path)[1] < unused_since for path in files):
+        changed = []
+        for path in files:
+            with suppress(FileNotFoundError):  # removed meanwhile, or renamed
+                changed.append(state(path)[1])
+        if unused_since is None or all(time < unused_since for time in changed):
             for path in files:
                 path.unlink(missing_ok=True)
             removed += len(files)

@@ -213,17 +213,18 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     Raises:
         DataError: it cannot be read, or a link leads out of that folder.
     """
+    told = printable(str(path))
     try:
         real = path.resolve(strict=True) if is_here(path) else path
         size, changed = state(real)
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        raise DataError(f"cannot read {told}: {error.strerror or error}") from error
     if is_here(path):
         if not real.is_relative_to(zone.resolve()):
             problem = "leads out of the landing zone, or of the folder of its rule"
-            raise DataError(f"{path} {problem}", hint="put the file itself there")
+            raise DataError(f"{told} {problem}", hint="put the file itself there")
         if not os.access(real, os.R_OK):
-            raise DataError(f"cannot read {path}: permission denied")
+            raise DataError(f"cannot read {told}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
     return LandingFile(landing, name, str(path), size, changed)
 

@@ -264,7 +264,8 @@ def hours_to_reopen(
 
     For JSON: the stretches that it takes on, each to be computed by itself, as `reopened`, how many
     hours they are (`reopened_hours`) and how many are too many for it (`hours_left`), and of these
-    the next stretch to `catch_up` with.
+    the next stretch to `catch_up` with. Hours that have failed before come after all others, one by
+    one: what is wrong with one of them keeps no other from being published.
 
     Args:
         answered: the workloads of the run, each with the folder of its tables.
@@ -273,18 +274,45 @@ def hours_to_reopen(
         next_most: how many hours to catch up with next.
         days: how many days before its own hours may have been missed.
     """
-    hours = set[int]()
+    hours, new = set[int](), set[int]()
     for lake, workload in answered:
-        hours |= _missed(lake, workload, interval.start, days)
-        hours |= {hour for part in stale_hours(lake, workload).own for hour in hours_of(part)}
-    outside = sorted(hour for hour in hours if not interval.contains(hour))
+        stale = chain.from_iterable(map(hours_of, stale_hours(lake, workload).own))
+        own = {*stale, *_missed(lake, workload, interval.start, days)}
+        own = {hour for hour in own if not interval.contains(hour)}
+        hours |= own
+        new |= own - _tried(lake, workload, own)
     # The latest ones: catching up begins with the first.
-    cut = max(len(outside) - most, 0)
-    following = stretches(outside[:cut])[:1]
+    order = [*sorted(hours - new), *sorted(new)]
+    cut = max(len(order) - most, 0)
+    following = _parts(order[:cut], new)[:1]
     catch_up = [Interval(p.start, min(p.end, p.start + next_most * HOUR)) for p in following]
     return {
-        "reopened": [_borders(part) for part in stretches(outside[cut:])],
-        "reopened_hours": len(outside) - cut,
+        "reopened": [_borders(part) for part in _parts(order[cut:], new)],
+        "reopened_hours": len(order) - cut,
         "hours_left": cut,
         "catch_up": [_borders(part) for part in catch_up],
     }
+
+
+def _parts(hours: Collection[int], new: Collection[int]) -> list[Interval]:
+    """The new ones of some hours, neighbours together, then each of the others."""
+    others = (hour for hour in hours if hour not in new)
+    return [
+        *stretches(sorted(hour for hour in hours if hour in new)),
+        *(Interval(hour, hour + HOUR) for hour in others),
+    ]
+
+
+def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> set[int]:
+    """Those of some hours that are staged as they are now, and were not published for all that."""
+    if not hours:
+        return set()
+    own, every = workload_fingerprint(workload), Interval(min(hours), max(hours) + HOUR)
+    staged = {parse_hour(label): one for label, one in staged_origins(lake, every).items()}
+    versions = {
+        hour: staged[hour].events_version
+        for hour in hours
+        if hour in staged and staged[hour].workload == own
+    }
+    windows = {query.window for query in workload.queries}
+    return versions.keys() - _touched_since(lake, windows, versions) if versions else set()

@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from elsinore.errors import ElsinoreError
 from elsinore.orchestration.run_params import task_label
 from elsinore.settings import Notifier, Settings
 
@@ -106,11 +107,19 @@ def alert_task_failed(context: Mapping[str, Any]) -> None:
         "task_failed",
         context["dag"].dag_id,
         context["run_id"],
-        str(context.get("exception") or "the task ended without a word"),
+        _reason(context.get("exception")),
         task=task.task_id,
         label=task_label(task),
         log=getattr(context["ti"], "log_url", ""),
     )
+
+
+def _reason(error: BaseException | None) -> str:
+    """What a task failed of; of errors that are not ours the kind says more than the text."""
+    if error is None:
+        return "the task ended without a word"
+    is_ours = isinstance(error, ElsinoreError)
+    return str(error) if is_ours else f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def alert_run_failed(context: Mapping[str, Any]) -> None:

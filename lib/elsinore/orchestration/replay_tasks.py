@@ -41,6 +41,7 @@ from elsinore.orchestration.run_params import (
 from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, SECOND, Interval, format_instant
+from elsinore.wording import some_of
 
 #: The DAG of runs that catch up.
 CATCH_UP = "catch_up"
@@ -75,10 +76,13 @@ def replay_tasks(
         "Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
     )
     chain(landed, find_plan, published, reports)
-    following = (
-        ended_task() if is_tested() else CatchUp(stream=stream, after=landed.operator.task_id)
-    )
-    published >> following  # there is no scheduler where a run is tested
+    published >> ended_task()
+    if not is_tested():  # there is no scheduler where a run is tested
+        # What is wrong with the run's own hours is wrong with no others. Runs that catch up would
+        # start each other without end.
+        rule = "none_failed" if first is reopen_task else "all_done"
+        task_id = landed.operator.task_id
+        published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)
     return landed
 
 
@@ -199,8 +203,10 @@ def needs_replay_task(stream: str) -> Any:
 
         Refuses to replace results of other queries by accident.
         """
-        found = call_step("check_published", context)
-        return is_worth_replaying(found, force=context["params"].get("force", False))
+        found, params = call_step("check_published", context), context["params"]
+        if "force" not in params:  # where nobody can ask for it, as in `catch_up`
+            found = {**found, "other_queries": []}
+        return is_worth_replaying(found, force=params.get("force", False))
 
     return needs_replay()
 
@@ -237,8 +243,9 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
     def land(**context: Any) -> list[dict[str, Any]]:
         changed: dict[str, Any] = {} if late else {"late_days": 0}
         figures = call_step("land_events", context, **changed)
-        for label, reason in figures["refused_first"].items():
-            warn(context, "landing_refused", f"{label}: {reason}")
+        if refused := figures["refused_first"].items():
+            told = some_of((f"{label}: {reason}" for label, reason in sorted(refused)), 5)
+            warn(context, "landing_refused", told)
         if figures["unread_first"]:
             warn(context, "unread", figures["unread_first"])
         silent = figures["silent_hours"]
@@ -276,7 +283,7 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
         ParameterError: they are more than Airflow maps tasks over.
     """
     own, number = context_interval(context), Settings.load().slices
-    hours = context["params"].get("batch_hours")
+    hours = int(context["params"].get("batch_hours") or 0)
     most, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
     cut = [(own, landed, own.split(most, grain=grain))]
     cut += [(stretch, False, stretch.split(number, grain=HOUR)) for stretch in reopened]
@@ -403,7 +410,6 @@ class CatchUp(TriggerDagRunOperator):
         about = {
             "task_id": "start_catch_up",
             "trigger_dag_id": in_stream(CATCH_UP, stream),
-            "trigger_rule": "none_failed",
             "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
             "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
         }
@@ -411,9 +417,9 @@ class CatchUp(TriggerDagRunOperator):
         self.after = after
 
     def execute(self, context: Context) -> Any:
-        """Triggers the run; AirflowSkipException: nothing is left."""
+        """Triggers the run; AirflowSkipException: nothing is left, or nothing is known of it."""
         figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
-        if not figures["catch_up"]:
+        if not figures or not figures["catch_up"]:
             raise AirflowSkipException("no hour is left to catch up with")
         workload = context["params"].get("workload")
         self.conf = figures["catch_up"][0] | ({"workload": workload} if workload else {})

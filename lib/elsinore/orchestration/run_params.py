@@ -18,6 +18,7 @@ from elsinore.timeline import (
     parse_instant,
     require_whole_hours,
 )
+from elsinore.wording import shown
 
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
@@ -57,7 +58,7 @@ def run_interval(
     return _of_our_times(interval)
 
 
-def day_interval(day: str) -> Interval:
+def day_interval(day: object) -> Interval:
     """The 24 hours of a day in UTC.
 
     Raises:
@@ -66,8 +67,8 @@ def day_interval(day: str) -> Interval:
     >>> str(day_interval("2013-02-08"))
     '[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)'
     """
-    if not re.fullmatch(DAY_PATTERN, day):
-        raise ParameterError(f"not a day: {day[:40]!r}", hint="write it as 2013-02-08")
+    if not isinstance(day, str) or not re.fullmatch(DAY_PATTERN, day):
+        raise ParameterError(f"not a day: {shown(day)}", hint="write it as 2013-02-08")
     try:
         start = parse_instant(day)
     except ValueError as error:
@@ -83,17 +84,22 @@ def _of_our_times(interval: Interval) -> Interval:
 
 
 def context_interval(context: Mapping[str, Any]) -> Interval:
-    """The hours that the run of a task's context works on; raises as `run_interval`."""
-    params = context["params"]
-    day = params.get("day")
+    """The hours that the run of a task's context works on; raises as `run_interval`.
+
+    Of one that was triggered without a date and without hours it is the last whole hour, or day.
+    """
+    params, data_start = context["params"], context.get("data_interval_start")
+    day, start, end = (params.get(name) for name in ("day", "start", "end"))
+    if day is not None and (start, end) != (None, None):
+        raise ParameterError("a run is of a day, or from start to end")
     if day is not None:
         return day_interval(day)
-    return run_interval(
-        params.get("start"),
-        params.get("end"),
-        data_start=context.get("data_interval_start"),
-        data_end=context.get("data_interval_end"),
-    )
+    if data_start is None and (start, end) == (None, None):
+        length = DAY if "day" in params else HOUR
+        now = instant_of(context["dag_run"].run_after)
+        return Interval(now - now % length - length, now - now % length)
+    data_end = context.get("data_interval_end")
+    return run_interval(start, end, data_start=data_start, data_end=data_end)
 
 
 def task_label(task: Any) -> str:

@@ -164,8 +164,8 @@ class StepProcess:
 
 def _run_steps(steps: Connection, theirs: Connection) -> None:
     theirs.close()  # or the end of who sends would not be seen
-    import_libraries()
     with suppress(Exception):  # the step itself will tell
+        import_libraries()
         settings = Settings.load()
         for job in settings.root.glob("jobs/[a-z]*.py"):
             load_job(job.stem, settings)

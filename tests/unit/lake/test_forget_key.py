@@ -55,6 +55,8 @@ def forgotten(line: str, *given: str) -> bool:
         (SEEN | {"card": {"number": 77}}, ("card=77",), True),
         (SEEN | {"card": {"number": 770}}, ("card=77",), False),
         (SEEN | {"name": None}, ("name=77",), False),
+        (SEEN | {"name": None}, ("name=null",), False),
+        (SEEN | {"name": "null"}, ("name=null",), True),
         *(
             (SEEN | line, ("iban=DE7",), True)
             for line in (
@@ -92,6 +94,8 @@ def test_a_line_goes_by_its_event_and_what_is_none_by_its_words(
         (["due=2013-02-01T00:00:00Z"], '{"due": "2013-02-01T00:00:00.000000Z"}', True),
         (["card=77"], "*", False),
         (["card=77"], "{}", False),
+        (["name=null"], '{"name": null}', False),
+        (["name=null"], '{"name": "null"}', True),
     ],
 )
 def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: bool) -> None:

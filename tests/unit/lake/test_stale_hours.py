@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import commits
-from elsinore.lake.provenance import read_publications
-from elsinore.lake.stale_hours import owning_hours, renew, stale_hours
+from elsinore.lake.provenance import STAGED, origin, read_publications
+from elsinore.lake.stale_hours import hours_to_reopen, owning_hours, renew, stale_hours
 from elsinore.lake.tables import Lake, load_tables
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -115,6 +115,46 @@ def test_hours_that_were_computed_from_the_change_are_not_stale(tmp_path: Path) 
     assert labels(stale_hours(tmp_path, LONG).own) == ["10"]
     touch(tmp_path, "11:30")
     assert labels(stale_hours(tmp_path, LONG).own) == ["10", "11"]
+
+
+def stage(lake: Path, hours: tuple[int, int], version: int, workload: Any = LONG) -> None:
+    """Results of some hours, of a version of `events`."""
+    owned = Interval(*(at(f"{hour:02}:00") for hour in hours))
+    note = CommitProperties(
+        custom_metadata={"userMetadata": origin("test", workload, "p", version, owned)}
+    )
+    row = pa.table({"n": [1]})
+    write_deltalake(str(lake / STAGED), row, mode="append", commit_properties=note)
+
+
+def reopened(lake: Path, most: int, *, ours: tuple[Any, ...] = (LONG,)) -> tuple[list[str], ...]:
+    """The stretches that a run of hour 20 takes on, and what it catches up with."""
+    answered = [(lake, workload) for workload in ours]
+    own = Interval(at("20:00"), at("21:00"))
+    found = hours_to_reopen(answered, own, most=most, next_most=2)
+    parts = (found["reopened"], found["catch_up"])
+    return tuple([f"{p['start'][11:13]}-{p['end'][11:13]}" for p in part] for part in parts)
+
+
+def test_hours_that_have_failed_come_last_and_one_by_one(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "landings"), pa.table({"landing": [f"{DAY}T01"], "files": [1]}))
+    commit(tmp_path)
+    publish(tmp_path, dict.fromkeys(range(3, 20), 0))
+    touch(tmp_path, "05:30", "11:30", "15:30")  # each in two windows
+    assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-17"], [])
+    assert reopened(tmp_path, 2) == (["15-17"], ["05-07"])
+    # Hours 15 and 16 were computed anew and were not published: they keep nothing else waiting.
+    stage(tmp_path, (15, 17), 1)
+    assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-16", "16-17"], [])
+    assert reopened(tmp_path, 3) == (["06-07", "11-13"], ["05-06"])
+    assert reopened(tmp_path, 4) == (["05-07", "11-13"], ["15-16"])
+    # A change since then may have mended them; so may another text of their queries.
+    touch(tmp_path, "15:40")
+    assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-17"], [])
+    stage(tmp_path, (5, 7), 2, OTHER)
+    assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-17"], [])
+    stage(tmp_path, (3, 20), 2)
+    assert reopened(tmp_path, 1) == (["16-17"], ["05-06"])
 
 
 def test_hours_of_another_workload_are_told_and_left_to_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from elsinore.errors import DataError
 from elsinore.orchestration.callbacks import (
     alert_run_failed,
     alert_run_late,
@@ -65,8 +66,9 @@ def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
     (alert,) = alerts(file)
     assert alert.pop("at").endswith("Z")
     assert alert == {
-        "kind": "task_failed", "dag": "hourly_replay", "run": "r1", "reason": "no such query",
-        "task": "aggregate", "label": "2013-02-08T07 to 2013-02-08T08", "log": "http://here",
+        "kind": "task_failed", "dag": "hourly_replay", "run": "r1",
+        "reason": "ValueError: no such query", "task": "aggregate",
+        "label": "2013-02-08T07 to 2013-02-08T08", "log": "http://here",
     }  # fmt: skip
 
 
@@ -74,6 +76,20 @@ def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
     task = SimpleNamespace(task_id="land")
     alert_task_failed({"dag": DAG, "run_id": "r1", "task": task, "ti": SimpleNamespace()})
     assert alerts(file)[0]["reason"] == "the task ended without a word"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (MemoryError(), "MemoryError"),
+        (KeyError("speed"), "KeyError: 'speed'"),
+        (DataError("too many bad lines", hint="look"), "too many bad lines (look)"),
+    ],
+)
+def test_why_a_task_failed_is_told_in_words(file: Path, error: Exception, reason: str) -> None:
+    told = {"dag": DAG, "run_id": "r1", "ti": SimpleNamespace(), "exception": error}
+    alert_task_failed(told | {"task": SimpleNamespace(task_id="land")})
+    assert alerts(file)[0]["reason"] == reason
 
 
 def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(file: Path) -> None:
