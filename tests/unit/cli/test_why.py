@@ -84,7 +84,9 @@ def lake(tmp_path: Path) -> Path:
     lake = tmp_path / "lake"
     of_ua = [departure(n, "UA", 10 * n, n) for n in (1, 2, 3)]
     of_aa = [departure(n, "AA", n - 10, 5) for n in range(10, 50)]
-    write(lake, "events", of_ua + of_aa)
+    # Of a type that has left the schema since.
+    old = departure(60, "UA", 55, 9) | {"event_type": "Boarding"}
+    write(lake, "events", [old, *of_ua, *of_aa])
     # A version later UA has another departure, which the results do not know of.
     write(lake, "events", [departure(4, "UA", 50, 4)])
     results = [

@@ -97,6 +97,7 @@ def notes(zone: Path) -> list[dict[str, Any]]:
     """What is known of each file; all lines that were read went into the files of hours."""
     found = [json.loads(path.read_bytes()) for path in sorted(zone.glob("_collected/*.json"))]
     assert all(note["lines"] == sum(note["hours"].values()) or note["reason"] for note in found)
+    assert not (zone / "_collected" / "spool").exists(), "nothing is left there"
     assert sum(map(len, hours(zone).values())) == sum(sum(n["hours"].values()) for n in found)
     return found
 
