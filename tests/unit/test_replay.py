@@ -255,8 +255,8 @@ def result(hour: int, query: str, aggregate: str, exact: str, group: str = "AA")
     start, end = (datetime(2013, 2, 8, border, tzinfo=UTC) for border in (hour - 1, hour))
     return {
         "owned_day": date(2013, 2, 8), "owned_hour": f"2013-02-08T{hour:02}", "query": query,
-        "group_key": f'{{"carrier":"{group}"}}', "window_start": start, "window_end": end,
-        "aggregate": aggregate, "exact": exact,
+        "query_fingerprint": "f" * 64, "group_key": f'{{"carrier":"{group}"}}',
+        "window_start": start, "window_end": end, "aggregate": aggregate, "exact": exact,
         "log2": 1328.8 if exact == HUGE else float(len(exact)),
     }  # fmt: skip
 
