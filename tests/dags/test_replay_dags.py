@@ -163,8 +163,9 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
     context: Any = {"params": hours(10, 14)}
     assert run_slices(context, (), landed=True) == slices((10, 14))
     assert run_slices(context, (), landed=False) == slices(reopened=[(10, 14, 1.0)])
-    batches: Any = {"params": hours(10, 15) | {"batch_hours": 2}}
-    assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
+    for batch_hours in (2, 2.0):  # JSON schema takes either for an integer
+        batches: Any = {"params": hours(10, 15) | {"batch_hours": batch_hours}}
+        assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
     year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
     with pytest.raises(ParameterError, match=r"8,760 slices; Airflow takes 1,024.*larger batches"):
         run_slices({"params": year}, (), landed=True)
@@ -270,6 +271,23 @@ def test_a_backfill_lands_its_own_hours_alone(
         monkeypatch.setitem(land.__globals__, "call_step", call_step)
         assert len(land(**context)) == 1
     assert told == [{"late_days": 0}, {}]
+
+
+def test_all_refused_landings_of_a_run_are_one_alert(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = {f"2013-02-01T{hour:02}": "no gzip" for hour in range(24)}
+    figures = {"refused_first": refused, "unread_first": "", "silent_hours": 0, "reopened": []}
+    told: list[Any] = []
+    land = load_dag("hourly_replay").task_dict["land"].python_callable
+    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
+    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: told.append(alert))
+    hours = {"start": "2013-02-08", "end": "2013-02-09"}
+    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
+    ((kind, reason),) = told
+    assert kind == "landing_refused"
+    assert reason.startswith("2013-02-01T00: no gzip, 2013-02-01T01: no gzip, ")
+    assert reason.endswith(" and 19 more")
 
 
 def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:

@@ -186,6 +186,10 @@ def test_kept_panes_go_when_nobody_needs_them_and_when_they_must(
     last, *_ = left = files(lake)
     assert {path.name[:13] for path in left} == {"2013-02-08T15"}
     assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
+    gone = last.with_name("gone.part")
+    gone.symlink_to("nowhere")  # listed, and not there when it is looked at
+    assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
+    gone.unlink()
     assert drop_kept_hours(lake.root) == len(left)
     with pytest.raises(ConflictError, match="removed meanwhile"):
         read_kept([last], ["0 0 0"])

@@ -295,16 +295,13 @@ def hours_to_reopen(
 
 
 def _parts(hours: Collection[int], new: Collection[int]) -> list[Interval]:
-    """The new ones of some hours, neighbours together, then each of the others."""
-    others = (hour for hour in hours if hour not in new)
-    return [
-        *stretches(sorted(hour for hour in hours if hour in new)),
-        *(Interval(hour, hour + HOUR) for hour in others),
-    ]
+    """The new ones of some hours, in order, neighbours together; then each of the others."""
+    others = (Interval(hour, hour + HOUR) for hour in hours if hour not in new)
+    return [*stretches(hour for hour in hours if hour in new), *others]
 
 
 def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> set[int]:
-    """Those of some hours that are staged as they are now, and were not published for all that."""
+    """Those of some unpublished hours whose staged results are of today's events: they failed."""
     if not hours:
         return set()
     own, every = workload_fingerprint(workload), Interval(min(hours), max(hours) + HOUR)

@@ -78,8 +78,8 @@ def replay_tasks(
     chain(landed, find_plan, published, reports)
     published >> ended_task()
     if not is_tested():  # there is no scheduler where a run is tested
-        # What is wrong with the run's own hours is wrong with no others. Runs that catch up would
-        # start each other without end.
+        # Also if the run has failed: the others have nothing to do with it. But runs that catch up
+        # would start each other without end.
         rule = "none_failed" if first is reopen_task else "all_done"
         task_id = landed.operator.task_id
         published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)

@@ -8,8 +8,15 @@ import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.errors import DataError
 from elsinore.lake.land import FoundLanding
-from elsinore.lake.landing_zone import LandingFile, _decode, landing_files, unread_files
+from elsinore.lake.landing_zone import (
+    LandingFile,
+    _decode,
+    describe,
+    landing_files,
+    unread_files,
+)
 from elsinore.lake.regions import Landings
 from elsinore.timeline import Interval, hour_label, hours_of
 
@@ -26,6 +33,13 @@ UNREAD = (
     "clicks.csv", "events-2013-02-08T22.jsonl", "2013-02-08", "2013/02/08/events-2013-02-08T22.csv",
     "2013/02/09/clicks\n.jsonl",
 )  # fmt: skip
+
+
+def test_what_is_wrong_with_a_file_can_be_told_whatever_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "events-2013-01-01T08-caf\udce9.jsonl"  # a byte that is no UTF-8
+    with pytest.raises(DataError, match=r"cannot read .*caf") as found:
+        describe(tmp_path, path, "2013-01-01T08")
+    assert str(found.value).encode()
 
 
 def test_what_no_landing_reads_is_named(tmp_path: Path) -> None:
