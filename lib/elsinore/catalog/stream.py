@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,8 +40,7 @@ class Attribute:
     minimum: float | int | None = None
     maximum: float | int | None = None
     allowed: tuple[str | int | float | bool, ...] | None = None
-    # Queries mean the same wherever it lies, so their fingerprints leave it out.
-    field: str = dataclasses.field(default="", repr=False)
+    field: str = ""
 
     @property
     def raw(self) -> str:

@@ -87,10 +87,17 @@ def _read(path: Path, hint: str | None) -> bytes:
 
 def parse_yaml(text: bytes, file: str) -> Any:
     """The one document of a YAML text; errors, as those of `read_yaml`, name its file."""
+    return _parsed(text, file)[0]
+
+
+def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
+    """The document, and the node that says where each of its parts stands."""
     if len(text) > MAX_BYTES:
         raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
     try:
-        return yaml.load(text, _StrictLoader)  # noqa: S506  (a SafeLoader, made stricter)
+        loader = _StrictLoader(text)
+        root = loader.get_single_node()
+        return None if root is None else loader.construct_document(root), root
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise SchemaError.of([_with_source(_diagnose(file, error), _lines(text))]) from error
 
@@ -120,15 +127,13 @@ def model_of(text: bytes, model: type[_Model], what: str, file: str) -> _Model:
 
 @lru_cache(maxsize=100)  # a schema and its tables take 50 ms, and each step asks for them
 def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
-    document = parse_yaml(text, file)
-    if not isinstance(document, dict):
+    document, root = _parsed(text, file)
+    if root is None or not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"
         raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(file), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        root = yaml.compose(text, _StrictLoader)
-        assert root is not None, "it was read before"
         names = _settings(model.model_json_schema())
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():

@@ -71,11 +71,10 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         window = _bind_window(scope, query)
     if scope.faults or window is None:
         raise QueryError.of(in_text_order(scope.faults))
-    text = print_query(replace(query, pattern=scope.pattern))
-    return BoundQuery(
+    bound = BoundQuery(
         source=query,
-        text=text,
-        fingerprint=_fingerprint(text, scope),
+        text=print_query(replace(query, pattern=scope.pattern)),
+        fingerprint="",
         pattern=scope.pattern,
         positions=scope.positions,
         local_predicates=tuple(p for p in predicates if isinstance(p, LocalPredicate)),
@@ -85,13 +84,17 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         window=window,
         semantics=query.semantics,
     )
+    return replace(bound, fingerprint=_fingerprint(bound, schema))
 
 
-def _fingerprint(text: str, scope: Scope) -> str:
-    types = sorted({position.type for position in scope.positions})
-    parts = [f"{name}({scope.schema.by_name[name].attributes})" for name in types]
-    whole = "\n".join([text, str(scope.schema.time_unit), *parts])
-    return hashlib.sha256(whole.encode()).hexdigest()
+def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
+    """What other attributes there are, and what values are allowed, changes no result."""
+    parts = [query.text, str(schema.time_unit)]
+    for kind in sorted(query.event_types):
+        has = schema.by_name[kind].by_name
+        read = [f"{name} {has[name].type}" for name in sorted(query.attributes_read) if name in has]
+        parts.append(f"{kind}({', '.join(read)})")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 # ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates

@@ -105,7 +105,8 @@ class BoundQuery:
     Attributes:
         source: the query as written.
         text: its canonical text, the basis of `fingerprint`.
-        fingerprint: sha256 of the canonical text and of the schema parts that it uses.
+        fingerprint: sha256 of the canonical text, the unit of time, and the types and attributes
+            that it reads.
         pattern: in normal form; each occurrence has its own alias.
         positions: all occurrences, `positions[i].index == i`.
         windows, semantics: as written, in the stream's time unit.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 
@@ -195,6 +196,23 @@ def test_the_fingerprint_is_of_the_meaning_not_of_the_spelling() -> None:
     second = bound_query("return  COUNT(*)  pattern seq(Request, Travel+) within 5", SCHEMA)
     third = bound_query("RETURN COUNT(*) PATTERN SEQ(Request, Travel) WITHIN 5", SCHEMA)
     assert first.fingerprint == second.fingerprint != third.fingerprint
+
+
+def test_the_fingerprint_is_of_what_is_read_of_the_schema() -> None:
+    def fingerprint(**kinds: dict[str, Any]) -> str:
+        text = "RETURN SUM(A.n) PATTERN SEQ(A, B) WHERE [k] WITHIN 5"
+        return bound_query(text, stream_schema(kinds)).fingerprint
+
+    own = fingerprint(A={"k": "long", "n": "long"}, B={"k": "long"})
+    wider = {"k": {"type": "long", "nullable": True, "min": 3}, "x": "string"}
+    assert fingerprint(A={"n": "long", **wider}, B=wider, C={"k": "long"}) == own
+    others = {
+        fingerprint(A={"k": "string", "n": "long"}, B={"k": "string"}),
+        fingerprint(A={"k": "long", "n": "double"}, B={"k": "long"}),
+        fingerprint(A={"k": "long", "n": "long"}, B={"k": "long", "n": "long"}),
+        own,
+    }
+    assert len(others) == 4
 
 
 def test_a_key_for_all_types_and_one_for_an_alias_have_names_of_their_own() -> None:
