@@ -239,8 +239,10 @@ class Settings(BaseSettings):
     notifiers: Json[tuple[Notifier, ...]] = Field(default=(), validate_default=False)
 
     @classmethod
-    def load(cls, stream: str = "") -> Self:
+    def load(cls, stream: str = "", *, must_exist: bool = True) -> Self:
         """The settings of this process's environment, or of another stream of the same home.
+
+        `must_exist` as of `of_stream`.
 
         Raises:
             ParameterError: a variable has no valid value, or a name that is nearly a setting's;
@@ -270,10 +272,10 @@ class Settings(BaseSettings):
             )
         own = found.workload if stream in ("", found.stream) else ""
         if stream := stream or found.stream:
-            found = found.of_stream(stream)
+            found = found.of_stream(stream, must_exist=must_exist)
         return found.of_workload(own)
 
-    def of_stream(self, name: str) -> Self:
+    def of_stream(self, name: str, *, must_exist: bool = True) -> Self:
         """The settings of a stream by its name.
 
         Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`;
@@ -281,7 +283,7 @@ class Settings(BaseSettings):
         in a folder of its name below `home`.
 
         Raises:
-            SetupError: there is no such schema, or no such workload.
+            SetupError: there is no such schema, or no such workload, though they must exist.
         """
         schemas, suites = self.root / "schemas", self.root / "expectations" / name
         files = {
@@ -289,7 +291,7 @@ class Settings(BaseSettings):
             "workload_file": schemas / "workloads" / f"{name}.sase",
         }
         for file in files.values():
-            if not file.is_file():
+            if must_exist and not file.is_file():
                 hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}

@@ -107,9 +107,8 @@ def test_streams_of_one_home_from_samples_of_their_events(
         lines = ({clock: time, **(other if n % 3 == 2 else one)} for n, time in enumerate(times))
         sample = checkout / f"{name}.jsonl"
         sample.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        monkeypatch.setenv("ELSINORE_STREAM", "")
-        assert run_command(["new-stream", name, "--from", str(sample)]) == 0
         monkeypatch.setenv("ELSINORE_STREAM", name)
+        assert run_command(["new-stream", name, "--from", str(sample)]) == 0
         assert run_command(["ingest", str(sample)]) == 0
     monkeypatch.delenv("ELSINORE_STREAM")
     for name in SAMPLES:

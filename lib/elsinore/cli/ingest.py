@@ -41,7 +41,7 @@ def new_stream(
     events: Annotated[Path, typer.Option("--from", help="A file of its events.")],
 ) -> None:
     """Give a stream of its own to the pipeline: a schema that fits EVENTS, and a first query."""
-    settings = Settings.load()
+    settings = Settings.load(must_exist=False)  # its name may be in the environment already
     if not re.fullmatch(STREAM_NAME, name) or name in RESERVED:
         raise ParameterError(f"{name!r} is no name of a stream", hint="take one such as rides")
     schema = infer_schema(events, stream=name)

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
@@ -173,10 +173,9 @@ def _told(
     rows = _rows(lake, workload, query, group, window_start)
     result, hour = rows[0], rows[0]["owned_hour"]
     publication = read_publications(lake, [hour]).get(hour)
-    values = {
-        row["aggregate"]: row["value"] if row["exact"] is None else int(row["exact"])
-        for row in rows
-    }
+    bound = workload.by_name.get(query)
+    kinds = {item.label: item.type for item in bound.aggregates} if bound else {}
+    values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
     built, reason = _build(lake, workload, result, window_start, publication)
     known = values.get("COUNT(*)")
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
@@ -233,6 +232,13 @@ def _no_such(workload: Workload, query: str, start: int) -> str | None:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))
         return f"a window starts every {print_length(slide)}: {', '.join(nearest)}"
     return None
+
+
+def _value(row: dict[str, Any], kind: AttributeType | None) -> Any:
+    if row["exact"] is None:
+        return row["value"]
+    exact = int(row["exact"])
+    return format_instant(exact) if kind is AttributeType.TIMESTAMP else exact
 
 
 def _finder(lake: LakePath, fingerprint: str) -> str | None:

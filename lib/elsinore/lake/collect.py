@@ -1,8 +1,8 @@
 """Files that a stream's rules are about, put into the hour files that a landing reads.
 
 Of each source file a note in the landing zone, `_collected/<name>.json`, says what it was when it
-was read, how many lines it had, and how many went into the file of which hour. The note is written
-last: what was killed before is done again, and ends with the same files.
+was read, how times were read, how many lines it had, and how many went into the file of which hour.
+The note is written last: what was killed before is done again, and ends with the same files.
 """
 
 from __future__ import annotations
@@ -204,6 +204,7 @@ def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _
     file = describe(base_of(zone, source.rule), source.path, "")
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
+    seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
     name = _file_name(source.name)
     path = zone / COLLECTED / f"{name}.json"
     before: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}

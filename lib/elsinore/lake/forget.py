@@ -121,15 +121,15 @@ class Key:
         return pc.if_else(pc.is_null(lines["_reason_code"]), typed, spoken)
 
     def is_in(self, group: str) -> bool:
-        """Whether a group of results has the values; its labels may name aliases, too."""
+        """Whether all events of a group, or those of one of its aliases, have the values."""
         if not group.startswith("{"):  # of a check of all groups
             return False
-        held = {
-            (label.split(".")[-1], value if isinstance(value, str) else json.dumps(value))
-            for label, value in json.loads(group).items()
-            if value is not None
-        }
-        return self.texts.items() <= held
+        held = defaultdict[str, set[tuple[str, str]]](set)
+        for label, value in json.loads(group).items():
+            alias, _, name = label.rpartition(".")
+            if value is not None:
+                held[alias].add((name, value if isinstance(value, str) else json.dumps(value)))
+        return any(self.texts.items() <= own | held[""] for own in [*held.values()])
 
     def is_shown(self, page: bytes) -> bool:
         """Whether a text holds all values as words, be it markup or not."""

@@ -12,7 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -132,11 +132,23 @@ def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Tabl
         ConflictError: a file is gone, since another process removed it meanwhile.
     """
     chosen = [("query", "in", list(queries))] if queries else None
-    try:
+    with _still_there():
         tables = [pq.read_table(str(path), filters=chosen, use_threads=False) for path in files]
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def kept_bytes(files: Iterable[Path]) -> int:
+    """How large files are; raises as `read_kept`."""
+    with _still_there():
+        return sum(state(path)[0] for path in files)
+
+
+@contextmanager
+def _still_there() -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise ConflictError(f"what was kept of hours was removed meanwhile: {error}") from error
-    return pa.concat_tables(tables, promote_options="default")
 
 
 def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:

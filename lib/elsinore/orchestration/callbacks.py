@@ -86,9 +86,12 @@ def _notify(notifier: Notifier, alert: Mapping[str, str]) -> None:
 
 
 def _append(file: Path, line: str) -> None:
-    # One short write in append mode: lines that come together do not mix.
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(f"{line}\n")
+    # One short write in append mode: lines that come together do not mix. What a full disk has left
+    # of one before stays a line of its own.
+    with file.open("ab+") as stream:
+        stream.seek(max(stream.seek(0, os.SEEK_END) - 1, 0))
+        torn = stream.read() not in (b"", b"\n")
+        stream.write(b"\n" * torn + f"{line}\n".encode())
 
 
 def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:

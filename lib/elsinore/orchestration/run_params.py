@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from elsinore.errors import ParameterError
@@ -40,13 +40,15 @@ def run_interval(
     """The hours that a run works on: those asked for, in ISO 8601, or else its data interval.
 
     Raises:
-        ParameterError: only one of `start` and `end` is given, the data interval is missing, or
-            what results is empty, runs backwards or is not cut at whole hours.
+        ParameterError: only one of `start` and `end` is given, they are not over, the data interval
+            is missing, or what results is empty, runs backwards or is not cut at whole hours.
     """
     if (start is None) != (end is None):
         raise ParameterError("start and end are given together, or neither of them")
     if start is not None and end is not None:
         interval = Interval.parse(start, end)
+        if interval.end > instant_of(datetime.now(UTC)):
+            raise ParameterError(f"the hours before {shown(end)} are not over")
     elif data_start is None or data_end is None:
         raise ParameterError("the run has no data interval", hint="give start and end")
     else:

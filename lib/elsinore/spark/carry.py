@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import gcd
 from pathlib import Path
 
@@ -29,11 +30,10 @@ from elsinore.lake.event_files import (
     reach_of,
     types_read,
 )
-from elsinore.lake.kept_hours import KeptHours, read_kept
+from elsinore.lake.kept_hours import KeptHours, kept_bytes, read_kept
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.lowering.carriers import carriers_of
-from elsinore.places import state
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.results.partial import PARTIAL_SCHEMA
@@ -206,7 +206,7 @@ def choose_carrying(
     found = kept.find(lake.root, hours, version)
     parts = [Interval(hour, hour + HOUR) for hour in found]
     events = sum(file.bytes_in(part) for file in files for part in parts)
-    if KEPT_BYTE * sum(state(path)[0] for paths in found.values() for path in paths) > events > 0:
+    if KEPT_BYTE * kept_bytes(chain.from_iterable(found.values())) > events > 0:
         return None
     return Carrying(
         lake.root, lake.cores, workload, plan, carried, kept, owned, version, hours, found, files

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "schemas/events/flights.yaml"
 QUERIES = """
 QUERY chains
-RETURN carrier, COUNT(*), AVG(D.dep_delay)
+RETURN carrier, COUNT(*), AVG(D.dep_delay), MAX(D.time)
 PATTERN Departure D+
 WHERE [tailnum]
 GROUP-BY carrier
@@ -91,6 +91,7 @@ def lake(tmp_path: Path) -> Path:
     write(lake, "events", [departure(4, "UA", 50, 4)])
     results = [
         result("UA", "COUNT(*)", 7.0, "7"), result("UA", "AVG(D.dep_delay)", 2.0, None),
+        result("UA", "MAX(D.time)", 1.357036200e15, "1357036200000000"),
         result("AA", "COUNT(*)", 2.0**40, str(2**40 - 1)),
         result("AA", "AVG(D.dep_delay)", math.nan, None),
     ]  # fmt: skip
@@ -147,7 +148,8 @@ def test_it_says_where_a_result_comes_from_and_lists_its_trends(lake: Path, why:
 
 def test_what_is_left_out_is_counted(lake: Path, why: Why) -> None:
     told = json.loads(why("chains", '{"carrier": "UA"}', WINDOW, "--limit", "2", "--json"))
-    assert told["values"] == {"COUNT(*)": 7, "AVG(D.dep_delay)": 2.0}
+    latest = "2013-01-01T10:30:00.000000Z"
+    assert told["values"] == {"COUNT(*)": 7, "AVG(D.dep_delay)": 2.0, "MAX(D.time)": latest}
     assert told["publication"]["settled"] is True
     assert (told["trends"]["count"], told["trends"]["left_out"]) == (7, 5)
     first: dict[str, Any] = {"type": "Departure", "id": "d1", "time": "2013-01-01T10:10:00.000000Z"}

@@ -173,6 +173,17 @@ def test_where_lines_lie_without_a_time(tmp_path: Path) -> None:
     assert found_there == {"2013-01-02T10": ["e1"]}
 
 
+def test_a_schema_with_another_time_puts_lines_into_other_hours(tmp_path: Path) -> None:
+    eleven = 1357124400  # 2013-01-02T11:00Z
+    write(tmp_path / "x.jsonl", [event(1, 0, at=eleven), event(2, 0, at=eleven + 3600)])
+    run(tmp_path, schema_of("x.jsonl"))
+    assert hours(tmp_path) == {LAST: ["e1", "e2"]}
+    for collected in (1, 0):
+        mended = run(tmp_path, schema_of("x.jsonl", "s"))
+        assert mended.figures["collected_files"] == collected
+        assert hours(tmp_path) == {"2013-01-02T11": ["e1"], "2013-01-02T12": ["e2"], LAST: []}
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl.gz", "x.csv.zst", "x.jsonl.zst"])
 def test_a_damaged_file_is_unusable_as_a_whole_until_it_is_mended(
     tmp_path: Path, name: str

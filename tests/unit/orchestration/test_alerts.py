@@ -39,6 +39,16 @@ def test_an_alert_is_one_line_in_both_places(file: Path, caplog: pytest.LogCaptu
     assert [record.getMessage() for record in caplog.records] == [f"ALERT {line}"]
 
 
+def test_what_was_left_of_an_alert_spoils_none_after_it(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text('{"kind": "task_')  # the disk was full
+    for reason in "ab":
+        raise_alert("task_failed", "d", "r", reason)
+    torn, *whole = file.read_text().splitlines()
+    assert torn == '{"kind": "task_'
+    assert [json.loads(line)["reason"] for line in whole] == ["a", "b"]
+
+
 def test_people_are_told_where_the_file_cannot_be_written(
     file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

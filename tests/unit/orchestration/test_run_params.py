@@ -41,6 +41,7 @@ def test_parameters_come_before_the_data_interval_which_counts_in_utc() -> None:
         pytest.param("x; drop", "2013-01-01", SEVEN, EIGHT, id="no instant"),
         pytest.param("0001-01-01T00:00+05:00", "2013-01-01", None, None, id="before all years"),
         pytest.param("9999-12-31T22:00", "9999-12-31T23:00", None, None, id="far in the future"),
+        pytest.param("2150-01-01", "2150-01-02", None, None, id="not over"),
         pytest.param(None, None, SEVEN, SEVEN, id="interval of no width"),
         pytest.param(None, None, None, None, id="no interval"),
     ],
