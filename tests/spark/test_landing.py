@@ -438,6 +438,156 @@ def test_a_line_that_counts_again_is_not_lost_between_two_landings(
     ]
 
 
+@EITHER_WAY
+@pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted", "change_events"])
+def test_of_two_landings_of_an_hour_the_last_to_store_says_which_files_these_are_of(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Its file is changed while one lands it; the other reads what it is then."""
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1), departure(2))
+
+    def other() -> None:
+        put(settings, 10, departure(1), departure(2, dep_delay=9))
+        assert land(lake, late, hours(12, 13))["late_landings"] == 1
+
+    interrupt(monkeypatch, step, other)
+    land(lake, settings, hours(10, 11))
+    for read in (5, 9):  # by this one, and by the next that looks for late files
+        delays = [json.loads(line)["dep_delay"] for line in rows(lake, "raw_events", "line")]
+        assert rows(lake, "events", "dep_delay") == sorted(delays) == [5, read]
+        assert land(lake, late, hours(12, 13))["late_landings"] == (read == 5)
+
+
+def test_a_landing_that_another_overtakes_at_its_very_end_is_judged_again(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other had read an older file, and lands while this one is about to note the new one."""
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1, dep_delay=1))
+    older = elsinore.lake.land.find_landing(lake, settings, hours(10, 11))
+    read = elsinore.lake.land_in_tasks.file_sources(older.files, lake.stream, 10**8)
+    lines = elsinore.lake.land._LinesHere.of(lake, read)
+    put(settings, 10, departure(1, dep_delay=99))
+    other = elsinore.lake.land._Landing(lake, "other", 1.0, older, lines, 10**8)
+    amend, waiting = Lake.amend, [other.attempt]
+
+    def overtaken(*arguments: Any, **named: Any) -> None:
+        if waiting:
+            waiting.pop()()
+        amend(*arguments, **named)
+
+    monkeypatch.setattr(Lake, "amend", overtaken)
+    land(lake, settings, hours(10, 11))
+    assert rows(lake, "events", "dep_delay") == [99]
+    assert json.loads(rows(lake, "raw_events", "line")[0])["dep_delay"] == 99
+    assert land(lake, late, hours(12, 13))["late_landings"] == 0
+
+
+def test_a_landing_that_was_killed_ends_also_if_its_file_is_gone(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1), departure(2))
+    land(lake, settings, hours(10, 11))
+    file = put(settings, 11, departure(1, dep_delay=9), departure(3))
+
+    def killed() -> None:
+        raise LostWorkerError("killed")
+
+    interrupt(monkeypatch, "change_events", killed)
+    with pytest.raises(LostWorkerError):
+        land(lake, settings, hours(11, 12))
+    file.unlink()
+    for _ in range(2):
+        assert land(lake, late, hours(12, 13))["late_landings"] == 0
+        found = rows(lake, "events", "event_id", "landing", "dep_delay")
+        assert [(e, place[-2:], n) for e, place, n in found] == [
+            ("d1", "11", 9), ("d2", "10", 5), ("d3", "11", 5),
+        ]  # fmt: skip
+        names = ("landing", "files", "lines", "accepted", "quarantined")
+        assert rows(lake, "landings", *names) == [
+            ("2013-01-01T10", 1, 2, 1, 1), ("2013-01-01T11", 1, 2, 2, 0),
+            ("2013-01-01T12", 0, 0, 0, 0),
+        ]  # fmt: skip
+
+
+def test_lines_that_the_night_removes_meanwhile_do_not_come_back(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their correction, which is gone, too, would be undone."""
+    keeps = settings.model_copy(update={"keep_days": {"raw_events": 1_000}})
+    put(settings, 10, departure(1))
+    put(settings, 11, departure(1, dep_delay=9))
+    land(lake, settings, hours(10, 12))
+
+    def night() -> None:
+        for table, column in (("events", "event_day"), ("raw_events", "landing_day")):
+            lake.remove_before(table, column, date(2013, 2, 1), note='{"touched": {}}')
+
+    interrupt(monkeypatch, "_require_few_bad", night)
+    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+        land(lake, keeps, hours(10, 11))
+    assert rows(lake, "events") == rows(lake, "raw_events") == []
+
+
+@EITHER_WAY
+@pytest.mark.parametrize("files", [("", "-b"), ("-b", "")])
+def test_an_hour_is_corrected_while_another_landing_of_it_has_an_empty_file_more_or_less(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, files: tuple[str, str]
+) -> None:
+    """That landing was killed before it wrote quarantine."""
+    put(settings, 10, departure(1), departure(2))
+    before, after = ([departure(3)] * (name == "-b") for name in files)
+    put(settings, 10, *before, name="-b")
+    land(lake, settings, hours(10, 11))
+    put(settings, 10, *after, name="-b")
+
+    def killed() -> None:
+        raise LostWorkerError("killed")
+
+    interrupt(monkeypatch, "_require_accounted", killed)
+    with pytest.raises(LostWorkerError):
+        land(lake, settings, hours(10, 11))
+    put(settings, 11, departure(1, dep_delay=9))
+    assert land(lake, settings, hours(11, 12))["accepted"] == 1
+    land(lake, settings, hours(10, 11))
+    assert rows(lake, "events", "event_id") == ["d1", "d2", "d3"][: 2 + len(after)]
+
+
+def test_an_hour_that_failed_for_a_damaged_file_keeps_no_other_from_landing(
+    lake: Lake, settings: Settings
+) -> None:
+    strict = settings.model_copy(update={"max_bad_share": 0.1, "landing_bytes": 10**8})
+    put(settings, 10, departure(1), departure(2))
+    land(lake, settings, hours(10, 11))
+    damaged = put(settings, 10, name="-c").with_suffix(".jsonl.gz")
+    damaged.write_bytes(b"no gzip")
+    with pytest.raises(DataError, match="1 of 4 lines are bad"):
+        land(lake, strict, hours(10, 11))
+    put(settings, 11, departure(1, dep_delay=9))
+    assert land(lake, strict, hours(11, 12))["accepted"] == 1
+    assert rows(lake, "events", "event_id", "dep_delay") == [("d1", 9), ("d2", 5)]
+
+
+@pytest.mark.parametrize("most", [10**8, 2_500])
+def test_an_hour_that_is_refused_stays_as_it_was_however_the_others_land(
+    lake: Lake, settings: Settings, most: int
+) -> None:
+    put(settings, 10, *(departure(n, n) for n in range(1, 21)))
+    land(lake, settings, hours(10, 11))
+    put(settings, 10, "bad", departure(60, 50))
+    put(settings, 11, departure(1, dep_delay=9), *(departure(n, hour=11) for n in range(40, 46)))
+    strict = {"max_bad_share": 0.1, "late_days": 1, "landing_bytes": most}
+    figures = land(lake, settings.model_copy(update=strict), hours(11, 12))
+    assert list(json.loads(figures["refused_landings"])) == ["2013-01-01T10"]
+    assert len(rows(lake, "raw_events")) == 20 + 7
+    assert "d60" not in rows(lake, "events", "event_id")
+    assert rows(lake, "landings", "landing", "lines", "accepted", "quarantined") == [
+        ("2013-01-01T10", 20, 19, 1), ("2013-01-01T11", 7, 7, 0),
+    ]  # fmt: skip
+
+
 def test_whoever_lands_beside_many_others_gives_way(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

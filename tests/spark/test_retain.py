@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+import elsinore.lake.maintain
 from elsinore.errors import DataError, ParameterError, SchemaError
 from elsinore.lake.maintain import remove_old
-from elsinore.lake.provenance import read_publications
+from elsinore.lake.provenance import STAGED, read_publications
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
@@ -86,10 +87,16 @@ def sizes(settings: Settings) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3 * 3600)  # a year of days takes half an hour
-def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(settings: Settings) -> None:
+def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     days = draws(8, 365)
-    seen, said = [], []
+    seen: list[dict[str, tuple[int, int]]] = []
+    said: list[dict[str, Any]] = []
     for number in range(days):
+        if number == KEEP[STAGED] + 2:
+            assert said[-1][f"{STAGED}_expired"] == 0, "somebody may be about to publish them"
+            monkeypatch.setattr(elsinore.lake.maintain, "_WAITING", 0)  # here a day takes seconds
         said.append(live_through(settings, number))
         seen.append(sizes(settings))
     assert seen[-1] == seen[-2] == seen[max(KEEP.values()) + 1]

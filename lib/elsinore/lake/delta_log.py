@@ -60,12 +60,14 @@ _SHOWN = 300
 class Commit:
     """One commit of a table: the version that it made, and what it did, as Delta calls it.
 
-    `note` is the object in its `userMetadata`; empty where that is no JSON object.
+    `note` is the object in its `userMetadata`; empty where that is no JSON object. `time` is in
+    milliseconds since 1970; 0 where the log has lost it.
     """
 
     version: int
     operation: str
     note: dict[str, Any]
+    time: int = 0
 
     @property
     def changes_rows(self) -> bool:
@@ -128,7 +130,8 @@ def _read(path: Path, version: int, seen: tuple[int, ...] | None) -> Commit:
             info = json.loads(line).get("commitInfo")
             if info is not None:
                 note = _object(info.get("userMetadata"))
-                return Commit(version, str(info.get("operation", "")), note)
+                time = int(info.get("timestamp", 0))
+                return Commit(version, str(info.get("operation", "")), note, time)
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(
             f"the log of the table {path.parents[1].name} is damaged at version {version}: {error}"

@@ -105,7 +105,7 @@ class Key:
         """Of rows of `scanned_schema`, which are to be forgotten.
 
         An event whose type lacks an attribute has its value if its line says so all the same; what
-        is no event does where its line holds the texts as words.
+        is no event does where its line holds the texts as words. A file as a whole does not.
         """
         typed = spoken = pa.scalar(True)
         for name, value in self.values.items():
@@ -118,7 +118,8 @@ class Key:
             typed = pc.and_(typed, pc.or_(same, lacks))
             word = rf"(?:^|\W)(?:{self.written[name]})(?:\W|$)"
             spoken = pc.and_(spoken, pc.match_substring_regex(lines["_line"], word))
-        return pc.if_else(pc.is_null(lines["_reason_code"]), typed, spoken)
+        found = pc.if_else(pc.is_null(lines["_reason_code"]), typed, spoken)
+        return pc.and_(found, pc.greater(lines["position"], 0))
 
     def is_in(self, group: str) -> bool:
         """Whether all events of a group, or those of one of its aliases, have the values."""
@@ -293,8 +294,7 @@ def _stored(lake: Lake, table: str, key: Key) -> Counter[str]:
     """How many lines of the key a table holds, by the label of their landing."""
     found: Counter[str] = Counter()
     for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
-        lines = pa.Table.from_batches([batch]).filter(pc.field("position") > 0)
-        rows = decode_again(lines, lake.stream)
+        rows = decode_again(pa.Table.from_batches([batch]), lake.stream)
         found.update(rows["landing"].filter(key.among(rows)).to_pylist())
     return found
 

@@ -24,7 +24,7 @@ from elsinore.events import id_keys
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
 from elsinore.lake.event_files import bucket_numbers
-from elsinore.lake.landing_zone import OF_LINES, decode_again, scanned_name, scanned_schema
+from elsinore.lake.landing_zone import decode_again, scanned_schema
 from elsinore.lake.regions import Condition, Landings, day_of
 from elsinore.lake.tables import Lake
 from elsinore.row_hashes import row_hashes
@@ -114,7 +114,9 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     columns = {name: rows[name] for name in scanned_schema(stream).names}
     columns["_reason_code"] = pc.if_else(pa.array(superseded), code, columns["_reason_code"])
     columns["_reason"] = pc.if_else(pa.array(superseded), text, columns["_reason"])
-    columns["_line"] = pc.if_else(pa.array(is_bad), columns["_line"], none)
+    # Of a file that is unusable as a whole the line says why, as the reason does.
+    shown = pc.if_else(pc.equal(rows["position"], 0), "", rows["_line"])
+    columns["_line"] = pc.if_else(pa.array(is_bad), shown, none)
     columns["_fate"], columns["_op"] = fate, op
     columns["_was"] = rows["event_time"].take(pa.array(old, mask=~moved))
     columns["_alike"] = pa.array(alike_old & moved)
@@ -360,11 +362,6 @@ class Stored:
         stored = self.lake.of("raw_events", of, self.seen.raw).to_table()
         return decoded_lines(self.lake.stream, stored)
 
-    def unusable(self, of: Landings) -> pa.Table:
-        """Of some landings the files that are no use as a whole: just their faults are stored."""
-        columns = {scanned_name(name): pc.field(name) for name in (*PLACE, *OF_LINES)}
-        return self.lake.of("quarantine", of).to_table(columns, filter=pc.field("position") == 0)
-
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings; with their times, if ids are unique within a span."""
         if self.lake.stream.id_span is None:
@@ -443,9 +440,8 @@ def landings_of(rows: pa.Table) -> set[str]:
 
 
 def decoded_lines(stream: StreamSchema, stored: pa.Table) -> pa.Table:
-    """Rows of `scanned_schema` for the lines among rows of `raw_events`."""
-    lines = stored.filter(pc.field("position") > 0)
-    return decode_again(lines.select([*PLACE, "line"]), stream)
+    """Rows of `scanned_schema` for rows of `raw_events`."""
+    return decode_again(stored.select([*PLACE, "line"]), stream)
 
 
 @dataclass(frozen=True)
@@ -488,7 +484,7 @@ def judge_again(
     region = Landings(ours.interval, (*ours.also, *again.intervals))
     lines, held = stored.lines(again), stored.events(region)
     own = [judged, lines, held]
-    every = [scanned, lines, stored.lines_like(own, [ours, again]), stored.unusable(again)]
+    every = [scanned, lines, stored.lines_like(own, [ours, again])]
     return _judge(stored.lake.stream, every, [held, stored.events_like(own, [region])])
 
 

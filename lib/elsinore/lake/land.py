@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Self
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from elsinore.errors import DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.lake.collect import collect
+from elsinore.lake.delta_log import commits
 from elsinore.lake.judge_landing import (
     ACCEPTED,
     DELETE,
@@ -50,6 +52,7 @@ from elsinore.lake.landing_zone import (
     LandingFile,
     as_stored,
     empty_file,
+    held,
     landing_files,
     late_landings,
     listings,
@@ -84,6 +87,8 @@ class FoundLanding:
     own: Landings
     files: tuple[LandingFile, ...]  #: of all of them
     refused: dict[str, str]  #: by label, why earlier hours cannot be landed
+    #: labels of earlier hours whose landing was killed, and whose files are gone.
+    broken_off: tuple[str, ...] = ()
 
     @property
     def late(self) -> list[int]:
@@ -152,7 +157,8 @@ def land(
 
     Landings may overlap. Each stores its lines, then changes `events` at the version that it was
     judged at: where there is another by now, nothing is written and it is judged again. So `events`
-    is at any version what the landings before it make of the files.
+    is at any version what the landings before it make of the files. Of two of the same hours the
+    one that stores its lines last has the last word, and says which files these are of.
 
     Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
     changed, since somebody looked last. Such an hour never fails a run: where it cannot be read or
@@ -166,19 +172,24 @@ def land(
         that could not be collected. And the figures of `collect`.
 
     Raises:
-        DataError: there is no landing zone, or too large a share of the lines is bad.
+        DataError: there is no landing zone, too large a share of the lines is bad, or the hours had
+            landed and their lines are kept no longer.
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
     aside = settings.local / settings.stream / ".collected"
     collected = collect(settings.landing, lake.stream, interval, settings.late_days, aside)
     figures = Counter(collected.figures)
-    refused = dict(collected.refused)
-    for part in find_landing(lake, settings, interval).parts(settings.landing_bytes):
-        most = settings.landing_bytes
+    refused, most = dict(collected.refused), settings.landing_bytes
+    removes = "raw_events" in {*settings.keep_days, *lake.stream.keep_days}
+    found = find_landing(lake, settings, interval)
+    if found.broken_off:
+        land_without(lake, found.broken_off, _nothing, {}, most=most, run=run)
+    for part in found.parts(most):
         sources = file_sources(part.files, lake.stream, most)
         lines = _lines(lake, sources, part.size, most, in_tasks)
-        landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
+        share = settings.max_bad_share
+        landing = _Landing(lake, run, share, part, lines, most, in_tasks, removes=removes)
         try:
             figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
         finally:
@@ -193,20 +204,21 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     """The files of the hours of an interval, and of earlier hours whose files are new or changed.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
-            hours had landed and their lines are kept no longer.
+        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
     """
     zone = settings.landing
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
     lake.create_all()
-    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
-        _require_not_removed(lake, Landings(interval))
-    late, refused = late_landings(lake, zone, interval.start, settings.late_days)
+    late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
         files += landing_files(zone, stretch, rules)
-    return FoundLanding(own, files, refused)
+    return FoundLanding(own, files, refused, broken_off)
+
+
+def _nothing(lines: pa.Table) -> pa.Array:
+    return pa.repeat(False, lines.num_rows)
 
 
 def land_without(
@@ -231,15 +243,15 @@ def land_without(
         listed = ours.expression(by_day=False)
         rows = lake.rows("landings", listed, columns=["landing", "listing"]).to_pylist()
         files = [
-            mended.get((name, *state)) or LandingFile(row["landing"], name, "", *state)
+            mended.get((name, size, time)) or LandingFile(row["landing"], name, "", size, time)
             for row in rows
-            for name, state in json.loads(row["listing"] or "{}").items()
+            for name, (size, time, *_) in json.loads(row["listing"] or "{}").items()
         ]
         sources, emptied = _sources_without(lake, ours, seen, goes)
         empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
         found = FoundLanding(ours, tuple(files), {})
         lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
-        landing = _Landing(lake, run, 1.0, found, lines, most, also=also, listed=True, at=seen)
+        landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen)
         try:
             landing.attempt()
         finally:
@@ -267,18 +279,17 @@ def _sources_without(
         for lines in decoded(number):
             every.update(lines["file"].unique().to_pylist())
             left.update(lines["file"].filter(pc.invert(goes(lines))).unique().to_pylist())
-    schema = scanned_schema(lake.stream)
-    unusable = Stored(lake, seen).unusable(ours)
-    told = pa.concat_tables([schema.empty_table(), unusable], promote_options="default")
-    faults = told.select(schema.names).cast(schema).to_batches()
-    return [*(partial(staying, number) for number in numbers), lambda: faults], every - left
+    return [partial(staying, number) for number in numbers], every - left
 
 
-def _require_not_removed(lake: Lake, own: Landings) -> None:
-    """Refuse hours whose lines are gone: with them alone their events would be back."""
+def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
+    """Refuse hours whose lines are gone: with them alone their events would be back.
+
+    They are looked for at a version of `raw_events`.
+    """
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
     landed = lake.rows("landings", had_lines, columns=["landing"])
-    stored = lake.of("raw_events", own).to_table(["landing"])
+    stored = lake.of("raw_events", own, version).to_table(["landing"])
     if removed := sorted(landings_of(landed) - landings_of(stored)):
         raise DataError(
             f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
@@ -324,9 +335,9 @@ class _LinesHere:
         is_left = ~pc.field("landing").isin(list(refused))
         return replace(self, scanned=self.scanned.filter(is_left))
 
-    def store_lines(self, where: Landings, run: str, seen: int | None) -> None:
-        """Make them the only rows of some landings in `raw_events`, at a version or at any."""
-        self._store("raw_events", as_stored(self.scanned, RAW), where, run, seen)
+    def store_lines(self, where: Landings, note: str, seen: int) -> None:
+        """Make them the only rows of some landings in `raw_events`, at a version of it."""
+        self._store("raw_events", as_stored(self.scanned, RAW), where, note, seen)
 
     def store_bad(self, where: Landings, run: str) -> None:
         """Make those that are in quarantine the only rows of some landings there."""
@@ -334,12 +345,12 @@ class _LinesHere:
         self._store("quarantine", as_stored(self._judged.filter(is_bad), BAD), where, run)
 
     def _store(
-        self, table: str, rows: pa.Table, where: Landings, run: str, seen: int | None = None
+        self, table: str, rows: pa.Table, where: Landings, note: str, seen: int | None = None
     ) -> None:
         """Make rows the only ones of some landings, unless there are none and were none."""
-        held = self.lake.of(table, where).head(1)
+        held = self.lake.of(table, where, seen).head(1)
         if rows.num_rows or held.num_rows:
-            self.lake.stream_rows(table, [rows], where=where, note=run, seen=seen)
+            self.lake.stream_rows(table, [rows], where=where, note=note, seen=seen)
 
     def change_events(self, counts: LandingCounts, note: str) -> None:
         """Apply changes to `events`: days in which an event changes or goes are written anew.
@@ -377,8 +388,9 @@ class _Landing:
     """A landing until it has changed `events`.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
-    accounts of, and `listed` says that `landings` knows all of the files already. `at` are the
-    versions that the lines were read at, if they come from tables.
+    accounts of. `at` are the versions that the lines were read at, if they come from tables.
+    `removes` says that old lines are removed, and `stored` the version of `raw_events` that this
+    landing's were put behind.
     """
 
     lake: Lake
@@ -389,9 +401,10 @@ class _Landing:
     most: int
     in_tasks: InTasks = in_turn
     also: set[str] = field(default_factory=set)
-    stored: bool = False
-    listed: bool = False
     at: Seen | None = None
+    removes: bool = False
+    stored: int | None = None
+    name: str = field(default_factory=lambda: uuid4().hex)
 
     def attempt(self) -> dict[str, int]:
         """Judge and write.
@@ -402,6 +415,8 @@ class _Landing:
         lake, ours = self.lake, self.found.own
         own = list(map(hour_label, hours_of(ours.interval)))
         seen = self.at or Seen.of(lake)
+        if self.removes:
+            _require_not_removed(lake, ours, seen.raw)
         landing = self._judge(seen)
         accounts = _accounts(lake, landing, self.found.files)
         try:
@@ -411,10 +426,10 @@ class _Landing:
             raise
         if self._refuse_bad(accounts):
             return self.attempt()
-        storing = not self.stored
+        storing = not self._is_stored()
         if storing:
-            self.lines.store_lines(ours, self.run, self.at.raw if self.at else None)
-            self.stored = True
+            self.lines.store_lines(ours, json.dumps(self._note), seen.raw)
+            self.stored = seen.raw
         raw_version = lake.version("raw_events")
         # Accounts of others are written only while nobody has landed anything else.
         seen.require_alone(lake, stored=storing, merged=False)
@@ -425,21 +440,45 @@ class _Landing:
         merging = bool(landing.counts.changes)
         # A run that is killed before that change has landed no file: the next one looks for them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
-        holding = merging and not self.listed
-        known = {label: {"listing": "{}"} for label in listings_of if holding}
+        under_way = {label: {"listing": held(text)} for label, text in listings_of.items()}
+        known = under_way if merging else {}
         rows = [account | known.get(label, {}) for label, account in accounts.items()]
         lake.record("landings", rows, where=[landing.region], run=self.run)
         if merging:
             change_events(self.lines, landing.counts, run=self.run)
         seen.require_alone(lake, stored=storing, merged=merging)
-        if holding:
+        if merging:
 
             def listed(rows: pa.Table) -> pa.Table:
+                seen.require_alone(lake, stored=storing, merged=True)
                 found = [listings_of[label] for label in rows["landing"].to_pylist()]
                 return with_column(rows, "listing", pa.array(found, pa.string()))
 
             lake.amend("landings", listed, where=ours, run=self.run)
         return _totals([accounts[label] for label in own])
+
+    @property
+    def _note(self) -> dict[str, Any]:
+        """What the commit of its lines says."""
+        parts = [[hour_label(p.start), hour_label(p.end)] for p in self.found.own.intervals]
+        return {"run": self.run, "landing": self.name, "hours": parts}
+
+    def _is_stored(self) -> bool:
+        """Whether the lines of its hours in `raw_events` are those that it has stored."""
+        if self.stored is None:
+            return False
+        own = self._note
+
+        def are_ours(others: Mapping[str, Any]) -> bool:
+            pairs = product(own["hours"], others.get("hours", own["hours"]))
+            return any(a[0] < b[1] and b[0] < a[1] for a, b in pairs)
+
+        return not any(
+            commit.changes_rows
+            and commit.note.get("landing") != self.name
+            and are_ours(commit.note)
+            for commit in commits(self.lake.path("raw_events"), after=self.stored)
+        )
 
     def _judge(self, seen: Seen) -> JudgedLanding:
         """Judge the lines, and those of landings whose lines may change their fate by these."""
@@ -448,11 +487,12 @@ class _Landing:
         if isinstance(self.lines, _LinesHere):
             others = _earlier_accounts(self.lake, stretches(map(parse_hour, labels)))
             seen_files = (json.loads(account["listing"] or "{}") for account in others.values())
-            size = sum(_unpacked(n, size) for files in seen_files for n, (size, _) in files.items())
+            size = sum(_unpacked(n, of[0]) for files in seen_files for n, of in files.items())
             size += self.found.size
             if size > self.most:
-                sources = self.lines.sources
-                self.lines = LinesInTasks.of(self.lake, sources, size, self.most, self.in_tasks)
+                sources, refused = self.lines.sources, self.found.refused
+                lines = LinesInTasks.of(self.lake, sources, size, self.most, self.in_tasks)
+                self.lines = lines.without(refused)
                 labels |= self.lines.others(seen, ours)
         return self.lines.judge(labels)
 

@@ -335,11 +335,6 @@ class _StoredBucket(Stored):
         """The lines of some landings as rows of `scanned_schema`."""
         return self._parted("raw_events", of)
 
-    def unusable(self, of: Landings) -> pa.Table:
-        """Files of some landings that are unusable as a whole."""
-        found = super().unusable(of)
-        return found.filter(pa.array(id_buckets(found, self.work.buckets) == self.bucket))
-
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings, with their times."""
         return self.lines(of).select(["event_id", "event_time"])
@@ -493,11 +488,11 @@ class LinesInTasks:
     def without(self, refused: Collection[str]) -> LinesInTasks:
         """The same without those of some landings."""
         work = replace(self.work, refused=(*self.work.refused, *refused))
-        return LinesInTasks(work, self.in_tasks, _is_parted=True)
+        return LinesInTasks(work, self.in_tasks, _is_parted=self._is_parted)
 
-    def store_lines(self, where: Landings, run: str, seen: int | None) -> None:
-        """Make them the only rows of some landings in `raw_events`, at a version or at any."""
-        self._store("raw_events", len(self.work.sources), self.work.raw_lines, where, run, seen)
+    def store_lines(self, where: Landings, note: str, seen: int) -> None:
+        """Make them the only rows of some landings in `raw_events`, at a version of it."""
+        self._store("raw_events", len(self.work.sources), self.work.raw_lines, where, note, seen)
 
     def store_bad(self, where: Landings, run: str) -> None:
         """Make those that are in quarantine the only rows of some landings there."""

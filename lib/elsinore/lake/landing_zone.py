@@ -19,10 +19,10 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
-from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines
+from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, with_column
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
@@ -40,6 +40,8 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
+#: What stands behind size and time of files in `landings` whose landing has not ended.
+_HELD = "under way"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -237,17 +239,23 @@ def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
     return found
 
 
+def held(listing: str) -> str:
+    """A listing as it is until the events of its files are those of `events`."""
+    return json.dumps({name: [*state, _HELD] for name, state in json.loads(listing).items()})
+
+
 def late_landings(
     lake: Lake, zone: Path, until: int, days: int
-) -> tuple[list[int], dict[str, str]]:
+) -> tuple[list[int], dict[str, str], tuple[str, ...]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
     Looked at are so many days before an instant. A file that is gone makes no hour late: landing
     zones are cleaned up, and what they brought stays. An hour that has a new or changed file is to
-    be landed with the files that it has now. Beside the hours, by label, why some cannot be landed.
+    be landed with the files that it has now. Beside the hours, by label, why some cannot be landed;
+    and the labels of those without a file whose landing was killed halfway.
     """
     if not days:
-        return [], {}
+        return [], {}, ()
     files, faults, before = [], {}, Interval(until - days * DAY, until)
     for path, label in _named(zone, before, lake.stream.sources):
         try:
@@ -265,7 +273,9 @@ def late_landings(
         return seen is not None and not there[label].items() <= seen.items()
 
     late = filter(is_late, there.keys() - faults.keys())
-    return sorted(map(parse_hour, late)), faults
+    gone = {label: seen for label, seen in known.items() if label not in there.keys() | faults}
+    broken_off = (x for x, seen in gone.items() if any(_HELD in of for of in (seen or {}).values()))
+    return sorted(map(parse_hour, late)), faults, tuple(sorted(broken_off))
 
 
 #: What rows of lines have beside their place: here with a `_`, in tables without.
@@ -303,10 +313,13 @@ def as_stored(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
 
-    `stored` has the columns `landing`, `file`, `position` (from 1) and `line`, in this order.
+    `stored` has the columns `landing`, `file`, `position` and `line`, in this order.
     """
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()
+    is_blank = pc.and_(pc.equal(stored["position"], 0), pc.equal(stored["line"], ""))
+    told = unusable_line(Reason.EMPTY_FILE, "nothing of the file was read")  # as once stored
+    stored = with_column(stored, "line", pc.if_else(is_blank, told, stored["line"]))
     decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
     return pa.Table.from_batches([decoded])
 
@@ -359,7 +372,8 @@ def _decoded(
 
 def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:
     """The row of a file that is unusable as a whole."""
-    place = {"landing": file.landing, "file": file.name, "position": 0, "_line": ""}
+    line = unusable_line(code, reason := " ".join(reason.split()))
+    place = {"landing": file.landing, "file": file.name, "position": 0, "_line": line}
     row = place | {"_reason_code": str(code), "_reason": reason}
     return pa.RecordBatch.from_pylist([row], schema=scanned_schema(stream))
 

@@ -13,8 +13,9 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from elsinore.timeline import DAY
 #: Hours that removed files are kept at least, whoever asks for less: Delta's own default, and many
 #: times the longest run, so that no reader loses the version that it has pinned.
 LEAST_KEPT = 7 * 24
+
+#: Milliseconds for which staged results may be waiting to be published: more than a run takes.
+_WAITING = 24 * 3600 * 1000
 
 #: Files of a partition below this size are worth putting together; they are joined up to it.
 _TARGET_BYTES = 128 * 1024 * 1024
@@ -127,7 +131,9 @@ def remove_old(
 
     The stream's schema says how long, or else the settings do. `longest` is the longest window of
     the stream's queries. It is no correction: what is removed from `events` makes no published hour
-    stale. The answer is by `<table or folder>_expired` how many rows, or pages and folders, went.
+    stale. Staged results that somebody may be about to publish stay for another night.
+
+    The answer is by `<table or folder>_expired` how many rows, or pages and folders, went.
 
     Raises:
         ParameterError: a period is shorter than what runs look back to; nothing is removed then.
@@ -140,6 +146,8 @@ def remove_old(
     note, removed = json.dumps({"run": run, "touched": {}}), {}
     for name, days in keep.items():
         first = day_of(until - days * DAY)
+        if name == STAGED:
+            first = min([first, *_staged_lately(lake)])
         if name in lake.tables and name not in lake.own:
             continue
         if name in pages:
@@ -149,6 +157,14 @@ def remove_old(
             count = lake.remove_before(name, column, first, note=note)
         removed[f"{name}_expired"] = count
     return removed
+
+
+def _staged_lately(lake: Lake) -> Iterator[date]:
+    """First days of what was aggregated a short while ago."""
+    since = time.time() * 1000 - _WAITING
+    for commit in takewhile(lambda one: one.time > since, commits(lake.path(STAGED))):
+        if "hours" in commit.note:
+            yield date.fromisoformat(commit.note["hours"][0][:10])
 
 
 def _require_kept(
