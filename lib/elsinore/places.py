@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
+from uuid import uuid4
 
 from elsinore.errors import DataError, SetupError
 
@@ -128,12 +129,14 @@ def local_copy(path: Path) -> Iterator[Path]:
 def whole_file(path: Path, level: int | None = None) -> Iterator[BinaryIO]:
     """A file that appears under its name only when it is whole, in place of an existing one.
 
-    Folders are made; `level` is of gzip, None: not packed.
+    Folders are made. Of several that write it at once the last has it. `level` is of gzip, None:
+    not packed.
     """
     with ExitStack() as stack:
         folder = path.parent if is_here(path) else Path(stack.enter_context(TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{path.name}.part"
+        # Two that write it side by side have a file each until then.
+        part = folder / f"{path.name}.{uuid4().hex}.part"
         stack.callback(part.unlink, missing_ok=True)
         with ExitStack() as writing:
             out: Any = writing.enter_context(part.open("wb"))

@@ -57,8 +57,10 @@ def new_stream(
         path.write_text(text, encoding="utf-8")
         typer.echo(f"{relpath(path)} was written")
     others = json.dumps([*settings.streams, name])
-    typer.echo("look at both; then for every command, and for Airflow:")
-    typer.echo(f"ELSINORE_STREAM={name} elsinore ingest {shlex.quote(str(events))}")
+    typer.echo("look at both; then:")
+    typer.echo(f"export ELSINORE_STREAM={name}")
+    typer.echo(f"elsinore ingest {shlex.quote(str(events))}")
+    typer.echo("and in the environment of Airflow:")
     typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 
 
@@ -92,7 +94,8 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
     start, end = hour_label(hours[0]), hour_label(hours[-1] + HOUR)
-    typer.echo(f"elsinore replay --start {start}:00 --end {end}:00")
+    of_stream = f"ELSINORE_STREAM={settings.stream} " if settings.stream else ""
+    typer.echo(f"{of_stream}elsinore replay --start {start}:00 --end {end}:00")
 
 
 def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourLines) -> None:

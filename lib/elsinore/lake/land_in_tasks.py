@@ -397,7 +397,7 @@ class _Exchange:
         filled = (part for part in parts if part.num_rows)
         added: list[AddedFile] = []
         if (first := next(filled, None)) is not None:
-            under = f"{self.under}/{kind}-{number}"
+            under = f"{self.under}/{kind}-{number}-{uuid4().hex}"  # of this try
             added = self.lake.write_files(self.table, chain([first], filled), under=under)
         self.between.report(kind, number, [gone, added])
 

@@ -38,7 +38,7 @@ EVERY_GROUP = "*"
 #: A whole window in which the engine has results of more groups is not searched.
 MAX_GROUPS = 5_000
 
-#: To so many results comes one window without results, and one group of a drawn event.
+#: To so many results, or fewer, comes one window without results, and one group of a drawn event.
 _SHARE = 4
 
 #: Bytes of events from which some are drawn, however few the run's own hours have.
@@ -125,7 +125,7 @@ def choose(
 
     `results` are those of `read_results`, of the run's hours at a version of the staged results.
     """
-    seed, share = f"{size.seed} {run.start} {run.end}", size.windows // _SHARE
+    seed, share = f"{size.seed} {run.start} {run.end}", -(-size.windows // _SHARE)
     origins = staged_origins(lake.root, run, version=version)
     versions = {label: origin.events_version for label, origin in origins.items()}
     strata = {

@@ -23,7 +23,7 @@ from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.decode import ARRAY
 from elsinore.files.read_events import Source, files_of
-from elsinore.files.read_lines import column_problem
+from elsinore.files.read_lines import column_problem, read_lines
 from elsinore.files.read_parquet import Frame
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, shown
@@ -53,6 +53,8 @@ _ONE_TYPE = "Event"
 _BYTES = 16 << 20
 #: Characters of a field's name in a schema.
 _LONGEST = 200
+#: How Arrow tells of values of two kinds.
+_CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
 #: What texts of a file may spell, by its format.
 _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
     InputFormat.CSV: (
@@ -143,13 +145,19 @@ def _head(source: Source) -> pa.Table:
         hint = "files are UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint=hint) from error
     except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError) as error:
-        why = ARRAY if "from object to array" in str(error) else plain(str(error))
+        if isinstance(source, Path) and form is not InputFormat.PARQUET:
+            _require_lines(source, form)
+        if kinds := _CHANGED.search(why := plain(str(error))):
+            why = (
+                f"{kinds[1].replace('/', '.')} is {kinds[2]} in some lines and {kinds[3]} in others"
+            )
+            hint = "give a sample without those of one kind: in runs they are set aside"
+            raise DataError(f"{name}: {why}", hint=hint) from error
+        why = ARRAY if "from object to array" in why else why
         raise DataError(f"cannot read {name}: {why}") from error
     if not names or not table.num_rows:
         raise DataError(f"{name} holds no events")
-    # Whatever the time may be called.
-    schema = StreamSchema("any", names[0], TimeUnit.ISO, None, None, ())
-    if problem := column_problem(names, schema):
+    if problem := _problem(names):
         raise DataError(f"{name}: {problem}")
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
@@ -161,6 +169,18 @@ def _head(source: Source) -> pa.Table:
             column = pa.StructArray.from_arrays([one_chunk(there)], [name])
         columns[name] = _as_spelt(column, _SPELT.get(form, ()))
     return pa.table(columns)
+
+
+def _problem(columns: list[str]) -> str | None:
+    """What is wrong with columns, whatever the time may be called."""
+    return column_problem(columns, StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ()))
+
+
+def _require_lines(file: Path, form: InputFormat | None) -> None:
+    """Refuse a file of text for what its first line tells, if anything."""
+    header = next((part["line"][0].as_py() for part in read_lines(file)), "")
+    if form is InputFormat.CSV and "," not in header and (problem := _problem([header])):
+        raise DataError(f"{file}: {problem}")
 
 
 def _first_rows(source: Source, form: InputFormat | None) -> pa.Table:
@@ -377,6 +397,7 @@ def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     elif kind is None:
         dotted = types.is_struct(column.type)  # such as `_head` has left
         why = "what a field of a longer name hides" if dotted else str(column.type)
+        why = "binary, or text that is no UTF-8," if types.is_binary(column.type) else why
     elif fault := _first_fault(values, kind):
         why = f"{fault.text.removeprefix('value: ')}; it"
     else:

@@ -390,6 +390,10 @@ def test_names_cannot_write_yaml() -> None:
         ("e.jsonl", b"{}\n", "e.jsonl holds no events"),
         ("e.csv", b"time,x,x\n1,2,3\n", "e.csv: column 'x' occurs twice"),
         ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are parted by ';'"),
+        ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are parted by ';'"),
+        ("e.csv", "time,x\n1,2\n".encode("utf-16"), "e.csv is UTF-16 text"),
+        ("e.jsonl", b'{"o": {"v": 1}}\n{"o": {"v": "x"}}\n',
+         "o.v is number in some lines and string in others .give a sample without"),
         ("e.csv", b"time,\xe9\n1,2\n", "e.csv: the name of a column is not UTF-8"),
         ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: the name of a column is not UTF-8"),
     ],
@@ -420,4 +424,6 @@ def test_a_frame_without_events_is_said(events: Any, error: str) -> None:
 def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{suffix}"
     path.write_bytes(b"time,v\n1,\xe9\n" if suffix == "csv" else b'{"time": 1, "v": "\xe9"}\n')
-    assert elsinore.infer_schema(path).endswith("# v: binary is not read\n")
+    assert elsinore.infer_schema(path).endswith(
+        "# v: binary, or text that is no UTF-8, is not read\n"
+    )
