@@ -26,12 +26,18 @@ def views(
     dialect: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.DUCKDB,
 ) -> None:
     """Print the SQL that names the lake's tables and makes a typed view for each query."""
-    given = {"workload_file": workload, "schema_file": schema}
-    chosen: dict[str, Any] = {name: path for name, path in given.items() if path is not None}
-    if workload is not None:
-        chosen["workload"] = ""
-    for statement in statements(Settings.load().model_copy(update=chosen), dialect):
+    settings = Settings.load()
+    if schema is not None:
+        settings = settings.model_copy(update={"schema_file": schema})
+    for statement in statements(_of(settings, workload) if workload else settings, dialect):
         typer.echo(f"{statement};")
+
+
+def _of(settings: Settings, file: Path) -> Settings:
+    """Those of the workload whose file it is; it takes the place of the first one's if of none."""
+    every = map(settings.of_workload, settings.known_workloads)
+    mine = (own for own in every if own.queries.resolve() == file.resolve())
+    return next(mine, settings.model_copy(update={"workload_file": file, "workload": ""}))
 
 
 def sql(

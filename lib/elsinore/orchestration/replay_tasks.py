@@ -36,7 +36,6 @@ from elsinore.orchestration.run_params import (
     context_interval,
     in_stream,
     is_worth_replaying,
-    run_interval,
 )
 from elsinore.orchestration.run_step import Arguments, StepProcess, collect_seldom, run_step
 from elsinore.settings import Settings
@@ -272,7 +271,7 @@ def reopen_task(_stream: str, **arguments: Any) -> Any:
 
 def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[dict[str, Any]]:
     context["ti"].xcom_push("figures", figures)
-    reopened = [run_interval(**part) for part in figures["reopened"]]
+    reopened = [Interval.parse(**part) for part in figures["reopened"]]
     return run_slices(context, reopened, landed=landed)
 
 
@@ -365,7 +364,7 @@ def call_step(
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
     if time_slice:
-        own = run_interval(time_slice["start"], time_slice["end"])
+        own = Interval.parse(time_slice["start"], time_slice["end"])
         landed, share = time_slice["landed"], time_slice["share"]
         arguments = Arguments(own, run_id, page, landed, share, workloads=workloads)
     else:

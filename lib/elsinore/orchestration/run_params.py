@@ -109,7 +109,7 @@ def task_label(task: Any) -> str:
     time_slice = getattr(task, "op_kwargs", {}).get("time_slice")
     if not isinstance(time_slice, Mapping):
         return ""
-    own = run_interval(time_slice["start"], time_slice["end"])
+    own = Interval.parse(time_slice["start"], time_slice["end"])
     return f"{hour_label(own.start)} to {hour_label(own.end)}"
 
 

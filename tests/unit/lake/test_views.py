@@ -196,3 +196,14 @@ def test_views_of_another_workload(home: Path, capsys: pytest.CaptureFixture[str
     files = [str(example / "rides.sase"), "--schema", str(example / "rides.yaml")]
     assert run_command(["views", *files]) == 0
     assert 'VIEW "slow_cancelled" AS' in capsys.readouterr().out
+
+
+def test_views_of_the_file_of_a_workload_are_over_its_own_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "var"))
+    settings = Settings.load().of_workload("flights_cancellations")
+    assert run_command(["views", str(settings.queries)]) == 0
+    printed = capsys.readouterr().out
+    assert str(tmp_path / "var/workloads/flights_cancellations/lake/trend_aggregates'") in printed
+    assert str(tmp_path / "var/lake/events'") in printed
