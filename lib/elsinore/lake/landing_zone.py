@@ -318,8 +318,9 @@ def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()
     is_blank = pc.and_(pc.equal(stored["position"], 0), pc.equal(stored["line"], ""))
-    told = unusable_line(Reason.EMPTY_FILE, "nothing of the file was read")  # as once stored
-    stored = with_column(stored, "line", pc.if_else(is_blank, told, stored["line"]))
+    if pc.any(is_blank).as_py():  # once they were stored so
+        told = unusable_line(Reason.EMPTY_FILE, "nothing of the file was read")
+        stored = with_column(stored, "line", pc.if_else(is_blank, told, stored["line"]))
     decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
     return pa.Table.from_batches([decoded])
 

@@ -146,10 +146,10 @@ def remove_old(
     note, removed = json.dumps({"run": run, "touched": {}}), {}
     for name, days in keep.items():
         first = day_of(until - days * DAY)
-        if name == STAGED:
-            first = min([first, *_staged_lately(lake)])
         if name in lake.tables and name not in lake.own:
             continue
+        if name == STAGED:
+            first = min([first, *_staged_lately(lake)])
         if name in pages:
             count = _remove_pages(pages[name], first)
         else:
