@@ -126,17 +126,16 @@ def local_copy(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path, level: int | None = None) -> Iterator[BinaryIO]:
+def whole_file(path: Path, level: int | None = None, *, shared: bool = False) -> Iterator[BinaryIO]:
     """A file that appears under its name only when it is whole, in place of an existing one.
 
-    Folders are made. Of several that write it at once the last has it. `level` is of gzip, None:
-    not packed.
+    Folders are made; `level` is of gzip, None: not packed. Of several that write a `shared` one at
+    once the last has it; each leaves a part of its own where it is killed.
     """
     with ExitStack() as stack:
         folder = path.parent if is_here(path) else Path(stack.enter_context(TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        # Two that write it side by side have a file each until then.
-        part = folder / f"{path.name}.{uuid4().hex}.part"
+        part = folder / (f".{uuid4().hex}.part" if shared else f"{path.name}.part")
         stack.callback(part.unlink, missing_ok=True)
         with ExitStack() as writing:
             out: Any = writing.enter_context(part.open("wb"))

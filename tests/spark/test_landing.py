@@ -25,8 +25,9 @@ from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
 from elsinore.lake.event_files import bucket_numbers
 from elsinore.lake.maintain import LEAST_KEPT, maintain
+from elsinore.lake.regions import Landings
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, with_column
 from elsinore.settings import Settings
 from tests.draws import draws
 from tests.spark.conftest import EITHER_WAY, NewHome, with_schema
@@ -526,9 +527,51 @@ def test_lines_that_the_night_removes_meanwhile_do_not_come_back(
             lake.remove_before(table, column, date(2013, 2, 1), note='{"touched": {}}')
 
     interrupt(monkeypatch, "_require_few_bad", night)
-    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+    with pytest.raises(DataError, match="raw lines of 2013-01-01 were removed"):
         land(lake, keeps, hours(10, 11))
     assert rows(lake, "events") == rows(lake, "raw_events") == []
+
+
+def test_an_hour_whose_files_are_gone_is_emptied_by_whoever_comes_after(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside another landing; and killed before its events went."""
+    late = settings.model_copy(update={"late_days": 1, "keep_days": {"raw_events": 1_000}})
+    for hour in (10, 11):
+        file = put(settings, hour, departure(hour, hour=hour))
+        put(settings, 14, departure(hour + 10, hour=14))
+        land(lake, late, hours(hour, hour + 1))
+        file.unlink()
+    with monkeypatch.context() as patch:
+        interrupt(patch, "_require_accounted", lambda: land(lake, settings, hours(14, 15)))
+        assert land(lake, late, hours(10, 11))["lines"] == 0
+    assert rows(lake, "events", "event_id") == ["d11", "d21"]
+
+    def killed() -> None:
+        raise LostWorkerError("killed")
+
+    interrupt(monkeypatch, "change_events", killed)
+    with pytest.raises(LostWorkerError):
+        land(lake, late, hours(11, 12))
+    land(lake, late, hours(15, 16))
+    assert rows(lake, "events", "event_id") == ["d21"]
+
+
+def test_files_that_an_earlier_version_stored_as_unusable_stay_so_for_their_reasons(
+    lake: Lake, settings: Settings
+) -> None:
+    put(settings, 10, name="-empty")
+    put(settings, 10).with_name("events-2013-01-01T10-x.jsonl.gz").write_bytes(b"no gzip")
+    put(settings, 10, departure(1))
+    land(lake, settings, hours(10, 11))
+    before = rows(lake, "quarantine")
+    stored = lake.rows("raw_events")
+    line = pc.if_else(pc.equal(stored["position"], 0), "", stored["line"])
+    emptied = with_column(stored, "line", line)
+    lake.stream_rows("raw_events", [emptied], where=Landings(hours(10, 11)), note="")
+    put(settings, 11, departure(1, dep_delay=6))
+    land(lake, settings, hours(11, 12))
+    assert set(before) < set(rows(lake, "quarantine"))
 
 
 @EITHER_WAY

@@ -27,14 +27,13 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.files.rejection import Reason
 from elsinore.lake.answered import answered_by
 from elsinore.lake.delta_log import write_failures
-from elsinore.lake.judge_landing import PLACE
+from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.land import land_without
 from elsinore.lake.landing_zone import (
     LandingFile,
     all_files,
     blank_lines,
-    decode_again,
     scan_files,
     scanned_schema,
 )
@@ -294,7 +293,7 @@ def _stored(lake: Lake, table: str, key: Key) -> Counter[str]:
     """How many lines of the key a table holds, by the label of their landing."""
     found: Counter[str] = Counter()
     for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
-        rows = decode_again(pa.Table.from_batches([batch]), lake.stream)
+        rows = decoded_lines(lake, pa.Table.from_batches([batch]))
         found.update(rows["landing"].filter(key.among(rows)).to_pylist())
     return found
 

@@ -21,12 +21,13 @@ from pyarrow.parquet import filters_to_expression
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError
 from elsinore.events import id_keys
+from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
 from elsinore.lake.event_files import bucket_numbers
 from elsinore.lake.landing_zone import decode_again, scanned_schema
 from elsinore.lake.regions import Condition, Landings, day_of
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, with_column
 from elsinore.row_hashes import row_hashes
 from elsinore.timeline import (
     EPOCH,
@@ -360,7 +361,7 @@ class Stored:
     def lines(self, of: Landings) -> pa.Table:
         """The lines of some landings as rows of `scanned_schema`."""
         stored = self.lake.of("raw_events", of, self.seen.raw).to_table()
-        return decoded_lines(self.lake.stream, stored)
+        return decoded_lines(self.lake, stored)
 
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings; with their times, if ids are unique within a span."""
@@ -376,7 +377,7 @@ class Stored:
     def lines_like(self, own: Sequence[pa.Table], outside: Sequence[Landings]) -> pa.Table:
         """The lines of the ids of some events, decoded, without those of some landings."""
         found = self._of_ids("raw_events", own, outside)
-        return self._like(own, decoded_lines(self.lake.stream, found))
+        return self._like(own, decoded_lines(self.lake, found))
 
     def _like(self, own: Sequence[pa.Table], found: pa.Table) -> pa.Table:
         """Those of some events that are of the ids of others."""
@@ -439,9 +440,26 @@ def landings_of(rows: pa.Table) -> set[str]:
     return set(rows["landing"].unique().to_pylist())
 
 
-def decoded_lines(stream: StreamSchema, stored: pa.Table) -> pa.Table:
+def decoded_lines(lake: Lake, stored: pa.Table) -> pa.Table:
     """Rows of `scanned_schema` for rows of `raw_events`."""
-    return decode_again(stored.select([*PLACE, "line"]), stream)
+    lines = stored.select([*PLACE, "line"])
+    untold = pc.and_(pc.equal(lines["position"], 0), pc.equal(lines["line"], ""))
+    if pc.any(untold).as_py():
+        lines = with_column(lines, "line", _told_in_quarantine(lake, lines, untold))
+    return decode_again(lines, lake.stream)
+
+
+def _told_in_quarantine(lake: Lake, lines: pa.Table, untold: pa.ChunkedArray) -> pa.Array:
+    """Lines, with those of unusable files as they are stored now; once they were stored empty."""
+    labels = lines["landing"].filter(untold).unique()
+    where = (pc.field("position") == 0) & pc.field("landing").isin(labels)
+    names = ["landing", "file", "reason_code", "reason"]
+    rows = lake.dataset("quarantine").to_table(names, filter=where).to_pylist()
+    known = {(row["landing"], row["file"]): (row["reason_code"], row["reason"]) for row in rows}
+    nothing = Reason.EMPTY_FILE, "nothing is known of the file"
+    places = zip(*(lines[name].filter(untold).to_pylist() for name in PLACE[:2]), strict=True)
+    told = [unusable_line(*known.get(place, nothing)) for place in places]
+    return pc.replace_with_mask(lines["line"].combine_chunks(), untold.combine_chunks(), told)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from elsinore.errors import DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.lake.collect import collect
-from elsinore.lake.delta_log import commits
+from elsinore.lake.delta_log import changed_partitions, commits
 from elsinore.lake.judge_landing import (
     ACCEPTED,
     DELETE,
@@ -49,6 +49,7 @@ from elsinore.lake.land_in_tasks import (
     stored_rows,
 )
 from elsinore.lake.landing_zone import (
+    UNDER_WAY,
     LandingFile,
     as_stored,
     empty_file,
@@ -87,6 +88,7 @@ class FoundLanding:
     own: Landings
     files: tuple[LandingFile, ...]  #: of all of them
     refused: dict[str, str]  #: by label, why earlier hours cannot be landed
+    raw: int  #: the version of `raw_events` by then
     #: labels of earlier hours whose landing was killed, and whose files are gone.
     broken_off: tuple[str, ...] = ()
 
@@ -130,7 +132,7 @@ class FoundLanding:
             own = Landings(Interval(start, end), self.own.also if first else ())
             labels = set(own.labels)
             files = tuple(file for file in self.files if file.landing in labels)
-            yield FoundLanding(own, files, self.refused if first else {})
+            yield FoundLanding(own, files, self.refused if first else {}, self.raw)
 
 
 def _unpacked(name: str, size: int) -> int:
@@ -181,7 +183,6 @@ def land(
     collected = collect(settings.landing, lake.stream, interval, settings.late_days, aside)
     figures = Counter(collected.figures)
     refused, most = dict(collected.refused), settings.landing_bytes
-    removes = "raw_events" in {*settings.keep_days, *lake.stream.keep_days}
     found = find_landing(lake, settings, interval)
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run)
@@ -189,7 +190,7 @@ def land(
         sources = file_sources(part.files, lake.stream, most)
         lines = _lines(lake, sources, part.size, most, in_tasks)
         share = settings.max_bad_share
-        landing = _Landing(lake, run, share, part, lines, most, in_tasks, removes=removes)
+        landing = _Landing(lake, run, share, part, lines, most, in_tasks)
         try:
             figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
         finally:
@@ -204,17 +205,21 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     """The files of the hours of an interval, and of earlier hours whose files are new or changed.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
+        DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
+            hours had landed and their lines are kept no longer.
     """
     zone = settings.landing
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
     lake.create_all()
+    raw = lake.version("raw_events")
+    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
+        _require_not_removed(lake, Landings(interval), raw)
     late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
         files += landing_files(zone, stretch, rules)
-    return FoundLanding(own, files, refused, broken_off)
+    return FoundLanding(own, files, refused, raw, broken_off)
 
 
 def _nothing(lines: pa.Table) -> pa.Array:
@@ -245,11 +250,12 @@ def land_without(
         files = [
             mended.get((name, size, time)) or LandingFile(row["landing"], name, "", size, time)
             for row in rows
-            for name, (size, time, *_) in json.loads(row["listing"] or "{}").items()
+            for name, (size, time) in json.loads(row["listing"] or "{}").items()
+            if name != UNDER_WAY
         ]
         sources, emptied = _sources_without(lake, ours, seen, goes)
         empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
-        found = FoundLanding(ours, tuple(files), {})
+        found = FoundLanding(ours, tuple(files), {}, seen.raw)
         lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
         landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen)
         try:
@@ -268,7 +274,7 @@ def _sources_without(
 
     def decoded(number: int) -> Iterator[pa.Table]:
         rows = stored_rows(lake, "raw_events", ours, seen, number)
-        return (decoded_lines(lake.stream, part) for part in rows)
+        return (decoded_lines(lake, part) for part in rows)
 
     def staying(number: int) -> Iterator[pa.RecordBatch]:
         for lines in decoded(number):
@@ -291,10 +297,14 @@ def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
     landed = lake.rows("landings", had_lines, columns=["landing"])
     stored = lake.of("raw_events", own, version).to_table(["landing"])
     if removed := sorted(landings_of(landed) - landings_of(stored)):
-        raise DataError(
-            f"the raw lines of {some_of(removed)} were removed: they were as old as is kept",
-            hint="published results stay; keep_days without raw_events lands them anew",
-        )
+        raise _were_removed(removed)
+
+
+def _were_removed(labels: Collection[str]) -> DataError:
+    return DataError(
+        f"the raw lines of {some_of(labels)} were removed: they were as old as is kept",
+        hint="published results stay; keep_days without raw_events lands them anew",
+    )
 
 
 @dataclass
@@ -389,8 +399,7 @@ class _Landing:
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
     accounts of. `at` are the versions that the lines were read at, if they come from tables.
-    `removes` says that old lines are removed, and `stored` the version of `raw_events` that this
-    landing's were put behind.
+    `stored` is the version of `raw_events` that this landing's lines were put behind.
     """
 
     lake: Lake
@@ -402,7 +411,6 @@ class _Landing:
     in_tasks: InTasks = in_turn
     also: set[str] = field(default_factory=set)
     at: Seen | None = None
-    removes: bool = False
     stored: int | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
 
@@ -415,8 +423,7 @@ class _Landing:
         lake, ours = self.lake, self.found.own
         own = list(map(hour_label, hours_of(ours.interval)))
         seen = self.at or Seen.of(lake)
-        if self.removes:
-            _require_not_removed(lake, ours, seen.raw)
+        self._require_kept()
         landing = self._judge(seen)
         accounts = _accounts(lake, landing, self.found.files)
         try:
@@ -456,6 +463,15 @@ class _Landing:
 
             lake.amend("landings", listed, where=ours, run=self.run)
         return _totals([accounts[label] for label in own])
+
+    def _require_kept(self) -> None:
+        """Refuse to go on where the night has removed lines of the hours since they were found."""
+        table, days = self.lake.path("raw_events"), {label[:10] for label in self.found.own.labels}
+        for commit in commits(table, after=self.found.raw):
+            if "touched" in commit.note:
+                gone = changed_partitions(table, commit.version, Landings.day)
+                if days if gone is None else days & gone:
+                    raise _were_removed(sorted(days if gone is None else days & gone))
 
     @property
     def _note(self) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class _Between:
         """Writes the file of a task, to be read `by` columns."""
         with (
             write_failures(FOLDER),
-            whole_file(self._of(kind) / f"{task}.parquet") as file,
+            whole_file(self._of(kind) / f"{task}.parquet", shared=True) as file,
             pq.ParquetWriter(
                 file, schema, compression="lz4", use_dictionary=False, write_statistics=list(by)
             ) as writer,
@@ -141,7 +141,10 @@ class _Between:
 
     def report(self, kind: str, number: int, told: Any) -> None:
         """Keep what a task has to say."""
-        with write_failures(FOLDER), whole_file(self._of(kind) / f"{number}.json") as file:
+        with (
+            write_failures(FOLDER),
+            whole_file(self._of(kind) / f"{number}.json", shared=True) as file,
+        ):
             file.write(json.dumps(told).encode())
 
     def reports(self, kind: str, number: int) -> list[Any]:
@@ -204,7 +207,7 @@ class _Work:
         if table == "events":
             told = (part.select(schema.names).cast(schema) for part in rows)
         else:
-            told = (decoded_lines(self.lake.stream, part) for part in rows)
+            told = (decoded_lines(self.lake, part) for part in rows)
         batches = (batch for part in told for batch in part.to_batches())
         self._part(table, f"{stage}-{number}", batches, schema)
 

@@ -22,7 +22,7 @@ from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
-from elsinore.lake.tables import Lake, with_column
+from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
@@ -40,8 +40,8 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
-#: What stands behind size and time of files in `landings` whose landing has not ended.
-_HELD = "under way"
+#: The name that stands in `landings` beside those of files until their landing has ended.
+UNDER_WAY = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -241,7 +241,7 @@ def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
 
 def held(listing: str) -> str:
     """A listing as it is until the events of its files are those of `events`."""
-    return json.dumps({name: [*state, _HELD] for name, state in json.loads(listing).items()})
+    return json.dumps({UNDER_WAY: [0, 0], **json.loads(listing)})
 
 
 def late_landings(
@@ -270,12 +270,13 @@ def late_landings(
     def is_late(label: str) -> bool:
         seen = known.get(label, {})
         # Of a landing from before listings were kept nobody knows what it saw: it is left alone.
-        return seen is not None and not there[label].items() <= seen.items()
+        is_whole = seen is None or UNDER_WAY not in seen
+        return not is_whole or (seen is not None and not there[label].items() <= seen.items())
 
     late = filter(is_late, there.keys() - faults.keys())
-    gone = {label: seen for label, seen in known.items() if label not in there.keys() | faults}
-    broken_off = (x for x, seen in gone.items() if any(_HELD in of for of in (seen or {}).values()))
-    return sorted(map(parse_hour, late)), faults, tuple(sorted(broken_off))
+    gone = known.keys() - there.keys() - faults.keys()
+    broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
+    return sorted(map(parse_hour, late)), faults, tuple(broken_off)
 
 
 #: What rows of lines have beside their place: here with a `_`, in tables without.
@@ -317,10 +318,6 @@ def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     """
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()
-    is_blank = pc.and_(pc.equal(stored["position"], 0), pc.equal(stored["line"], ""))
-    if pc.any(is_blank).as_py():  # once they were stored so
-        told = unusable_line(Reason.EMPTY_FILE, "nothing of the file was read")
-        stored = with_column(stored, "line", pc.if_else(is_blank, told, stored["line"]))
     decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
     return pa.Table.from_batches([decoded])
 

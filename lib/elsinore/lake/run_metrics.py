@@ -71,7 +71,9 @@ def note_metrics(
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
         for metric, value in {**metrics, **step_times()}.items()
     ]
-    with whole_file(lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json") as out:
+    with whole_file(
+        lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json", shared=True
+    ) as out:
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 

@@ -157,7 +157,7 @@ class Lake:
         Where others write meanwhile, what they wrote is changed.
 
         Raises:
-            ConflictError: others kept writing meanwhile.
+            ConflictError: others kept writing meanwhile; or `change` has raised it.
             SetupError: the disk is full or read-only.
         """
         chosen = where.expression(by_day=False) if where else None
@@ -165,12 +165,17 @@ class Lake:
         commit = {"custom_metadata": {"run": run}, "max_commit_retries": 0}
         schema = self.schema(table).arrow()
 
-        def once() -> None:
+        def once() -> ConflictError | None:
             seen = self.version(table)
-            new = change(self.dataset(table, seen).to_table(filter=chosen))
+            try:
+                new = change(self.dataset(table, seen).to_table(filter=chosen))
+            except ConflictError as error:
+                return error  # it is not tried again
             self._write(table, new.select(schema.names).cast(schema), commit, seen=seen, how=how)
+            return None
 
-        trying_again(_TRIES, 0.2)(once)
+        if refused := trying_again(_TRIES, 0.2)(once):
+            raise refused
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
         """Append rows to a table of records; see `record`."""

@@ -103,7 +103,7 @@ def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
     late, (ten, eleven, twelve, last) = LATE.start, hours_of(OWN)
     sizes = {late: 30, ten: 10, eleven: 20, last: 50}
     files = [file(hour, size) for hour, size in sizes.items()] + [file(twelve, 6, "x.jsonl.gz")]
-    found = FoundLanding(Landings(OWN, (LATE,)), tuple(sorted(files)), {"2013-01-01T03": "bad"})
+    found = FoundLanding(Landings(OWN, (LATE,)), tuple(sorted(files)), {"2013-01-01T03": "bad"}, 0)
     parts = list(found.parts(most))
     assert [hour_label(part.own.interval.start)[-2:] for part in parts] == cuts
     assert [hour for part in parts for hour in hours_of(part.own.interval)] == [*hours_of(OWN)]
