@@ -189,8 +189,7 @@ def land(
     for part in found.parts(most):
         sources = file_sources(part.files, lake.stream, most)
         lines = _lines(lake, sources, part.size, most, in_tasks)
-        share = settings.max_bad_share
-        landing = _Landing(lake, run, share, part, lines, most, in_tasks)
+        landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
         try:
             figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
         finally:
@@ -451,17 +450,17 @@ class _Landing:
         known = under_way if merging else {}
         rows = [account | known.get(label, {}) for label, account in accounts.items()]
         lake.record("landings", rows, where=[landing.region], run=self.run)
+
+        def listed(rows: pa.Table) -> pa.Table:
+            seen.require_alone(lake, stored=storing, merged=True)
+            found = [listings_of[label] for label in rows["landing"].to_pylist()]
+            return with_column(rows, "listing", pa.array(found, pa.string()))
+
         if merging:
             change_events(self.lines, landing.counts, run=self.run)
-        seen.require_alone(lake, stored=storing, merged=merging)
-        if merging:
-
-            def listed(rows: pa.Table) -> pa.Table:
-                seen.require_alone(lake, stored=storing, merged=True)
-                found = [listings_of[label] for label in rows["landing"].to_pylist()]
-                return with_column(rows, "listing", pa.array(found, pa.string()))
-
             lake.amend("landings", listed, where=ours, run=self.run)
+        else:
+            seen.require_alone(lake, stored=storing, merged=False)
         return _totals([accounts[label] for label in own])
 
     def _require_kept(self) -> None:

@@ -269,9 +269,9 @@ def late_landings(
 
     def is_late(label: str) -> bool:
         seen = known.get(label, {})
-        # Of a landing from before listings were kept nobody knows what it saw: it is left alone.
-        is_whole = seen is None or UNDER_WAY not in seen
-        return not is_whole or (seen is not None and not there[label].items() <= seen.items())
+        if seen is None:  # from before listings were kept: nobody knows what it saw
+            return False
+        return UNDER_WAY in seen or not there[label].items() <= seen.items()
 
     late = filter(is_late, there.keys() - faults.keys())
     gone = known.keys() - there.keys() - faults.keys()

@@ -91,8 +91,8 @@ def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
     """What other attributes there are, and what values are allowed, changes no result."""
     parts = [query.text, str(schema.time_unit)]
     for kind in sorted(query.event_types):
-        has = schema.by_name[kind].by_name
-        read = [f"{name} {has[name].type}" for name in sorted(query.attributes_read) if name in has]
+        names = sorted(name for of, name in query.reads if of == kind)
+        read = [f"{name} {schema.attributes[name]}" for name in names]
         parts.append(f"{kind}({', '.join(read)})")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

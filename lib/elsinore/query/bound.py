@@ -176,14 +176,31 @@ class BoundQuery:
         return tuple(named)
 
     @cached_property
+    def reads(self) -> frozenset[tuple[str, str]]:
+        """Event types, each with an attribute that conditions, keys or aggregates read of it."""
+        read = [
+            (each.position, field.attribute)
+            for each in self.local_predicates
+            for field in fields_of(each.condition)
+        ]
+        read += [
+            (each.later if field.following else each.earlier, field.attribute)
+            for each in self.edge_predicates
+            for field in fields_of(each.condition)
+        ]
+        read += [(place, key.attribute) for key in self.keys for place in key.positions]
+        read += [
+            (place, item.attribute)
+            for item in self.aggregates
+            if item.attribute is not None
+            for place in item.positions
+        ]
+        return frozenset((self.positions[place].type, name) for place, name in read if name != TIME)
+
+    @cached_property
     def attributes_read(self) -> frozenset[str]:
-        """The attributes that conditions, keys and aggregates read."""
-        conditions = [predicate.condition for predicate in self.local_predicates]
-        conditions += [predicate.condition for predicate in self.edge_predicates]
-        read = {field.attribute for each in conditions for field in fields_of(each)}
-        read.update(key.attribute for key in self.keys)
-        read.update(item.attribute for item in self.aggregates if item.attribute is not None)
-        return frozenset(read - {TIME})
+        """The attributes that it reads, of whatever types."""
+        return frozenset(name for _, name in self.reads)
 
     @cached_property
     def event_types(self) -> frozenset[str]:
