@@ -290,6 +290,40 @@ def test_all_refused_landings_of_a_run_are_one_alert(
     assert reason.endswith(" and 19 more")
 
 
+@pytest.mark.parametrize(
+    ("end", "silent", "told"),
+    [
+        ("2013-02-08T01:00Z", 23, False),
+        ("2013-02-08T01:00Z", 24, True),
+        ("2013-02-08T01:00Z", 25, False),
+        ("2013-02-08T06:00Z", 26, True),  # the scheduler is back, and runs six hours at once
+        ("2013-02-08T06:00Z", 30, False),
+        ("2013-02-09", 5, False),
+    ],
+)
+def test_each_day_without_a_file_is_told_once(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch, end: str, silent: int, told: bool
+) -> None:
+    figures = {"refused_first": {}, "unread_first": "", "silent_hours": silent, "reopened": []}
+    alerts: list[Any] = []
+    land = load_dag("hourly_replay").task_dict["land"].python_callable
+    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
+    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: alerts.append(alert))
+    hours = {"start": "2013-02-08", "end": end}
+    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
+    assert alerts == [("silent", f"no file has come for {silent} hours")] * told
+
+
+def test_more_slices_than_airflow_maps_are_refused_before_they_land(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land = load_dag("backfill_replay").task_dict["land"].python_callable
+    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: pytest.fail("it lands"))
+    year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
+    with pytest.raises(ParameterError, match="8,760 slices; Airflow takes 1,024 in a run"):
+        land(params=year)
+
+
 def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:
     """The state of a run is that of its leaves: the only one needs every task's success."""
     dag = load_dag("nightly_replay")
