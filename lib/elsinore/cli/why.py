@@ -72,15 +72,24 @@ def why(
     )
     told = _told(lake or settings.lake, queries, query, wanted, start, limit=limit)
     if as_json:
-        told["values"] = {name: plain_value(value) for name, value in told["values"].items()}
-        text = json.dumps(
-            told, ensure_ascii=False, indent=2, allow_nan=False, default=datetime.isoformat
-        )
-        typer.echo(text)
+        typer.echo(json.dumps(_plain(told), ensure_ascii=False, indent=2, allow_nan=False))
         return
     for title, lines in _lines(told):
         for number, line in enumerate(lines):
             typer.echo(f"{title if number == 0 else '':<{_MARGIN}}{line}")
+
+
+def _plain(told: Any) -> Any:
+    """What is told, as JSON can hold it.
+
+    >>> _plain({"group": {"x": float("nan")}, "trends": [({"y": float("-inf")}, "z")]})
+    {'group': {'x': 'NaN'}, 'trends': [[{'y': '-Infinity'}, 'z']]}
+    """
+    if isinstance(told, Mapping):
+        return {name: _plain(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return list(map(_plain, told))
+    return told.isoformat() if isinstance(told, datetime) else plain_value(told)
 
 
 def _group(text: str) -> dict[str, Any]:
@@ -162,13 +171,12 @@ def _told(
     """A published result, what leads to it, and its trends.
 
     Returns:
-        A mapping that JSON can hold, but for floats in `values` that are not finite and for
-        `published_at`. `publication` is where the hour's results come from, None where a killed run
-        never said; `finder` found the plan, None where that is not stored; `checked` are values of
-        the whole hour that the reference has checked, `mismatches` of them that differ, those
-        `skipped` whose check was given up, and those checked of its `own`. Of `trends` the first
-        ones by time are `listed`, or the first found where there are too many to build; `count` and
-        `left_out` are None where they are not known, `reason` says why not all could be built.
+        `publication` is where the hour's results come from, None where a killed run never said;
+        `finder` found the plan, None where that is not stored; `checked` are values of the whole
+        hour that the reference has checked, `mismatches` of them that differ, those `skipped` whose
+        check was given up, and those checked of its `own`. Of `trends` the first ones by time are
+        `listed`, or the first found where there are too many to build; `count` and `left_out` are
+        None where they are not known, `reason` says why not all could be built.
     """
     rows = _rows(lake, workload, query, group, window_start)
     result, hour = rows[0], rows[0]["owned_hour"]

@@ -181,7 +181,9 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
 def _numbers(values: Values) -> dict[str, pa.Array]:
     """What `results.published.numbers_of` makes of each value."""
     numbers, unknown = values.numbers, ~values.known
-    sized = values.known & (numbers != 0) & (numbers == numbers)
+    sized = values.known & (numbers != 0)
+    if numbers.dtype == np.float64:
+        sized &= np.isfinite(numbers)
     sizes = np.zeros(numbers.size)
     sizes[sized] = [log2(abs(number)) for number in numbers[sized].tolist()]  # NumPy's differ
     doubles, exact = numbers, pa.nulls(numbers.size, pa.string())

@@ -44,11 +44,13 @@ HISTORY = "history"
 #: The column of `events` with the bucket of each, and what its metadata call the layout.
 BUCKET = "event_bucket"
 
-#: Text columns by which rows of data are chosen. They are read as dictionaries: where delta-rs has
-#: deleted rows (1.4 to 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
+#: Text columns by which rows are chosen, and the other texts of `plans`, whose least and greatest
+#: are compared with them. They are read as dictionaries: where delta-rs has deleted rows (1.4 to
+#: 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
 _CHOSEN_BY = (
     "landing", "owned_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
-    "metric", "aggregate", "status",
+    "metric", "aggregate", "status", "event_type", "kind", "fingerprint", "statistics_fingerprint",
+    "body", "finder",
 )  # fmt: skip
 
 _COMMIT = re.compile(r"(\d{20})\.json")

@@ -170,12 +170,13 @@ class ReportData:
         hour = pc.strptime(pc.field("landing"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
         by = pc.subtract(hour, pc.field("event_time").cast(pa.int64()))
         columns = {name: pc.field(name) for name in ("event_type", *names)}
-        columns |= {"by": by, "is_late": pc.greater(by, 0).cast(pa.int64())}
+        # No attribute begins so.
+        columns |= {"_by": by, "_is_late": pc.greater(by, 0).cast(pa.int64())}
         wanted = AggregateNodeOptions(
             [
                 ([], "hash_count_all", None, "events"),
-                ("is_late", "hash_sum", None, "late"),
-                ("by", "hash_max", None, "longest"),
+                ("_is_late", "hash_sum", None, "late"),
+                ("_by", "hash_max", None, "longest"),
                 *((name, "hash_count", nulls, f"nulls of {name}") for name in names),
                 *((name, "hash_min", None, f"least {name}") for name in names),
                 *((name, "hash_max", None, f"most {name}") for name in names),

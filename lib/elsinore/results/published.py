@@ -15,7 +15,8 @@ from elsinore.timeline import Instant
 #: One row per (query, group, window, aggregate). `owned_hour` is the hour of the window's last
 #: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `value` is the
 #: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants),
-#: `exact` an integer's digits in full, `log2` the size of a value.
+#: `exact` an integer's digits in full, `log2` the size of a value (NULL for zero, NaN and
+#: doubles that are infinite).
 LONG_SCHEMA = pa.schema(
     [
         pa.field("owned_hour", pa.string(), False),
@@ -65,8 +66,9 @@ def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
         return None, None, None
     assert isinstance(value, int | float)
     exact = str(int(value)) if isinstance(value, int) else None
-    log2 = math.log2(abs(value)) if value and value == value else None
-    return value if isinstance(value, float) else nearest_double(value), exact, log2
+    if isinstance(value, float):
+        return value, exact, math.log2(abs(value)) if value and math.isfinite(value) else None
+    return nearest_double(value), exact, math.log2(abs(value)) if value else None
 
 
 def exact_integers(values: Sequence[int | None]) -> pa.Array:

@@ -79,6 +79,9 @@ def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
     results = finish(workload, partial)
     assert plain(found) == plain(to_long(results))
     assert found.num_rows == 10 * len(rows)
+    sizes = found["log2"].drop_null().to_pylist()
+    assert sizes
+    assert all(map(math.isfinite, sizes)), "the expectation log2_is_finite is critical"
     for row, (count, total, double) in zip(results, states, strict=False):
         average = nearest_double(Fraction(int(total), int(count)))
         assert [value for _, value in row.values][:6] == [

@@ -11,10 +11,14 @@ import pytest
 
 from elsinore.lake.delta_log import arrow_dataset, open_table
 from elsinore.lake.regions import Hours
+from elsinore.lake.tables import load_tables
 from elsinore.timeline import DAY, HOUR, Interval, hour_label
+from tests.golden_cases import stream_schema
+
+ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("column", ["landing", "owned_hour", "query", "group_key"])
+@pytest.mark.parametrize("column", ["landing", "owned_hour", "query", "group_key", "event_type"])
 def test_rows_are_chosen_by_texts_where_delta_rs_has_deleted_some(
     tmp_path: Path, column: str
 ) -> None:
@@ -30,6 +34,18 @@ def test_rows_are_chosen_by_texts_where_delta_rs_has_deleted_some(
         assert found.head(1, filter=where).to_pylist() == left
         for file in found.get_fragments(where):
             assert file.to_table(found.schema, None, where) == pa.Table.from_pylist(left, schema)
+
+
+def test_plans_are_chosen_by_every_text_where_some_were_deleted(tmp_path: Path) -> None:
+    schema = load_tables(ROOT / "schemas" / "tables", stream_schema({"A": {}}))["plans"].arrow()
+    texts = [field.name for field in schema if field.type == pa.string()]
+    rows = [dict.fromkeys(texts, name) for name in "abc"]
+    columns = pa.schema([field for field in schema if field.name in texts])
+    deltalake.write_deltalake(tmp_path, pa.Table.from_pylist(rows, schema=columns))
+    deltalake.DeltaTable(tmp_path).delete("kind = 'b'")
+    found = arrow_dataset(deltalake.DeltaTable(tmp_path))
+    for name in texts:
+        assert found.to_table(filter=pc.field(name).isin(["a"])).to_pylist() == rows[:1], name
 
 
 def test_rows_by_day_are_those_of_the_hours_in_the_order_of_days(tmp_path: Path) -> None:

@@ -455,16 +455,19 @@ def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
 
 
 def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: Rows) -> None:
-    stream = stream_schema({"A": {"x": "double", "g": "string"}, "B": {"x": "double"}}, time="iso")
+    late = {"by": "long", "is_late": "boolean"}  # are theirs, too
+    stream = stream_schema(
+        {"A": {"x": "double", "g": "string"}, "B": {"x": "double"} | late}, time="iso"
+    )
     del rows["events"]
     root = lake.write_lake(tmp_path, rows)
     events = [
-        ("A", lake.at(10, 5), "2013-01-01T10", 1.5, "one"),
-        ("A", lake.at(7), "2013-01-01T10", None, SCRIPT),
-        ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None),
-        ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None),  # another run's landing
+        ("A", lake.at(10, 5), "2013-01-01T10", 1.5, "one", None, None),
+        ("A", lake.at(7), "2013-01-01T10", None, SCRIPT, None, None),
+        ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None, 7, True),
+        ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None, 8, False),  # another run's landing
     ]
-    names = ["event_type", "event_time", "landing", "x", "g"]
+    names = ["event_type", "event_time", "landing", "x", "g", "by", "is_late"]
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
     write_deltalake(str(root / "events"), table)
     found = ReportData(root, lake.INTERVAL, stream, pages=None)
@@ -472,6 +475,8 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
         ("A", "x", 2, 1, "1.5", "1.5"),
         ("A", "g", 2, 0, SCRIPT, "one"),
         ("B", "x", 1, 0, "-2", "-2"),
+        ("B", "by", 1, 0, "7", "7"),
+        ("B", "is_late", 1, 0, "True", "True"),
     )
     # One came 3 hours before its landing's hour began, one an hour and a minute.
     assert (found.late, found.longest) == (2, timedelta(hours=3))
@@ -514,6 +519,6 @@ def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Ro
     assert path.name == "night_2013-01-01.html"
     page = path.read_text("utf-8")
     assert f'<a href="{lake.RUN}.html">2013-01-01 10h to 12h</a>' in page
-    assert "2 runs, 1 not validated" in page
+    assert "2 validations, 1 not passed" in page
     assert "5 of 6" in page
     assert "22 of 24 hours are not published" in page

@@ -18,6 +18,8 @@ from elsinore.results.published import numbers_of
         (-0.25, (-0.25, None, -2.0)),
         (2**1100, (math.inf, str(2**1100), 1100.0)),
         (-(2**1100), (-math.inf, str(-(2**1100)), 1100.0)),
+        (math.inf, (math.inf, None, None)),
+        (-math.inf, (-math.inf, None, None)),
         (None, (None, None, None)),
     ],
 )
