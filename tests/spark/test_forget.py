@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 import elsinore.lake.forget
 import elsinore.lake.land
 from elsinore.cli.main import run_command
-from elsinore.errors import ConflictError, ParameterError
+from elsinore.errors import ConflictError, DataError, ParameterError
 from elsinore.lake.forget import Key, forget
 from elsinore.lake.land import find_landing
 from elsinore.lake.tables import Lake
@@ -63,7 +64,12 @@ def write_zone(settings: Settings) -> None:
     # d2 comes again, d3 was another plane's; d4 is corrected by the key.
     put(settings, 11, departure(2, 20, **gone), departure(3, 40), departure(4, 5, 11))
     put(settings, 12, departure(4, 5, 11, **gone), departure(5, 1, 12, carrier=7, **gone))
-    put(settings, 13, departure(6, 1, 13, **gone), json.dumps(departure(7, 1, 13, **gone)))
+    put(
+        settings,
+        13,
+        departure(6, 1, 13, id=f"{GONE}-6", **gone),
+        json.dumps(departure(7, 1, 13, **gone)),
+    )
     path = put(settings, 14, departure(8, 1, 14, **gone), departure(9, 2, 14))
     weather = {"id": "w", "type": "Weather", "time": "2013-01-01T14:00:00Z", "origin": "EWR",
                "precip": 0, "visib": 9, "tailnum": GONE}  # fmt: skip
@@ -116,6 +122,9 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     theirs = settings.home / "rides" / "reports" / "page.html"  # of another stream
     theirs.parent.mkdir(parents=True)
     theirs.write_text(GONE)
+    server = settings.home / "spark" / "server.json"  # no log
+    server.parent.mkdir()
+    server.write_text(GONE)
     assert {"lake/events", "lake/trend_aggregates", "lake/validations"} <= holding(settings)
     for name, value in settings.model_dump(mode="json", exclude_none=True).items():
         if name in ("home", "workload_file"):
@@ -131,7 +140,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
         ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "5"],
         ["trend_aggregates_staged", "12"],
     ]  # fmt: skip
-    assert holding(settings) == {"rides/reports"}
+    assert holding(settings) == {"rides/reports", "spark/server.json"}
     assert settings.alerts.read_text() == '{"reason": "another"}\n'
 
     assert find_landing(lake, settings, hours(20, 21)).files == (), "no file has changed"
@@ -145,7 +154,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     assert figures["reopened_hours"] == 6, "10 to 15"
     tables = [contents(home.lake, ["trend_aggregates"]) for home in (settings, clean)]
     assert differences(*tables) == []
-    assert holding(settings) == {"rides/reports"}
+    assert holding(settings) == {"rides/reports", "spark/server.json"}
 
 
 def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(
@@ -199,7 +208,8 @@ def test_what_lands_while_it_forgets_is_not_lost(
 @pytest.mark.parametrize(
     ("module", "point"),
     [(elsinore.lake.forget, "land_without"), (elsinore.lake.land, "change_events"),
-     (elsinore.lake.land._Landing, "_write_quarantine"), (elsinore.lake.forget, "_purge")],
+     (elsinore.lake.land._Landing, "_write_quarantine"), (Lake, "record"), (Lake, "amend"),
+     (elsinore.lake.forget, "_purge"), (elsinore.lake.forget, "_clear_log")],
 )  # fmt: skip
 def test_killed_it_does_the_rest_when_it_is_called_again(
     settings: Settings, lake: Lake, new_home: NewHome, module: ModuleType, point: str
@@ -224,6 +234,59 @@ def test_killed_it_does_the_rest_when_it_is_called_again(
     land(lake, settings, hours(20, 21))  # with the files that it takes for changed
     land(theirs, clean, hours(20, 21))
     assert differences(contents(lake.root, LANDED), contents(clean.lake, LANDED)) == []
+
+
+ACCOUNT = ("landing", "lines", "accepted", "duplicates", "quarantined")
+
+
+@pytest.mark.parametrize(
+    ("module", "point"),
+    [(elsinore.lake.land._Landing, "_write_quarantine"), (elsinore.lake.land, "change_events"),
+     (Lake, "record"), (Lake, "amend")],
+)  # fmt: skip
+def test_killed_it_leaves_accounts_right_also_where_raw_files_are_gone(
+    settings: Settings, lake: Lake, new_home: NewHome, module: Any, point: str
+) -> None:
+    write_zone(settings)
+    put(settings, 15, departure(1, 5), f"broken {GONE}", "broken")  # no event of it changes
+    land(lake, settings, DAY)
+    clean = copy_of(settings, new_home)
+    theirs = Lake.open(clean)
+    land(theirs, clean, DAY)
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+    shutil.rmtree(settings.landing / "2013")
+
+    def ended(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, point, ended)
+        with pytest.raises(KeyboardInterrupt):
+            forget(settings, key, run="killed", dry_run=False)
+    for home, tables in ((settings, lake), (clean, theirs)):
+        forget(home, key, run="again", dry_run=False)
+        land(tables, home, hours(20, 21))
+    found = [contents(one.root, ["raw_events", "quarantine", "events"]) for one in (lake, theirs)]
+    assert differences(*found) == []
+    assert rows(lake, "landings", *ACCOUNT) == rows(theirs, "landings", *ACCOUNT)
+    assert holding(settings) == set()
+
+
+def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
+    settings: Settings, lake: Lake
+) -> None:
+    settings = settings.model_copy(update={"keep_days": {"events": 400, "raw_events": 402}})
+    put(settings, 10, departure(1), f"broken {GONE}", "broken")
+    land(lake, settings, hours(10, 11))
+    for table, day in (("events", "event_day"), ("raw_events", "landing_day")):
+        lake.remove_before(table, day, date(2013, 1, 2), note='{"touched": {}}')
+    accounts = rows(lake, "landings", *ACCOUNT)
+    (settings.landing / "2013/01/01/events-2013-01-01T10.jsonl").unlink()
+    forget(settings, Key.parse([f"tailnum={GONE}"], lake.stream), run="test", dry_run=False)
+    assert rows(lake, "quarantine", "line") == ["broken"]
+    assert rows(lake, "landings", *ACCOUNT) == accounts
+    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+        land(lake, settings, hours(10, 11))
 
 
 @pytest.mark.parametrize(

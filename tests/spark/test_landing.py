@@ -485,8 +485,9 @@ def test_a_landing_that_another_overtakes_at_its_very_end_is_judged_again(
     assert land(lake, late, hours(12, 13))["late_landings"] == 0
 
 
+@pytest.mark.parametrize("step", ["_require_accounted", "change_events"])
 def test_a_landing_that_was_killed_ends_also_if_its_file_is_gone(
-    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     late = settings.model_copy(update={"late_days": 1})
     put(settings, 10, departure(1), departure(2))
@@ -496,7 +497,7 @@ def test_a_landing_that_was_killed_ends_also_if_its_file_is_gone(
     def killed() -> None:
         raise LostWorkerError("killed")
 
-    interrupt(monkeypatch, "change_events", killed)
+    interrupt(monkeypatch, step, killed)
     with pytest.raises(LostWorkerError):
         land(lake, settings, hours(11, 12))
     file.unlink()

@@ -31,20 +31,26 @@ from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.land import land_without
 from elsinore.lake.landing_zone import (
+    UNDER_WAY,
     LandingFile,
     all_files,
     blank_lines,
     scan_files,
     scanned_schema,
 )
+from elsinore.lake.maintain import keep_history
 from elsinore.lake.provenance import PUBLISHED, STAGED
-from elsinore.lake.regions import Hours
+from elsinore.lake.regions import Hours, Landings
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
+from elsinore.places import whole_file
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant, stretches
 from elsinore.wording import suggest
+
+#: What JSON writes in place of other signs; those beyond 16 bits take two.
+_ESCAPES = re.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]')
 
 #: Tables that hold values of events, or groups of them. The others hold counts and names.
 _HOLDING = ("raw_events", "quarantine", "events", STAGED, PUBLISHED, VALIDATIONS)
@@ -64,7 +70,7 @@ class Key:
     Attributes:
         values: by attribute, as columns hold them.
         texts: by attribute, as groups of results spell them.
-        written: by attribute, a pattern of how raw lines and pages may spell them.
+        written: by attribute, a pattern of how raw lines and pages may spell them, for RE2, too.
         fields: by attribute, a pattern of what raw lines call it.
     """
 
@@ -94,10 +100,8 @@ class Key:
             except ValueError as error:
                 raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
             texts[name] = _told(value, kind)
-            as_json = (json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))
-            spelled = {text, texts[name], *as_json}
-            written[name] = "|".join(sorted(map(re.escape, spelled), reverse=True))
-        fields = {name: "|".join(map(re.escape, _keys(name, stream))) for name in pairs}
+            written[name] = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
+        fields = {name: "|".join(map(_spelled, sorted(_keys(name, stream)))) for name in pairs}
         return cls(values, texts, written, fields)
 
     def among(self, lines: pa.Table) -> pa.ChunkedArray:
@@ -115,10 +119,13 @@ class Key:
             lacks = pc.and_(pc.is_null(lines[name]), said)
             same = pc.fill_null(_equal(lines[name], value), False)
             typed = pc.and_(typed, pc.or_(same, lacks))
-            word = rf"(?:^|\W)(?:{self.written[name]})(?:\W|$)"
-            spoken = pc.and_(spoken, pc.match_substring_regex(lines["_line"], word))
-        found = pc.if_else(pc.is_null(lines["_reason_code"]), typed, spoken)
-        return pc.and_(found, pc.greater(lines["position"], 0))
+            spoken = pc.and_(spoken, pc.match_substring_regex(lines["_line"], self.written[name]))
+        is_event = pc.is_null(lines["_reason_code"])
+        # Arrow's patterns take letters beyond ASCII for the end of a word.
+        spoken = pc.and_(pc.invert(is_event), spoken).combine_chunks()
+        said = map(self._is_said, lines["_line"].filter(spoken).to_pylist())
+        spoken = pc.replace_with_mask(spoken, spoken, pa.array(said, pa.bool_()))
+        return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["position"], 0))
 
     def is_in(self, group: str) -> bool:
         """Whether all events of a group, or those of one of its aliases, have the values."""
@@ -134,9 +141,26 @@ class Key:
     def is_shown(self, page: bytes) -> bool:
         """Whether a text holds all values as words, be it markup or not."""
         text = page.decode("utf-8", "replace")
-        texts = text, html.unescape(text)
-        words = [rf"(?<!\w)(?:{written})(?!\w)" for written in self.written.values()]
-        return all(any(re.search(word, each) for each in texts) for word in words)
+        return self._is_said(text, html.unescape(text))
+
+    def _is_said(self, *texts: str) -> bool:
+        """Whether texts hold all values as words, be they JSON or not."""
+        plain = [_ESCAPES.sub(lambda found: json.loads(f'"{found[0]}"'), text) for text in texts]
+        ends = r"(?![\w\u0300-\u036f]|\\u[0-9a-fA-F]{4})"  # an accent, a sign that is escaped
+        words = [rf"(?<!\w)(?:{written}){ends}" for written in self.written.values()]
+        return all(any(re.search(word, each) for each in (*texts, *plain)) for word in words)
+
+
+def _spelled(text: str) -> str:
+    """A pattern of a text, each sign of which may be one of JSON's escapes."""
+    return "".join(map(_sign, text))
+
+
+def _sign(sign: str) -> str:
+    code = sign.encode("utf-16-be").hex()
+    escaped = "".join(rf"\\u(?i:{code[at : at + 4]})" for at in range(0, len(code), 4))
+    short = {sign, json.dumps(sign, ensure_ascii=False)[1:-1], "\\/" if sign == "/" else sign}
+    return f"(?:{'|'.join([*map(re.escape, sorted(short)), escaped])})"
 
 
 def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
@@ -187,6 +211,7 @@ class _Found:
     Attributes:
         files: lines of raw files in the landing zone.
         landings: the labels of those that are to be judged again.
+        expired: the labels of those whose raw lines are gone, of which quarantine has lines.
         rows: by table, how many rows have the values.
         groups: by table of results, as people are told of it.
         pages: reports, Data Docs and logs.
@@ -194,6 +219,7 @@ class _Found:
 
     files: Mapping[LandingFile, set[int]]
     landings: Collection[str]
+    expired: Collection[str]
     rows: Mapping[str, int]
     groups: Mapping[str, _Groups]
     pages: Sequence[Path]
@@ -234,16 +260,18 @@ def forget(
     }
     for labels in _parts(lake, found.landings, settings.landing_bytes):
         land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
+    if found.expired:
+        _drop_lines(lake, found.expired, key, run)
     for groups in found.groups.values():
         _drop_groups(groups, run)
     _forget_pages(settings, key, found.pages)
     drop_kept_hours(lake.root)  # whose rows name the values of keys
-    files = {
-        _told_as(name, table): _purge(lake, table, run)
-        for name, lake in every.items()
-        for table in _HOLDING
-        if table in lake.own
-    }
+    holding = [(name, own, t) for name, own in every.items() for t in _HOLDING if t in own.own]
+    files = {_told_as(name, table): _purge(own, table, run) for name, own, table in holding}
+    for own in every.values():
+        keep_history(own, run)
+    for _, own, table in holding:
+        _clear_log(own, table)
     return found.removed(files), _stale(settings) - stale
 
 
@@ -269,12 +297,16 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
         _require_searched(rows)
         for row in rows.filter(key.among(rows)).select(PLACE).to_pylist():
             files[by_name[row["file"]]].add(row["position"])
-    raw, bad = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
+    (raw, stored), (bad, _) = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
     landings = _events(lake, key)
+    # What a killed one has left of a landing is found wherever it is.
+    listings = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
+    killed = {row["landing"] for row in listings if UNDER_WAY in json.loads(row["listing"] or "{}")}
+    expired = bad.keys() - stored - killed
     return _Found(
         files,
-        # What a killed one has left of a landing is found wherever it is.
-        {*raw, *bad, *landings},
+        {*raw, *bad, *landings, *killed} - expired,
+        expired,
         {
             "raw_events": raw.total(),
             "quarantine": bad.total(),
@@ -289,13 +321,14 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     )
 
 
-def _stored(lake: Lake, table: str, key: Key) -> Counter[str]:
-    """How many lines of the key a table holds, by the label of their landing."""
-    found: Counter[str] = Counter()
+def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str]]:
+    """How many lines of the key a table holds, by the label of their landing; and all labels."""
+    found, every = Counter[str](), set[str]()
     for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
         rows = decoded_lines(lake, pa.Table.from_batches([batch]))
         found.update(rows["landing"].filter(key.among(rows)).to_pylist())
-    return found
+        every.update(rows["landing"].unique().to_pylist())
+    return found, every
 
 
 def _require_searched(rows: pa.Table) -> None:
@@ -316,6 +349,15 @@ def _events(lake: Lake, key: Key) -> list[str]:
             rows = rows.filter(_equal(rows[name].cast(value.type), value))
         found += rows["landing"].to_pylist()
     return found
+
+
+def _drop_lines(lake: Lake, labels: Collection[str], key: Key, run: str) -> None:
+    """Take lines out of quarantine alone: landings without raw lines cannot be judged again."""
+    first, *also = stretches(map(parse_hour, labels))
+    where = Landings(first, tuple(also))
+    rows = lake.of("quarantine", where).to_table()
+    kept = rows.filter(pc.invert(key.among(decoded_lines(lake, rows))))
+    lake.stream_rows("quarantine", [kept], where=where, note=json.dumps({"run": run}))
 
 
 def _groups(lake: Lake, table: str, key: Key) -> _Groups:
@@ -364,8 +406,7 @@ def _pages(settings: Settings, key: Key) -> Iterator[Path]:
     """Pages and logs that show the values; other streams of the home have their own pages."""
     home = settings.local
     folders = [folder for own in settings.with_results() for folder in (own.reports, own.quality)]
-    folders += [home / "logs", home / "spark"]
-    files = [path for folder in folders for path in sorted(folder.rglob("*"))]
+    files = [path for folder in (*folders, home / "logs") for path in sorted(folder.rglob("*"))]
     for path in [*files, settings.alerts]:
         if path.is_file() and key.is_shown(path.read_bytes()):
             yield path
@@ -383,23 +424,24 @@ def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None
             path.unlink()
         else:
             lines = path.read_bytes().splitlines(keepends=True)
-            path.write_bytes(b"".join(line for line in lines if not key.is_shown(line)))
+            with whole_file(path) as out:
+                out.writelines(line for line in lines if not key.is_shown(line))
 
 
 def _purge(lake: Lake, table: str, run: str) -> int:
-    """Remove all files that the latest version does not name; gives how many.
-
-    The log goes with them where it tells the least and the greatest value of every column.
-    """
+    """Remove all files that the latest version does not name; gives how many."""
     note = CommitProperties(custom_metadata={"run": run})
     with write_failures(table):
         removed = lake.log(table).vacuum(
             0, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=note
         )
-    if not lake.schema(table).statistics_of:
-        log = lake.log(table)
-        log.create_checkpoint()
-        for path in (lake.path(table) / "_delta_log").glob("[0-9]*"):
-            if int(path.name[:20]) < log.version():
-                path.unlink()
     return len(removed)
+
+
+def _clear_log(lake: Lake, table: str) -> None:
+    """Leave nothing of a log but its latest version: it tells the least and the greatest values."""
+    log = lake.log(table)
+    log.create_checkpoint()
+    for path in (lake.path(table) / "_delta_log").glob("[0-9]*"):
+        if int(path.name[:20]) < log.version():
+            path.unlink()

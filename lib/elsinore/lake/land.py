@@ -152,10 +152,10 @@ def land(
     is made in parts (`Settings.landing_bytes`), each of which fits into this process, and an hour
     that does not is landed `in_tasks`, by buckets of ids (`land_in_tasks`).
 
-    Events are written after all that tells of them, and only then `landings` knows the files: until
-    then everything that a rerun needs to know is as it was, so that a run that is killed at any
-    point is mended by the next one, of whichever hours. Where too much is bad, quarantine
-    alone is written, so that it can be looked at.
+    First `landings` says that the hours are under way, and after all else that they are not: a run
+    that is killed in between is mended by the next one, of whichever hours. Events are written
+    after all that tells of them. Where too much is bad, quarantine alone is written, so that it can
+    be looked at.
 
     Landings may overlap. Each stores its lines, then changes `events` at the version that it was
     judged at: where there is another by now, nothing is written and it is judged again. So `events`
@@ -185,7 +185,7 @@ def land(
     refused, most = dict(collected.refused), settings.landing_bytes
     found = find_landing(lake, settings, interval)
     if found.broken_off:
-        land_without(lake, found.broken_off, _nothing, {}, most=most, run=run)
+        land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
     for part in found.parts(most):
         sources = file_sources(part.files, lake.stream, most)
         lines = _lines(lake, sources, part.size, most, in_tasks)
@@ -227,14 +227,15 @@ def _nothing(lines: pa.Table) -> pa.Array:
 
 def land_without(
     lake: Lake, labels: Collection[str], goes: Callable[[pa.Table], pa.Array],
-    mended: Mapping[tuple[str, int, int], LandingFile], *, most: int, run: str,
+    mended: Mapping[tuple[str, int, int], LandingFile], *, most: int, run: str, ends: bool = False,
 ) -> None:  # fmt: skip
     """Judge landings again, of what is stored of them but for the lines that go.
 
     That leaves what landing their raw files would, with blanks in place of these lines; the files
     themselves may be gone. `goes` tells of rows of `scanned_schema`; `mended` are, by name, size
     and time in `landings`, raw files that have these blanks by now. More than `most` bytes of lines
-    are judged by buckets of ids.
+    are judged by buckets of ids. Landings that are under way stay so, unless this `ends` them: what
+    is stored may lack their files' lines.
 
     Raises:
         ConflictError: others kept landing meanwhile.
@@ -246,17 +247,19 @@ def land_without(
         seen = Seen.of(lake)  # what is read now is not to take the place of what others land
         listed = ours.expression(by_day=False)
         rows = lake.rows("landings", listed, columns=["landing", "listing"]).to_pylist()
+        known = {row["landing"]: json.loads(row["listing"] or "{}") for row in rows}
+        stay = {label for label, listing in known.items() if UNDER_WAY in listing and not ends}
         files = [
-            mended.get((name, size, time)) or LandingFile(row["landing"], name, "", size, time)
-            for row in rows
-            for name, (size, time) in json.loads(row["listing"] or "{}").items()
+            mended.get((name, size, time)) or LandingFile(label, name, "", size, time)
+            for label, listing in known.items()
+            for name, (size, time) in listing.items()
             if name != UNDER_WAY
         ]
         sources, emptied = _sources_without(lake, ours, seen, goes)
         empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
         found = FoundLanding(ours, tuple(files), {}, seen.raw)
         lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
-        landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen)
+        landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen, stay=stay)
         try:
             landing.attempt()
         finally:
@@ -293,7 +296,9 @@ def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
     They are looked for at a version of `raw_events`.
     """
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
-    landed = lake.rows("landings", had_lines, columns=["landing"])
+    landed = lake.rows("landings", had_lines, columns=["landing", "listing"])
+    ended = [UNDER_WAY not in json.loads(text or "{}") for text in landed["listing"].to_pylist()]
+    landed = landed.filter(pa.array(ended, pa.bool_()))
     stored = lake.of("raw_events", own, version).to_table(["landing"])
     if removed := sorted(landings_of(landed) - landings_of(stored)):
         raise _were_removed(removed)
@@ -397,8 +402,9 @@ class _Landing:
     """A landing until it has changed `events`.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
-    accounts of. `at` are the versions that the lines were read at, if they come from tables.
-    `stored` is the version of `raw_events` that this landing's lines were put behind.
+    accounts of. `at` are the versions that the lines were read at, if they come from tables. What
+    is under way in the hours of `stay` is so afterwards, too. `stored` is the version of
+    `raw_events` that this landing's lines were put behind.
     """
 
     lake: Lake
@@ -410,6 +416,7 @@ class _Landing:
     in_tasks: InTasks = in_turn
     also: set[str] = field(default_factory=set)
     at: Seen | None = None
+    stay: Collection[str] = ()
     stored: int | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
 
@@ -432,35 +439,37 @@ class _Landing:
             raise
         if self._refuse_bad(accounts):
             return self.attempt()
+        # Accounts of others are written only while nobody has landed anything else.
+        seen.require_alone(lake, stored=False, merged=False)
+        self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
+        # A run that is killed from here on has landed no file: the next one looks for them.
+        listings_of = {label: accounts[label]["listing"] for label in ours.labels}
+        marked = {label: held(text) for label, text in listings_of.items()}
+        listings_of |= {label: marked[label] for label in self.stay}
+        rows = [
+            account | ({"listing": marked[label]} if label in marked else {})
+            for label, account in accounts.items()
+        ]
+        lake.record("landings", rows, where=[landing.region], run=self.run)
         storing = not self._is_stored()
         if storing:
             self.lines.store_lines(ours, json.dumps(self._note), seen.raw)
             self.stored = seen.raw
         raw_version = lake.version("raw_events")
-        # Accounts of others are written only while nobody has landed anything else.
         seen.require_alone(lake, stored=storing, merged=False)
         _require_accounted(lake, accounts, landing.region, raw_version)
-        self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
         self._write_quarantine(landing.region)
         # What is as it should be is left alone: no version of `events` without a change.
         merging = bool(landing.counts.changes)
-        # A run that is killed before that change has landed no file: the next one looks for them.
-        listings_of = {label: accounts[label]["listing"] for label in ours.labels}
-        under_way = {label: {"listing": held(text)} for label, text in listings_of.items()}
-        known = under_way if merging else {}
-        rows = [account | known.get(label, {}) for label, account in accounts.items()]
-        lake.record("landings", rows, where=[landing.region], run=self.run)
+        if merging:
+            change_events(self.lines, landing.counts, run=self.run)
 
         def listed(rows: pa.Table) -> pa.Table:
-            seen.require_alone(lake, stored=storing, merged=True)
+            seen.require_alone(lake, stored=storing, merged=merging)
             found = [listings_of[label] for label in rows["landing"].to_pylist()]
             return with_column(rows, "listing", pa.array(found, pa.string()))
 
-        if merging:
-            change_events(self.lines, landing.counts, run=self.run)
-            lake.amend("landings", listed, where=ours, run=self.run)
-        else:
-            seen.require_alone(lake, stored=storing, merged=False)
+        lake.amend("landings", listed, where=ours, run=self.run)
         return _totals([accounts[label] for label in own])
 
     def _require_kept(self) -> None:

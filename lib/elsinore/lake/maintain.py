@@ -79,7 +79,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, int]:
     for table in lake.own:
         done |= _maintain(lake, table, keep_hours, run)
     drop_kept_hours(lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
-    _keep_history(lake, run)
+    keep_history(lake, run)
     return done
 
 
@@ -108,8 +108,8 @@ def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:
     return {name: to for name, to in wanted.items() if set_to.get(name) != to}
 
 
-def _keep_history(lake: Lake, run: str) -> None:
-    """Copy what the logs say of results and where they come from, before Delta cleans them."""
+def keep_history(lake: Lake, run: str) -> None:
+    """Copy what the logs say of results and where they come from, before these are cleaned."""
     kept = lake.rows(HISTORY, columns=["of_table", "version"]).sort_by("version")
     last = dict(zip(*(column.to_pylist() for column in kept.columns), strict=True))
     new = []

@@ -72,6 +72,17 @@ def forgotten(line: str, *given: str) -> bool:
         (PAID | {"sum": "much"}, ("card=77", "name=other"), False),
         ("broken 77", ("card=77",), True),
         ("broken 770", ("card=77",), False),
+        # As JSON of others spells it, and as part of a longer word.
+        (r"broken \u00DC\u00fc", ("name=Üü",), True),
+        (r"broken \ud83D\uDE00", ("name=😀",), True),
+        (r"broken \u0026\u003Cb\/c", ("name=&<b/c",), True),
+        (r"broken x\nJos\"", ("name=Jos",), True),
+        (r"broken \bob", ("name=bob",), True),
+        ("broken José", ("name=Jos",), False),
+        ("broken Jose\u0301", ("name=Jose",), False),
+        (r"broken Jos\u00e9", ("name=Jos",), False),
+        (r"broken \u00c9Jos", ("name=Jos",), False),
+        (r'{"type": "Seen", "time": "2013-01-01", "iban": "\u00DC\/7"}', ("iban=Ü/7",), True),
         ("", ("card=77",), False),
     ],
 )
@@ -113,7 +124,9 @@ def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: boo
         ("a.b &#x22;&eacute;&#x22;", True),
         ('{"name": "a.b \\"é\\""}', True),
         ("{&#34;name&#34;: &#34;a.b \\&#34;é\\&#34;&#34;}", True),
+        (json.dumps(json.dumps({"name": 'a.b "é"'})), True),
         ("axb", False),
+        ('as a.b "és"', False),
     ],
 )
 def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
