@@ -34,6 +34,11 @@ PREFIX = "ELSINORE_"
 _MISSPELT = 0.7
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
+#: What delta-rs takes for parts of addresses in the path of a home; and in an address what it,
+#: Arrow or a search for files cannot read, or reads as another place: two homes would be mixed.
+_MISREAD_HERE = re.compile(r"[%\\]")
+_MISREAD = re.compile(r"[%\\#?*\[\]^|\x00-\x1f\x7f]|(?<!:)//|/\.\.?(?=/|$)")
+
 #: What makes a folder the root that relative paths start from.
 _MARK = Path("schemas", "tables")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
@@ -264,10 +269,9 @@ class Settings(BaseSettings):
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
             words = "; ".join(_in_words(faults[name]) for name in sorted(faults))
             raise ParameterError(words, hint="mend the environment") from error
-        if is_here(found.home) and {"%", "\\"} & set(str(found.home)):
-            # delta-rs takes them for parts of addresses.
+        if bad := (_MISREAD_HERE if is_here(found.home) else _MISREAD).search(str(found.home)):
             raise ParameterError(
-                f"no tables can lie in {found.home}: its path has % or \\",
+                f"no tables can lie in {found.home}: its path has {shown(bad[0])}",
                 hint=f"set {PREFIX}HOME to another folder",
             )
         own = found.workload if stream in ("", found.stream) else ""

@@ -177,6 +177,25 @@ def test_what_a_variable_cannot_be_is_told_in_a_line(
         Settings.load()
 
 
+@pytest.mark.parametrize(
+    "path", ["a%20b", "a#b", "a?b", "a*b", "[a]", "a^b", "a|b", "a\\b", "a\tb", "a//b", "a/../b"]
+)
+def test_an_address_is_refused_that_is_read_in_more_ways_than_one(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setenv("ELSINORE_HOME", f"s3://bucket/{path}")
+    with pytest.raises(
+        ParameterError, match=r"no tables can lie in s3://bucket/.*: its path has '"
+    ):
+        Settings.load()
+
+
+def test_a_home_in_a_store_may_have_other_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("a b+c=d&e:f", "ünï/{~}'\"<$;`", ".a/b../..c/"):
+        monkeypatch.setenv("ELSINORE_HOME", f"abfs://bucket/{path}")
+        assert Settings.load().landing.as_posix() == f"abfs://bucket/{path.rstrip('/')}/landing"
+
+
 def test_memory_may_be_written_as_java_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SPARK_MEMORY", "2G")
     assert Settings.load().spark_memory == "2G"
