@@ -28,6 +28,7 @@ from elsinore.lake.maintain import LEAST_KEPT, maintain
 from elsinore.lake.regions import Landings
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake, with_column
+from elsinore.orchestration.run_step import at_work
 from elsinore.settings import Settings
 from tests.draws import draws
 from tests.spark.conftest import EITHER_WAY, NewHome, with_schema
@@ -771,3 +772,16 @@ def test_a_new_type_may_require_what_no_event_of_it_can_lack(
     put(settings, 10, departure(1), gift)
     land(Lake.open(settings), settings, hours(10, 11))
     assert rows(Lake.open(settings), "events", "event_id", "worth") == [("d1", None), ("g", 7)]
+
+
+def test_no_column_is_added_while_steps_are_at_work(
+    new_home: NewHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    grown = with_schema(new_home(), tmp_path, "\ntypes:\n", "\ntypes:\n  Gift: {worth: long}\n")
+    monkeypatch.setattr(Settings, "load", lambda: grown)
+    with at_work(grown.local):
+        assert run_command(["migrate", "--dry-run"]) == 0
+        assert run_command(["migrate"]) == 1
+    assert f"a step of a run works on {grown.local} (pause the DAGs" in capsys.readouterr().err
+    assert run_command(["migrate"]) == 0

@@ -33,7 +33,7 @@ from elsinore.errors import (
 )
 from elsinore.lake.delta_log import commits
 from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key, sql
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Column, Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval
@@ -255,6 +255,26 @@ def test_a_table_of_an_earlier_release_says_from_now_on_which_ids_its_files_hold
         assert lake.log("events").metadata().configuration[named] == "event_time, event_id, landing"
         assert lake.version("events") == before + 1
     assert not next(commits(lake.path("events"))).changes_rows
+
+
+def test_who_loses_against_another_that_adds_a_column_finds_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, own = lake.schema("plans"), Column(type="string", nullable=True, description="New.")
+    newer = plans.model_copy(update={"columns": {**plans.columns, "new": own}})
+    add = Lake.add_columns
+
+    def add_as_second(self: Lake, table: str, names: tuple[str, ...]) -> None:
+        seen = deltalake.DeltaTable(str(self.path(table)))
+        add(self, table, names)
+        with monkeypatch.context() as patch:
+            patch.setattr(Lake, "log", lambda *_: seen)
+            add(self, table, names)
+
+    monkeypatch.setattr(Lake, "add_columns", add_as_second)
+    grown = replace(lake, tables={**lake.tables, "plans": newer})
+    assert grown.create_all() == ()
+    assert "new" in grown.rows("plans").column_names
 
 
 def test_two_writers_of_one_region_conflict(lake: Lake) -> None:

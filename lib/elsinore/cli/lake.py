@@ -55,6 +55,11 @@ def migrate(
     No file is written anew: new attributes are NULL in the events that are there.
     """
     settings = Settings.load()
+    with at_work(settings.local, alone=not dry_run):
+        typer.echo(_migrate(settings, dry_run=dry_run))
+
+
+def _migrate(settings: Settings, *, dry_run: bool) -> str:
     lake = Lake.open(settings)
     new, others = lake.difference("events")
     if others:
@@ -73,9 +78,8 @@ def migrate(
             hint="say nullable: true of it there",
         )
     if not new:
-        typer.echo("events has all columns of the schema")
-        return
+        return "events has all columns of the schema"
     columns = [f"{name} ({lake.schema('events').columns[name].type})" for name in new]
     if not dry_run:
         lake.add_columns("events", new)
-    typer.echo(f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}")
+    return f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}"

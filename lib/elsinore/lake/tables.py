@@ -346,7 +346,8 @@ class Lake:
         path = self.path(schema.name)
         with suppress(TableNotFoundError):
             open_table(path)
-            self._check(schema)
+            # Who loses against another process that makes the same columns finds them.
+            trying_again(_TRIES, 0.2)(self._check, schema)
             return False
         require_exclusive(path.parent)
         with write_failures(schema.name):
@@ -377,10 +378,16 @@ class Lake:
             )
 
     def add_columns(self, table: str, names: Sequence[str]) -> None:
-        """Give a table columns of its declaration; no file is written anew, they are NULL there."""
+        """Give a table columns of its declaration; no file is written anew, they are NULL there.
+
+        Raises:
+            ConflictError: another writer got there first.
+            SetupError: the disk is full or read-only.
+        """
         schema = self.schema(table).arrow(described=True)
         fields = [deltalake.Field.from_arrow(schema.field(name)) for name in names]
-        self.log(table).alter.add_columns(fields)
+        with write_failures(table):
+            self.log(table).alter.add_columns(fields)
 
     def difference(self, table: str) -> Difference:
         """How a table differs from its declaration; DataError: it has not been created."""
