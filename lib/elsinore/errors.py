@@ -231,13 +231,36 @@ _FULL = re.compile(
 )
 
 
-#: What delta-rs, obstore and Arrow say of an object store that fails; and where it always will.
-_STORE = re.compile("Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]")
+#: What delta-rs, obstore and Arrow say of an object store that fails.
+_STORE = re.compile(
+    "Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]|The operation lacked|<Code>NoSuchBucket"
+)
 _MARKS = re.compile(r"\x1b\[\d*m↳?")
-_REFUSED = re.compile("ACCESS_?DENIED|FORBIDDEN|UNAUTHORIZED|NO_?SUCH_?BUCKET", re.IGNORECASE)
+#: And where it always will. A token that has expired counts, too: one of the environment stays as
+#: it is, others are renewed in time. Of requests for heads alone nothing is told but a number.
+_REFUSED = re.compile(
+    "ACCESS_?DENIED|FORBIDDEN|UNAUTHORIZED|NO_?SUCH_?BUCKET|EXPIRED_?TOKEN|INVALID_?TOKEN|"
+    "INVALID_?ACCESS_?KEY_?ID|SIGNATURE_?DOES_?NOT_?MATCH|AUTHORIZATION_?HEADER_?MALFORMED|"
+    "INCORRECTLY CONFIGURED REGION|HTTP STATUS (301|400)|BAD REQUEST(?=:?( DEBUG SOURCE|$))",
+    re.IGNORECASE,
+)
+_NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
 
 
-def storage_error(error: BaseException | None) -> SetupError | StoreError | None:
+@contextmanager
+def storage_failures() -> Iterator[None]:
+    """Raises what `storage_error` finds in errors that are none of ours."""
+    try:
+        yield
+    except ElsinoreError:
+        raise
+    except Exception as error:
+        if failing := storage_error(error):
+            raise failing from error
+        raise
+
+
+def storage_error(error: BaseException | None) -> DataError | SetupError | StoreError | None:
     """What a full or read-only disk, or a failing store, comes to; None if there is none.
 
     An error or a cause of it tells of them.
@@ -249,10 +272,16 @@ def storage_error(error: BaseException | None) -> SetupError | StoreError | None
             hint = "make room, or the folder writable, and run it again"
             return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
         if _STORE.search(text) or type(error).__module__.startswith("obstore"):
-            said = " ".join(_MARKS.sub("", text).split())[:300]
-            if refused := _REFUSED.search(text):
-                hint = "look at its address, and at the keys in the environment"
-                return SetupError(f"the object store says {refused[0]}: {said}", hint=hint)
-            return StoreError(f"the object store fails: {said}")
+            return _of_store(" ".join(_MARKS.sub("", text).split()))
         error = error.__cause__ or error.__context__
     return None
+
+
+def _of_store(said: str) -> DataError | SetupError | StoreError:
+    if folder := _NAMELESS.search(said):
+        hint = "remove or rename what lies in it: no name of a file or folder may be empty"
+        return DataError(f"the object store has a folder without a name: {folder[1]}", hint=hint)
+    if refused := _REFUSED.search(said):
+        hint = "look at its address, and at the region and the keys in the environment"
+        return SetupError(f"the object store says {refused[0]}: {said[:300]}", hint=hint)
+    return StoreError(f"the object store fails: {said[:300]}")

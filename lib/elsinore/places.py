@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from errno import EISDIR
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -76,7 +77,10 @@ def state(path: Path) -> tuple[int, int]:
     status: Any = path.stat()
     if is_here(path):
         return status.st_size, status.st_mtime_ns
-    tag = sha256(str(status.as_info()["e_tag"]).encode()).digest()
+    info = status.as_info()
+    if info["type"] == "directory":
+        raise IsADirectoryError(EISDIR, "a key of it and a slash makes it a folder", str(path))
+    tag = sha256(str(info["e_tag"]).encode()).digest()
     return status.st_size, int(status.st_mtime) * _SECOND + int.from_bytes(tag[:8]) % _SECOND
 
 

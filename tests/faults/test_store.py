@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,15 +14,19 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, GenericError
 from obstore.store import from_url
 
-from elsinore.errors import DataError, SetupError, StoreError, storage_error
+from elsinore.cli.main import run_command
+from elsinore.errors import DataError, SetupError, StoreError, storage_error, storage_failures
 from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import read_rows
+from elsinore.lake.landing_zone import landing_files
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
+from tests.spark.landing_zone import departure
+from tests.store.serve import BUCKET, refusing_server
 from tests.unit.lake.test_collect import DAY, event, hours, schema_of, write
 
 
@@ -63,6 +70,64 @@ def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(
         place("s3://another/landing").is_dir()
     assert isinstance(storage_error(raised.value), StoreError)
     assert StoreError.transient
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (403, "AccessDenied"),
+        (400, "ExpiredToken"),
+        (400, "AuthorizationHeaderMalformed"),
+        (301, "PermanentRedirect"),
+        (404, "NoSuchBucket"),
+    ],
+)
+def test_commands_tell_of_a_store_that_refuses_in_a_line(
+    status: int, code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    events = tmp_path / "events.jsonl"
+    events.write_text(json.dumps(departure(1)))
+    with refusing_server(status, code) as bucket:
+        monkeypatch.setenv("ELSINORE_HOME", f"{bucket}/home")
+        monkeypatch.setenv("ELSINORE_LOCAL_HOME", str(tmp_path))
+        for command in (
+            ["sql", "SELECT 1 FROM events"],
+            ["forget", "tailnum=N1"],
+            ["migrate"],
+            ["ingest", str(events)],
+            ["report", "2013-01-01T10_2013-01-01T11"],
+            ["why", "q", "{}", "2013-01-01T10:00Z"],
+        ):
+            assert run_command(command) == 2, command
+            said = capsys.readouterr()
+            assert said.err.startswith("elsinore: the object store says "), command
+            assert "look at its address, and at the region and the keys" in said.err
+            assert (said.out, said.err.count("\n")) == ("", 1)
+
+
+def put_raw(key: str, data: bytes = b"") -> None:
+    """What a console or another producer may store, under a key that no path of ours has."""
+    address = f"{os.environ['AWS_ENDPOINT_URL']}/{BUCKET}/{key}"
+    kind = {"Content-Type": "text/plain"}
+    urllib.request.urlopen(urllib.request.Request(address, data, kind, method="PUT"))
+
+
+def test_a_key_that_is_no_file_is_told_by_its_name(store: str) -> None:
+    day, name = "2013/01/02", "events-2013-01-02T10.jsonl"
+    for key in ("marker", "beside"):
+        put_raw(f"{key}/{day}/{name}/")
+    with pytest.raises(DataError, match=f"cannot read {store}/marker/{day}/{name}: a key of it"):
+        landing_files(place(f"{store}/marker"), DAY)
+    put_raw(f"beside/{day}/{name}", b"line")
+    assert [file.name for file in landing_files(place(f"{store}/beside"), DAY)] == [f"{day}/{name}"]
+    put_raw(f"nameless/{day}//{name}", b"line")
+    with (
+        pytest.raises(DataError, match=f"folder without a name: nameless/{day}// ") as raised,
+        storage_failures(),
+    ):
+        landing_files(place(f"{store}/nameless"), DAY)
+    assert not raised.value.transient
 
 
 def test_of_writers_of_one_new_object_one_wins(store: str) -> None:

@@ -23,6 +23,7 @@ from elsinore.errors import (
     ElsinoreError,
     SetupError,
     pipeline_packages,
+    storage_failures,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def run_command(arguments: list[str]) -> int:
     """The exit code of one command; errors go to standard error, one line each."""
     try:
         commands = commands_for(arguments)
-        with pipeline_packages("this"):  # what a command of the core imports on the way
+        # What a command of the core imports on the way; and disks and stores beneath it.
+        with pipeline_packages("this"), storage_failures():
             result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()

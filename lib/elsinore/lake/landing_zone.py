@@ -132,7 +132,8 @@ def landing_files(
     Raises:
         DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
     """
-    return tuple(sorted(describe(zone, path, hour) for path, hour in _named(zone, interval, rules)))
+    # A store lists a file twice that lies beside a folder of its name.
+    return tuple(sorted({describe(zone, *named) for named in _named(zone, interval, rules)}))
 
 
 def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:

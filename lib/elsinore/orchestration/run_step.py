@@ -23,7 +23,7 @@ from elsinore.errors import (
     ElsinoreError,
     EngineError,
     LostWorkerError,
-    storage_error,
+    storage_failures,
 )
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
@@ -71,16 +71,10 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
         ElsinoreError: what the job raises.
         SetupError: the disk is full, or cannot be written; an object store refuses.
         StoreError: an object store does not answer.
+        DataError: it holds what no path can name.
     """
-    try:
-        with at_work(settings.local), timed_step():
-            figures = load_job(job, settings).main(arguments, settings)
-    except ElsinoreError:
-        raise
-    except Exception as error:
-        if failing := storage_error(error):
-            raise failing from error
-        raise
+    with storage_failures(), at_work(settings.local), timed_step():
+        figures = load_job(job, settings).main(arguments, settings)
     return dict(json.loads(json.dumps(figures)))
 
 
