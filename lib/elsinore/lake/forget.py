@@ -31,12 +31,12 @@ from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.land import land_without
 from elsinore.lake.landing_zone import (
-    UNDER_WAY,
     LandingFile,
     all_files,
     blank_lines,
     scan_files,
     scanned_schema,
+    under_way,
 )
 from elsinore.lake.maintain import keep_history
 from elsinore.lake.provenance import PUBLISHED, STAGED
@@ -300,8 +300,8 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     (raw, stored), (bad, _) = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
     landings = _events(lake, key)
     # What a killed one has left of a landing is found wherever it is.
-    listings = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
-    killed = {row["landing"] for row in listings if UNDER_WAY in json.loads(row["listing"] or "{}")}
+    accounts = lake.rows("landings", columns=["landing", "listing"])
+    killed = set(accounts["landing"].filter(under_way(accounts["listing"])).to_pylist())
     expired = bad.keys() - stored - killed
     return _Found(
         files,

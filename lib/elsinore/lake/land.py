@@ -58,6 +58,7 @@ from elsinore.lake.landing_zone import (
     late_landings,
     listings,
     scanned_schema,
+    under_way,
 )
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import Lake, trying_again, with_column
@@ -297,8 +298,7 @@ def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
     """
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
     landed = lake.rows("landings", had_lines, columns=["landing", "listing"])
-    ended = [UNDER_WAY not in json.loads(text or "{}") for text in landed["listing"].to_pylist()]
-    landed = landed.filter(pa.array(ended, pa.bool_()))
+    landed = landed.filter(pc.invert(under_way(landed["listing"])))
     stored = lake.of("raw_events", own, version).to_table(["landing"])
     if removed := sorted(landings_of(landed) - landings_of(stored)):
         raise _were_removed(removed)

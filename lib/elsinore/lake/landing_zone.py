@@ -245,6 +245,11 @@ def held(listing: str) -> str:
     return json.dumps({UNDER_WAY: [0, 0], **json.loads(listing)})
 
 
+def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which listings are of landings that have not ended."""
+    return pc.fill_null(pc.starts_with(listings, held("{}")[:-1]), False)
+
+
 def late_landings(
     lake: Lake, zone: Path, until: int, days: int
 ) -> tuple[list[int], dict[str, str], tuple[str, ...]]:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
+from elsinore.lake.landing_zone import under_way
 from elsinore.lake.provenance import (
     PUBLICATIONS,
     PUBLISHED,
@@ -116,10 +117,10 @@ def renew(lake: Lake, workload: Workload, *, run: str) -> None:
 
 
 def _landed(lake: LakePath) -> frozenset[int]:
-    """The hours whose landing had a file."""
-    rows = read_rows(lake, "landings", columns=["landing", "files"])
-    labels = rows.filter(pc.greater(rows["files"], 0))["landing"].to_pylist()
-    return frozenset(parse_hour(label) for label in labels)
+    """The hours whose landing had a file and has ended."""
+    rows = read_rows(lake, "landings", columns=["landing", "files", "listing"])
+    ended = pc.and_not(pc.greater(rows["files"], 0), under_way(rows["listing"]))
+    return frozenset(map(parse_hour, rows["landing"].filter(ended).to_pylist()))
 
 
 def silent_hours(lake: LakePath, until: int) -> int:

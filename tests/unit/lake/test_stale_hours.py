@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import commits
+from elsinore.lake.landing_zone import held
 from elsinore.lake.provenance import STAGED, origin, read_publications
-from elsinore.lake.stale_hours import hours_to_reopen, owning_hours, renew, stale_hours
+from elsinore.lake.stale_hours import (
+    awaited_landings,
+    hours_to_reopen,
+    owning_hours,
+    renew,
+    silent_hours,
+    stale_hours,
+)
 from elsinore.lake.tables import Lake, load_tables
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -136,8 +144,21 @@ def reopened(lake: Path, most: int, *, ours: tuple[Any, ...] = (LONG,)) -> tuple
     return tuple([f"{p['start'][11:13]}-{p['end'][11:13]}" for p in part] for part in parts)
 
 
+def landed(lake: Path, **listings: str) -> None:
+    """Accounts of hours, each with a file."""
+    rows = [{"landing": f"{DAY}T{h[1:]}", "files": 1, "listing": t} for h, t in listings.items()]
+    write_deltalake(str(lake / "landings"), pa.Table.from_pylist(rows))
+
+
+def test_an_hour_whose_landing_is_under_way_or_was_killed_is_waited_for(tmp_path: Path) -> None:
+    landed(tmp_path, h01="{}", h08='{"f": [1, 2]}', h09=held('{"f": [1, 2]}'), h10="{}")
+    hour, under_way = at("10:00"), Interval(at("09:00"), at("10:00"))
+    assert awaited_landings(tmp_path, LONG, [hour]) == {hour: (under_way,)}
+    assert silent_hours(tmp_path, at("10:00")) == 1
+
+
 def test_hours_that_have_failed_come_last_and_one_by_one(tmp_path: Path) -> None:
-    write_deltalake(str(tmp_path / "landings"), pa.table({"landing": [f"{DAY}T01"], "files": [1]}))
+    landed(tmp_path, h01="{}")
     commit(tmp_path)
     publish(tmp_path, dict.fromkeys(range(3, 20), 0))
     touch(tmp_path, "05:30", "11:30", "15:30")  # each in two windows
