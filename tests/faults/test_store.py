@@ -70,6 +70,13 @@ def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(
         place("s3://another/landing").is_dir()
     assert isinstance(storage_error(raised.value), StoreError)
     assert StoreError.transient
+    told = "AWS Error {} during HeadObject operation: No response body."
+    for error, kind in (
+        ("REQUEST_TIMEOUT (HTTP status 400)", StoreError),
+        ("UNKNOWN (HTTP status 503)", StoreError),
+        ("UNKNOWN (HTTP status 400)", SetupError),
+    ):
+        assert isinstance(storage_error(OSError(told.format(error))), kind), error
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -64,12 +63,8 @@ def write_zone(settings: Settings) -> None:
     # d2 comes again, d3 was another plane's; d4 is corrected by the key.
     put(settings, 11, departure(2, 20, **gone), departure(3, 40), departure(4, 5, 11))
     put(settings, 12, departure(4, 5, 11, **gone), departure(5, 1, 12, carrier=7, **gone))
-    put(
-        settings,
-        13,
-        departure(6, 1, 13, id=f"{GONE}-6", **gone),
-        json.dumps(departure(7, 1, 13, **gone)),
-    )
+    of_it = departure(6, 1, 13, id=f"{GONE}-6", **gone)
+    put(settings, 13, of_it, json.dumps(departure(7, 1, 13, **gone)))
     path = put(settings, 14, departure(8, 1, 14, **gone), departure(9, 2, 14))
     weather = {"id": "w", "type": "Weather", "time": "2013-01-01T14:00:00Z", "origin": "EWR",
                "precip": 0, "visib": 9, "tailnum": GONE}  # fmt: skip
@@ -176,6 +171,18 @@ def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(
     assert differences(contents(lake.root, rows), contents(clean.lake, rows)) == []
 
 
+def killed_at(module: object, point: str, settings: Settings, key: Key) -> None:
+    """Forgets a key until a point is reached for the first time."""
+
+    def ended(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, point, ended)
+        with pytest.raises(KeyboardInterrupt):
+            forget(settings, key, run="killed", dry_run=False)
+
+
 @pytest.mark.parametrize("most", [1_000, 10**8])
 def test_what_lands_while_it_forgets_is_not_lost(
     settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch, most: int
@@ -212,19 +219,12 @@ def test_what_lands_while_it_forgets_is_not_lost(
      (elsinore.lake.forget, "_purge"), (elsinore.lake.forget, "_clear_log")],
 )  # fmt: skip
 def test_killed_it_does_the_rest_when_it_is_called_again(
-    settings: Settings, lake: Lake, new_home: NewHome, module: ModuleType, point: str
+    settings: Settings, lake: Lake, new_home: NewHome, module: object, point: str
 ) -> None:
     write_zone(settings)
     land(lake, settings, DAY)
     key = Key.parse([f"tailnum={GONE}"], lake.stream)
-
-    def ended(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, point, ended)
-        with pytest.raises(KeyboardInterrupt):
-            forget(settings, key, run="killed", dry_run=False)
+    killed_at(module, point, settings, key)
     assert holding(settings) != set()
     forget(settings, key, run="again", dry_run=False)
     assert holding(settings) == set()
@@ -245,7 +245,7 @@ ACCOUNT = ("landing", "lines", "accepted", "duplicates", "quarantined")
      (Lake, "record"), (Lake, "amend")],
 )  # fmt: skip
 def test_killed_it_leaves_accounts_right_also_where_raw_files_are_gone(
-    settings: Settings, lake: Lake, new_home: NewHome, module: Any, point: str
+    settings: Settings, lake: Lake, new_home: NewHome, module: object, point: str
 ) -> None:
     write_zone(settings)
     put(settings, 15, departure(1, 5), f"broken {GONE}", "broken")  # no event of it changes
@@ -255,14 +255,7 @@ def test_killed_it_leaves_accounts_right_also_where_raw_files_are_gone(
     land(theirs, clean, DAY)
     key = Key.parse([f"tailnum={GONE}"], lake.stream)
     shutil.rmtree(settings.landing / "2013")
-
-    def ended(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, point, ended)
-        with pytest.raises(KeyboardInterrupt):
-            forget(settings, key, run="killed", dry_run=False)
+    killed_at(module, point, settings, key)
     for home, tables in ((settings, lake), (clean, theirs)):
         forget(home, key, run="again", dry_run=False)
         land(tables, home, hours(20, 21))
