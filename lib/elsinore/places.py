@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
-from elsinore.errors import DataError, SetupError
+from elsinore.errors import DataError, ParameterError, SetupError
 
 #: Object stores that are known, by how addresses begin.
 STORES = ("abfs", "gs", "s3")
@@ -38,6 +38,19 @@ def scheme(text: object) -> str | None:
     """
     match = _ADDRESS.match(str(text))
     return match[1] if match else None
+
+
+def require_here(text: object) -> None:
+    """Refuse an address where a path is needed: a folder `s3:` would be looked for, or be made.
+
+    Raises:
+        ParameterError: it is an address.
+    """
+    if scheme(text):
+        raise ParameterError(
+            f"{str(text)[:200]} is an address, where a path of this machine is needed",
+            hint="copy it here first; of all settings and paths ELSINORE_HOME alone can be one",
+        )
 
 
 def place(text: object) -> Path:

@@ -25,6 +25,7 @@ from elsinore.errors import (
     pipeline_packages,
     storage_failures,
 )
+from elsinore.places import require_here
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -115,6 +116,8 @@ def app() -> NoReturn:
 def run_command(arguments: list[str]) -> int:
     """The exit code of one command; errors go to standard error, one line each."""
     try:
+        for text in arguments:
+            require_here(text.partition("=")[2] if text.startswith("--") else text)
         commands = commands_for(arguments)
         # What a command of the core imports on the way; and disks and stores beneath it.
         with pipeline_packages("this"), storage_failures():

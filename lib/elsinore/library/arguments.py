@@ -10,6 +10,7 @@ from pathlib import Path
 
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ElsinoreError, ParameterError
+from elsinore.places import require_here
 
 #: What hints to users of the command line are to callers from Python.
 _IN_PYTHON = {
@@ -38,6 +39,7 @@ def path_of(what: str, given: object, *, hint: str | None = None) -> Path:
     path = os.fspath(given) if isinstance(given, os.PathLike) else given
     if not isinstance(path, str) or "\0" in path:
         raise ParameterError(f"{what}: {quoted(given)} is no path", hint=hint)
+    require_here(path)
     return Path(path)
 
 

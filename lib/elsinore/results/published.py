@@ -49,15 +49,24 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     True
     >>> same_group('{"hub": "null"}', {"hub": None})
     False
+    >>> same_group('{"price": 10.0, "tax": NaN}', {"price": 10, "tax": "nan"})
+    True
     """
     held = json.loads(canonical)
-    return {name: _text(value) for name, value in held.items()} == {
-        name: _text(value) for name, value in wanted.items()
-    }
+    return held.keys() == wanted.keys() and all(
+        _is_same(value, wanted[name]) for name, value in held.items()
+    )
 
 
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+def _is_same(held: Any, wanted: Any) -> bool:
+    """Whether a value of a group is the one asked for: itself, or a text of it."""
+    if isinstance(held, float) and isinstance(wanted, str | int):
+        try:
+            wanted = float(wanted)
+        except (ValueError, OverflowError):
+            return False
+    texts = (v if v is None or isinstance(v, str) else json.dumps(v) for v in (held, wanted))
+    return next(texts) == next(texts)
 
 
 def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,3 +77,24 @@ def test_what_is_no_run_and_no_day_calls_nothing(
     with pytest.raises(ParameterError):
         report(**given)
     assert called == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["init", "s3://bucket/project"],
+        ["generate", "flights", "--output", "s3://bucket/landing"],
+        ["generate", "flights", "--output=gs://bucket/landing"],
+    ],
+)
+def test_an_address_is_not_taken_for_a_folder(
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(arguments) == 2
+    assert "://bucket/" in (told := capsys.readouterr().err)
+    assert "is an address, where a path of this machine is needed" in told
+    assert not [*tmp_path.iterdir()]

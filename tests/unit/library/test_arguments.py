@@ -30,6 +30,7 @@ def work() -> elsinore.Workload:
         (ds.dataset(pa.table({"time": [1]})).scanner(), "a Scanner is no events"),
         (None, "a NoneType is no events"), (7, "a int is no events"),
         (pd.Series([pd.Timestamp(0)]), "a Timestamp in a Series is no events"),
+        ("s3://b/x.csv", "s3://b/x.csv is an address, where a path"),
         (b"x", "a int in a bytes is no events"), ("a\0b.csv", r"events: 'a\\x00b.csv' is no path"),
     ],
 )  # fmt: skip
