@@ -36,6 +36,7 @@ from elsinore.orchestration.airflow_environment import (
     prepare_airflow,
 )
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
+from elsinore.orchestration.run_params import run_interval
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.query.print_query import count_of
@@ -49,7 +50,6 @@ from elsinore.timeline import (
     format_instant,
     hour_label,
     hours_of,
-    require_whole_hours,
     stretches,
 )
 
@@ -74,14 +74,13 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
     are. Replaying hours anew leaves the same tables. `start` and `end` are ISO 8601.
 
     Raises:
-        ParameterError: the stretch is empty or not cut at whole hours.
+        ParameterError: the stretch is empty, not over, or not cut at whole hours.
         DataError: none of the hours has a file, and it is not flights that are replayed.
         ConflictError: another process replays into the same home.
         AuthorError: a task found a query, schema or parameter that is wrong.
         ElsinoreError: a task failed; the message names it and Airflow's log.
     """
-    interval = Interval.parse(start, end)
-    require_whole_hours(interval)
+    interval = run_interval(start, end)
     with _alone(settings.local, interval):
         _replay(settings, interval, console)
 

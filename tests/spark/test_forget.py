@@ -212,6 +212,36 @@ def test_what_lands_while_it_forgets_is_not_lost(
     assert holding(settings) == set()
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_raw_file_that_changes_while_it_is_searched_loses_no_line(
+    settings: Settings, lake: Lake, is_gone: bool
+) -> None:
+    path = put(settings, 10, departure(1), departure(2, tailnum=GONE))
+    land(lake, settings, hours(10, 11))
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+
+    def meanwhile(_: Settings) -> int:
+        put(settings, 10, departure(2, tailnum=GONE), departure(1), departure(3))
+        if is_gone:
+            path.unlink()
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elsinore.lake.forget, "_stale", meanwhile)
+        with pytest.raises(ConflictError, match="was changed while it was searched"):
+            forget(settings, key, run="test", dry_run=False)
+    # Called again, it also finds a workload that has had no run yet, and what an `ingest` left.
+    (folder := settings.workload_file.with_suffix("")).mkdir()
+    (folder / "fresh.sase").write_text(QUERIES, encoding="utf-8")
+    (left := settings.landing / "_ingest-1" / "1356998400000000").parent.mkdir()
+    left.write_bytes(gzip.compress(json.dumps(departure(4, tailnum=GONE)).encode()))
+    forget(settings, key, run="test", dry_run=False)
+    assert holding(settings) == set()
+    land(lake, settings, hours(11, 12))
+    events = ["d1"] if is_gone else ["d1", "d3"]
+    assert sorted(rows(lake, "events", "event_id")) == events
+
+
 @pytest.mark.parametrize(
     ("module", "point"),
     [(elsinore.lake.forget, "land_without"), (elsinore.lake.land, "change_events"),

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.errors import DataError, LostWorkerError
-from elsinore.lake.provenance import read_publications, standing
+from elsinore.lake.provenance import PUBLISHED, read_publications, standing
 from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
-from elsinore.timeline import hour_label, hours_of
+from elsinore.timeline import HOUR, Interval, hour_label, hours_of
 from jobs import land_events, reopen_hours
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
@@ -157,7 +157,9 @@ def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]
     home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
 
     def run(first: int, end: int, begin: Any = land_events) -> dict[str, Any]:
-        return run_jobs(home, hours(first, end), f"run {first}", first=begin)
+        day = hours(0, 1).start
+        interval = Interval(day + first * HOUR, day + end * HOUR)
+        return run_jobs(home, interval, f"run {first}", first=begin)
 
     return run
 
@@ -233,11 +235,12 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     for hour in range(6, 12):
         put(settings, hour, departure(hour, hour=hour))
     replayed(6, 7)
+    replayed(95, 96)  # days ahead, by mistake
     # Nothing was scheduled from 7 to 11.
     found = replayed(11, 12)
     assert [part["start"][11:13] for part in found["reopened"]] == ["09"]
     assert (found["reopened_hours"], found["hours_left"]) == (2, 2)
-    assert sorted(provisional(lake)) == ["06", "09", "10", "11"], "the latest two, beside its own"
+    assert sorted(provisional(lake)) == ["06", "09", "10", "11", "23"], "the latest two"
     (left,) = found["catch_up"]
     assert (left["start"][11:13], left["end"][11:13]) == ("07", "09")
     assert replayed(7, 9, reopen_hours)["catch_up"] == []
@@ -252,3 +255,17 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
         assert end - start <= 2
         left = next(iter(replayed(start, end, reopen_hours)["catch_up"]), None)
     assert counts(lake) == expected | {"08": "1", "09": "1"}
+
+
+def test_published_rows_that_were_changed_by_hand_are_computed_anew(
+    spark: SparkSession, lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    for hour in range(9, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(9, 11)
+    expected = counts(lake)
+    by_hand(spark, lake, "UPDATE {} SET exact = '999' WHERE owned_hour LIKE '%T10'", PUBLISHED)
+    assert [one.settled for one in read_publications(lake.root).values()] == [False, False]
+    assert replayed(11, 12)["reopened_hours"] == 2
+    assert counts(lake) == expected | {"11": "3"}
+    assert all(one.settled for one in read_publications(lake.root).values())

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+from datetime import UTC, datetime
 from os.path import relpath
 from pathlib import Path
 from string import Template
@@ -27,13 +28,14 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
-from elsinore.lake.collect import HourLines, hours_between
+from elsinore.lake.collect import INGESTED, HourLines, hours_between
 from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.library.infer_schema import infer_schema
+from elsinore.orchestration.run_step import at_work
 from elsinore.places import is_here, whole_file
 from elsinore.query.print_query import count_of
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
-from elsinore.timeline import HOUR, hour_label
+from elsinore.timeline import HOUR, hour_label, instant_of
 
 
 def new_stream(
@@ -79,13 +81,14 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             hint="`elsinore run` answers queries over them",
         )
     beside = settings.landing if is_here(settings.landing) else settings.local
-    spool = HourLines(beside / f"_ingest-{os.getpid()}")
-    try:
-        _read(events, stream, max_bad_share, spool)
-        hours = sorted(spool.lines)
-        new = sum(_move(settings.landing, hour, spool) for hour in hours)
-    finally:
-        spool.remove()
+    with at_work(settings.local):  # not while something is forgotten
+        spool = HourLines(beside / f"{INGESTED}{os.getpid()}")
+        try:
+            _read(events, stream, max_bad_share, spool)
+            hours = sorted(spool.lines)
+            new = sum(_move(settings.landing, hour, spool) for hour in hours)
+        finally:
+            spool.remove()
     empty = sum(_write_empty(settings.landing, hour) for hour in hours_between(hours))
     counts = count_of(spool.lines.total(), "event"), count_of(len(hours), "hour")
     there = relpath(settings.landing) if is_here(settings.landing) else settings.landing
@@ -93,7 +96,8 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     if empty:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
-    start, end = hour_label(hours[0]), hour_label(hours[-1] + HOUR)
+    over = max(instant_of(datetime.now(UTC)) // HOUR * HOUR, hours[0] + HOUR)
+    start, end = hour_label(hours[0]), hour_label(min(hours[-1] + HOUR, over))
     of_stream = f"ELSINORE_STREAM={settings.stream} " if settings.stream else ""
     typer.echo(f"{of_stream}elsinore replay --start {start}:00 --end {end}:00")
 

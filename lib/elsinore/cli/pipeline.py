@@ -18,7 +18,7 @@ from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
-from elsinore.timeline import Interval, require_whole_hours
+from elsinore.timeline import Interval
 
 Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, UTC.")]
 End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
@@ -48,10 +48,7 @@ def report(
         )
     if night is not None:
         return _run_job("report_night", day_interval(night))
-    if run is not None:
-        interval = _named_run(run)
-    else:
-        interval = run_interval(start, end, data_start=None, data_end=None)
+    interval = _named_run(run) if run is not None else run_interval(start, end)
     require_run(Settings.load().lake, interval)
     return _run_job("report_quality", interval)
 
@@ -74,7 +71,6 @@ def _named_run(name: str) -> Interval:
 
 
 def _run_job(job: str, interval: Interval) -> int:
-    require_whole_hours(interval)
     figures = run_step(job, Arguments(interval, f"{job} {interval}"), Settings.load())
     print(json.dumps({"job": job, **figures}))
     return 0
@@ -84,7 +80,7 @@ def _step(job: str, text: str) -> Callable[[Start, End], int]:
     """A command that runs a job over an interval; `text` is its help."""
 
     def step(start: Start, end: End) -> int:
-        return _run_job(job, Interval.parse(start, end))
+        return _run_job(job, run_interval(start, end))
 
     step.__doc__ = text
     return step

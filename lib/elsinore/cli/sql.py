@@ -48,14 +48,23 @@ def sql(
     """Ask the lake: its tables by their names, and for each query a view of its results."""
     chosen = format_for(form, output)
     try:
-        found = connect().sql(query)
-        if found is not None:  # as it is where nothing was asked: CREATE, SET
-            table = found.to_arrow_table
-            write_rows(found.columns, lambda: _rows(found), chosen, output, table=table)
+        try:
+            _answer(connect(), query, chosen, output)
+        except duckdb.Error as error:
+            if "string_view" not in str(error):  # of tables from which delta-rs has deleted rows
+                raise
+            _answer(connect(any_text=True), query, chosen, output)
     except (duckdb.Error, pa.ArrowException) as error:
         is_asked = isinstance(error, duckdb.Error)  # else it is how the answer is written
         hint = "SHOW TABLES lists tables and views, DESCRIBE and a name its columns"
         raise ParameterError(str(error), hint=hint if is_asked else None) from error
+
+
+def _answer(lake: duckdb.DuckDBPyConnection, query: str, form: Format, output: Path | None) -> None:
+    found = lake.sql(query)
+    if found is not None:  # as it is where nothing was asked: CREATE, SET
+        table = found.to_arrow_table
+        write_rows(found.columns, lambda: _rows(found), form, output, table=table)
 
 
 def _rows(found: duckdb.DuckDBPyRelation) -> list[list[Any]]:

@@ -136,7 +136,7 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield "published", ["by a run that was killed before it said so; publish the hour again"]
         return
     if not publication["settled"]:
-        yield "warning", ["the results are newer than what is said here: publish the hour again"]
+        yield "warning", ["the results are not those that this is about: publish the hour again"]
     finder = f"found by {told['finder']}" if told["finder"] else "not stored"
     yield "workload", [f"{publication['workload']}  ({publication['workload_fingerprint'][:12]})"]
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]

@@ -46,6 +46,10 @@ from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse
 
 #: The folder of notes in a landing zone, and there of lines on their way.
 COLLECTED = "_collected"
+#: How folders of lines on their way begin that `ingest` has in a landing zone of this machine.
+INGESTED = "_ingest-"
+#: Of lines that are collected, in the folder of notes or where that of an object store has them.
+SPOOL = "spool"
 
 #: Stretches without events of this length are no nights or weekends: somebody should look.
 _GAP = 7 * DAY
@@ -183,7 +187,7 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder / "spool"
+        yield folder / SPOOL
 
 
 @dataclass

@@ -307,15 +307,21 @@ def _state(file: Path) -> tuple[int, ...] | None:
 
 
 def arrow_dataset(
-    table: deltalake.DeltaTable, conditions: Sequence[Sequence[Condition]] | None = None
+    table: deltalake.DeltaTable,
+    conditions: Sequence[Sequence[Condition]] | None = None,
+    *,
+    any_text: bool = False,
 ) -> ds.Dataset:
     """A table's files, or those that can hold what is asked for, to be read by Arrow.
+
+    Rows are chosen by `_CHOSEN_BY`, or by `any_text`: ids take five times as long then.
 
     By Arrow's own file system: that of delta-rs is a Python object, and a thread of Arrow that lets
     go of it while the interpreter ends aborts the process (two of nine runs of `elsinore why`).
     """
     schema = pa.schema(table.schema().to_arrow())
-    chosen_by = [name for name in _CHOSEN_BY if name in schema.names]
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
+    chosen_by = [name for name in texts if any_text or name in _CHOSEN_BY]
     dataset = table.to_pyarrow_dataset(
         filesystem=_files_of(table.table_uri),
         parquet_read_options=ds.ParquetReadOptions(dictionary_columns=chosen_by),

@@ -26,6 +26,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, ParameterError
 from elsinore.files.rejection import Reason
 from elsinore.lake.answered import answered_by
+from elsinore.lake.collect import COLLECTED, INGESTED, SPOOL
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
@@ -44,7 +45,7 @@ from elsinore.lake.regions import Hours, Landings
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.places import whole_file
+from elsinore.places import is_here, whole_file
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant, stretches
 from elsinore.wording import suggest
@@ -246,7 +247,7 @@ def forget(
 
     Raises:
         DataError: a raw file cannot be searched.
-        ConflictError: others kept landing meanwhile.
+        ConflictError: others kept landing meanwhile, or changed a raw file: call it again.
     """
     every = {own.workload: Lake.open(own) for own in settings.with_results()}
     lake = every[""]
@@ -258,6 +259,7 @@ def forget(
         (file.name, file.size, file.changed): blank_lines(file, positions)
         for file, positions in found.files.items()
     }
+    _drop_spools(settings)
     for labels in _parts(lake, found.landings, settings.landing_bytes):
         land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
     if found.expired:
@@ -275,15 +277,23 @@ def forget(
     return found.removed(files), _stale(settings) - stale
 
 
+def _drop_spools(settings: Settings) -> None:
+    """Remove what killed ones left of lines on their way to their hours: it comes there anew."""
+    here = settings.landing if is_here(settings.landing) else settings.local
+    aside = settings.local / settings.stream / ".collected"
+    for folder in (*here.glob(f"{INGESTED}*"), here / COLLECTED / SPOOL, aside / SPOOL):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _told_as(workload: str, table: str) -> str:
     return f"{workload}/{table}" if workload else table
 
 
 def _stale(settings: Settings) -> int:
-    """How many published hours are, of all workloads that runs answer."""
-    found = [
-        stale_hours(one.lake.root, one.workload) for one in answered_by(settings.of_workload(""))
-    ]
+    """How many published hours are, of all workloads that runs answer and have answered."""
+    known = {own.workload for own in settings.with_results()}
+    answered = answered_by(settings.of_workload(""))
+    found = [stale_hours(one.lake.root, one.workload) for one in answered if one.name in known]
     hours = sum(part.length for stale in found for part in stale.own) // HOUR
     return hours + sum(len(stale.others) for stale in found)
 
@@ -441,7 +451,8 @@ def _purge(lake: Lake, table: str, run: str) -> int:
 def _clear_log(lake: Lake, table: str) -> None:
     """Leave nothing of a log but its latest version: it tells the least and the greatest values."""
     log = lake.log(table)
-    log.create_checkpoint()
+    with write_failures(table):
+        log.create_checkpoint()
     for path in (lake.path(table) / "_delta_log").glob("[0-9]*"):
         if int(path.name[:20]) < log.version():
             path.unlink()

@@ -7,6 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.errors import DataError
+from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
@@ -145,10 +146,15 @@ def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile
 
 
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
-    """The file, with some lines made blank, so that those behind them keep their places."""
+    """The file, with some lines made blank, so that those behind them keep their places.
+
+    Raises:
+        ConflictError: it is gone, or is no longer the file whose lines these are.
+    """
     real = place(file.path)
     real = real.resolve() if is_here(real) else real  # not a link to it
     packed = COMPRESSION if real.suffix.lower() == ".gz" else None
+    _require_same(real, file)
     mode = real.stat().st_mode
     with (
         local_copy(real) as copy,
@@ -156,10 +162,20 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
         whole_file(real, packed) as out,
     ):
         out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
+        _require_same(real, file)
     if is_here(real):
         real.chmod(mode)
     size, changed = state(real)
     return replace(file, size=size, changed=changed)
+
+
+def _require_same(real: Path, file: LandingFile) -> None:
+    with suppress(FileNotFoundError):
+        if state(real) == (file.size, file.changed):
+            return
+    raise ConflictError(
+        f"the raw file {file.name} was changed while it was searched", hint="try again"
+    )
 
 
 def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:

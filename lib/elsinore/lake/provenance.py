@@ -163,7 +163,7 @@ class Publication:
     #: provisional.
     awaited: tuple[Interval, ...]
     #: whether the hour's rows are still these. A run that was killed between its two commits leaves
-    #: newer rows; publishing again settles the hour.
+    #: newer rows, and anybody may change some by hand; publishing again settles the hour.
     settled: bool
 
 
@@ -209,8 +209,9 @@ def _unrecorded_digests(
 ) -> dict[str, tuple[int, str]]:
     """By hour, version and digest of the last commit of its rows that is not wholly on record.
 
-    A version all of whose hours are on record is not looked at, as there are few others; nor one
-    from before the wanted rows, which are of some hours.
+    The digest is empty where somebody has changed rows of the hour's day by hand. A version all of
+    whose hours are on record is not looked at, as there are few others; nor one from before the
+    wanted rows, which are of some hours.
     """
     if not wanted.num_rows:
         return {}
@@ -220,6 +221,11 @@ def _unrecorded_digests(
     first = pc.min(wanted["published_version"]).as_py()
     found: dict[str, tuple[int, str]] = {}
     for commit in commits(lake / PUBLISHED, after=first - 1, without=whole):
-        for label, digest in commit.note.get("digests", {}).items():
+        digests = commit.note.get("digests", {})
+        if commit.changes_rows and not commit.note:
+            days = changed_partitions(lake / PUBLISHED, commit.version, "owned_day") or ()
+            labels = wanted["owned_hour"].to_pylist()
+            digests = {label: "" for label in labels if label[:10] in days}
+        for label, digest in digests.items():
             found.setdefault(label, (commit.version, digest))
     return found

@@ -163,10 +163,10 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     ours = [hour for hour, workload in known.items() if workload == own]
     if not ours:
         return set()
-    end = max(until, *ours)
+    last = [range(max(min(ours), end - days * DAY), end, HOUR) for end in {until, max(ours)}]
     return {
         hour
-        for hour in range(max(min(ours), end - days * DAY), end, HOUR)
+        for hour in chain(*last)
         if hour not in known and landed.intersection(_reached(workload, hour))
     }
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.lake.delta_log import arrow_dataset
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
@@ -127,12 +128,15 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
     yield from view_statements(workload, engine, lake.tables)
 
 
-def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
+def connect(
+    settings: Settings | None = None, *, any_text: bool = False
+) -> duckdb.DuckDBPyConnection:
     """A connection in which the lake's tables have their names, and each query its view.
 
     Tables are read as they are now, and none is written. Views are those of the workload that the
     settings name (`view_statements` says what they hold), by default those of the
-    environment. Times are shown in UTC.
+    environment. Times are shown in UTC. Where delta-rs has deleted rows by hand, all texts can only
+    be compared with `any_text`, which takes longer (see `arrow_dataset`).
 
     Raises:
         DataError: nothing was landed yet.
@@ -148,7 +152,7 @@ def connect(settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for name in lake.tables:
-        connection.register(name, lake.dataset(name))
+        connection.register(name, arrow_dataset(lake.log(name), any_text=any_text))
     for statement in view_statements(workload, Engine.DUCKDB, lake.tables):
         connection.execute(statement)
     return connection

@@ -310,7 +310,8 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
         f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
         f"{some_of(missing)}": missing,
-        f"a run ended between two commits, publish again: {some_of(unsettled)}": unsettled,
+        f"a run ended between two commits, or somebody changed results by hand; publish again: "
+        f"{some_of(unsettled)}": unsettled,
         f"provisional, for raw files within reach of their windows are missing: "
         f"{some_of(provisional)}": provisional,
         f"no result was checked of: {some_of(unchecked)}": unchecked and others,

@@ -98,3 +98,12 @@ def test_an_address_is_not_taken_for_a_folder(
     assert "://bucket/" in (told := capsys.readouterr().err)
     assert "is an address, where a path of this machine is needed" in told
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("command", ["land", "replay"])
+def test_hours_that_are_not_over_are_refused(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--start", "2198-01-01T00:00Z", "--end", "2198-01-01T01:00Z"]
+    assert run_command([command, *given]) == 2
+    assert "the hours before '2198-01-01T01:00Z' are not over" in capsys.readouterr().err
