@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,8 +17,10 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ParameterError
+from elsinore.files.read_events import files_below
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
 from elsinore.results.row import ResultRow, encode_row, plain_value
@@ -52,8 +55,10 @@ def format_for(asked: Format | None, output: Path | None) -> Format:
     """The format that is asked for, or that the output's name says; else what suits the reader.
 
     Raises:
-        ParameterError: the name says none, or bytes would go to a terminal.
+        ParameterError: the name says none, bytes would go to a terminal, or nothing can be printed.
     """
+    if output is None and sys.stdout is None:
+        raise ParameterError("standard output is closed", hint="add --output FILE")
     if output is None and sys.stdout.isatty():
         if asked in (Format.PARQUET, Format.ARROW):
             raise ParameterError(f"{asked} is not for a terminal", hint="add --output FILE")
@@ -64,6 +69,31 @@ def format_for(asked: Format | None, output: Path | None) -> Format:
         hint = f"let it end in {endings}, or give --format"
         raise ParameterError(f"cannot tell a format of answers from {output}", hint=hint)
     return asked or _SUFFIXES[suffix]
+
+
+def require_apart(read: Iterable[Path], **written: Path | None) -> None:
+    """Refuse to write where something is read, or twice to one file (ParameterError).
+
+    `written` has what options name. What is no file, such as a pipe, may be written at will.
+    """
+    read, seen = list(read), dict[Path, str]()
+    for option, path in written.items():
+        if path is None or _descriptor(path) is not None or (path.exists() and not path.is_file()):
+            continue
+        if path.is_file() and any(file.samefile(path) for file in _files_of(read)):
+            raise ParameterError(f"--{option} {path} is read, too", hint="write to another file")
+        if (other := seen.setdefault(path.resolve(), option)) != option:
+            what = f"--{other} and --{option} are one file: {path}"
+            raise ParameterError(what, hint="write to two")
+
+
+def _files_of(read: Iterable[Path]) -> Iterator[Path]:
+    """Those that are there, for a folder those below it that are read as events."""
+    for path in read:
+        if path.is_dir():
+            yield from (file for file in files_below(path) if format_of(file.name) is not None)
+        elif path.exists():
+            yield path
 
 
 class Sheet(NamedTuple):
@@ -114,6 +144,10 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if (descriptor := _descriptor(path)) is not None:
+        with _open_already(path, descriptor) as file:
+            yield file
+        return
     whole = path.resolve()
     is_special = whole.exists() and not whole.is_file()  # such as a pipe
     part = whole if is_special else whole.with_name(f".{whole.name}.{os.getpid()}")
@@ -123,12 +157,31 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         raise ParameterError(f"cannot write {path}: {error.strerror}") from error
     try:
         with file:
+            if not is_special and whole.exists():
+                shutil.copymode(whole, part)
             yield file
         if not is_special:
             part.replace(whole)
     finally:
         if not is_special:
             part.unlink(missing_ok=True)
+
+
+def _descriptor(path: Path) -> int | None:
+    """The number of what is open already, which a path such as /dev/stdout stands for."""
+    name = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(str(path), str(path))
+    number = name.removeprefix("/dev/fd/").removeprefix("/proc/self/fd/")
+    return int(number) if number != name and number.isdecimal() else None
+
+
+def _open_already(path: Path, descriptor: int) -> BinaryIO:
+    """What is open, to write on where it stands: opened anew, a file would begin anew."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    try:
+        return open(descriptor, "wb", closefd=False)
+    except OSError as error:
+        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:

@@ -157,7 +157,8 @@ def cases_in(document: Any, path: Path) -> list[Case]:
     """
     common = document if isinstance(document, dict) else {"cases": document}
     entries = common.get("cases")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+    is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    if not is_list or not entries:
         raise ParameterError(f"{path} holds no list of cases", hint="as in - name: ..., query: ...")
     shared = {name: value for name, value in common.items() if name != "cases"}
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import typer
 from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.answers import Format, Sheet, format_for, long_table, write
+from elsinore.cli.answers import Format, Sheet, format_for, long_table, require_apart, write
 from elsinore.cli.main import MaxBadShare
 from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
@@ -52,6 +53,8 @@ def diff(
 ) -> None:
     """Say which results were added, removed or changed, and by how much; largest change first."""
     chosen = format_for(form, output)
+    read = [before, after, *([schema] if schema else []), *(input_ or [])]
+    require_apart(read, output=output)
     if before.suffix == after.suffix == ".sase":
         if schema is None or not input_:
             raise ParameterError("two workloads need --schema FILE and --input FILE")
@@ -62,12 +65,12 @@ def diff(
         request = Request(threads=process_cores())
         answers = (answer(workload, events, request=request) for workload in workloads)
         calendar = stream.time_unit.is_calendar
-        old, new = (long_table(rows, text=True, calendar=calendar) for rows in answers)
+        old, new = (_values(long_table(rows, text=True, calendar=calendar)) for rows in answers)
     elif ".sase" in (before.suffix, after.suffix):
         raise ParameterError("a workload and a file of answers: give two of either")
     else:
         old, new = (_stored(path) for path in (before, after))
-    kinds, changes = _compare(_values(old), _values(new))
+    kinds, changes = _compare(old, new)
     counts = Counter(kinds.values())
     by_query = Counter((place[0], kind) for place, kind in kinds.items())
     queries = [[q, *(by_query[q, k] for k in _KINDS)] for q in sorted({key[0] for key in kinds})]
@@ -96,8 +99,8 @@ _SCHEMA = pa.schema(
 )
 
 
-def _stored(path: Path) -> pa.Table:
-    """The long rows of a file of answers; ParameterError: it is none."""
+def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
+    """The values of a file of answers; ParameterError: it is none."""
     form = format_for(None, path)
     if form is Format.TABLE:
         raise ParameterError(
@@ -108,13 +111,18 @@ def _stored(path: Path) -> pa.Table:
             options = csv.ConvertOptions(column_types=_TYPES, null_values=[""])
             text = ds.CsvFileFormat(convert_options=options)
             stored = ds.dataset(path, format=text if form is Format.CSV else str(form))
-            return stored.to_table([*_KEYS, "exact", "value"])
+            return _values(stored.to_table([*_KEYS, "exact", "value"]))
         with path.open(encoding="utf-8") as lines:
             rows = [_row(json.loads(line)) for line in lines]
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
-        return long_table(rows, text=True, calendar=calendar)
+        return _values(long_table(rows, text=True, calendar=calendar))
+    except FileNotFoundError as error:
+        raise ParameterError(f"no such file: {path}", hint="check the path") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ParameterError(f"{path} holds no answers of `run`: {error}") from error
+        if isinstance(error, OSError) and error.errno:
+            raise ParameterError(f"cannot read {path}: {os.strerror(error.errno)}") from error
+        hint = "let `elsinore run --output` write it"
+        raise ParameterError(f"{path} holds no answers of `run`", hint=hint) from error
 
 
 def _row(line: dict[str, Any]) -> ResultRow:

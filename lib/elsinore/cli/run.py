@@ -14,7 +14,7 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import StreamSchema
-from elsinore.cli.answers import Format, format_for, opened, write_answers
+from elsinore.cli.answers import Format, format_for, opened, require_apart, write_answers
 from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
@@ -94,6 +94,9 @@ def run(
     """
     began = time.monotonic()
     chosen = format_for(form, output)
+    inputs = [*input_, *(more or [])]
+    read = [workload, schema, *([plan] if plan else []), *inputs]
+    require_apart(read, output=output, quarantine=quarantine, decisions=decisions)
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
     require(bound.queries, executor)
@@ -106,7 +109,7 @@ def run(
     with progress_line() as progress:
         task = progress.add_task("reading")
         events, report = _read(
-            [*input_, *(more or [])],
+            inputs,
             stream,
             max_bad_share,
             quarantine,

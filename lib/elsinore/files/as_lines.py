@@ -146,6 +146,8 @@ def _numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
 
 def _as_json(value: Any) -> Any:
     """What JSON lacks; what is no value of an attribute's must not become one, so it is a list."""
+    if isinstance(value, bytes):
+        return [value.decode(errors="backslashreplace")]
     return plain_number(value) if isinstance(value, Decimal) else [str(value)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -53,7 +53,7 @@ def read_csv(
     Raises:
         DataError: the file cannot be read.
         UnreadableFile: nothing of it can be used; a header without the columns for time, type and
-            id, or with a column twice, counts as such.
+            id, or with one that is read twice, counts as such.
     """
     lines = _Lines(raw_lines(path, limits))
     records = _records(lines)
@@ -85,12 +85,16 @@ def csv_rows(
 ) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
     """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
 
-    See `read_csv`, also for what it raises.
+    Columns of one name are left out: none could say which is meant. See `read_csv`, also for what
+    it raises.
     """
     records = _records(_Lines(raw_lines(path, limits)))
     if header := _header(path, records, schema):
+        twice = [name for name, count in Counter(header.cells).items() if count > 1]
         for record in records:
             cells = dict(zip(header.cells, record.cells, strict=False))
+            for name in twice:
+                cells.pop(name, None)
             yield record.position, cells, record.text, record.fault
 
 

@@ -168,7 +168,7 @@ def files_of(
         if isinstance(path, Frame):
             files.append(path)
         elif path.is_dir():
-            below = _below(path)
+            below = files_below(path)
             chosen = [file for file in below if format_of(file.name) is not None]
             if not chosen:
                 raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
@@ -188,7 +188,7 @@ def files_of(
     return files, tuple(passed_over)
 
 
-def _below(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
     """Files below a folder in the order of their paths, without hidden and marker files."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return sorted(

@@ -233,13 +233,16 @@ def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) 
 def column_problem(
     names: Sequence[str], schema: StreamSchema, *, nested: bool = False
 ) -> str | None:
-    """What is wrong with the columns of a file: one is there twice, or one is lacking.
+    """What is wrong with the columns of a file: one that is read is there twice, or is lacking.
 
-    Where they may be `nested`, a field can lie inside of the column that its path begins with.
+    Where they may be `nested`, a field can lie inside of the column that its path begins with; then
+    none may be there twice.
     """
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
         return f"its columns are parted by {signs[0]!r}; write them with commas"
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    read = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
+    looked_at = names if nested else [name for name in names if name in read]
+    twice = [name for name, count in Counter(looked_at).items() if count > 1]
     if twice:
         return f"column {twice[0]!r} occurs twice"
     lacking = [

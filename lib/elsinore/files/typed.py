@@ -40,8 +40,8 @@ from elsinore.timeline import (
 
 Column: TypeAlias = pa.Array | list[Any]
 
-#: Integers that a double holds without a doubt: beyond, `9007199254740993.0` reads as ...992.
-EXACT_IN_DOUBLE = 2**53
+#: Integers that a double holds without a doubt: 2^53 may have been `9007199254740993.0`.
+EXACT_IN_DOUBLE = 2**53 - 1
 MIN_LONG, MAX_LONG = -(2**63), 2**63 - 1
 #: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
 _MAX_DIGITS = 400
@@ -77,7 +77,7 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
     """A column of raw values as an attribute's type.
 
     Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
-    fraction of zero is fine as a long while doubles are exact (up to 2^53); timestamps are ISO
+    fraction of zero is fine as a long while doubles are exact (below 2^53); timestamps are ISO
     8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`. `quoted`
     numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
     `inf`, `true` and `false`, all in any case; an empty text is NULL.

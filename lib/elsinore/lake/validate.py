@@ -329,7 +329,7 @@ class _Reference:
                 # A single result has more trends than it says, or than it takes to count them.
                 if steps == self._budget.steps:
                     self._exhausted[query.name, check.place.whole] += 1
-                    return skipped(query, check, str(error))
+                    return skipped(query, check, error.message)
             except UnsupportedQueryError as error:
                 if method is not tally_trends:
                     raise

@@ -173,7 +173,8 @@ def _head(source: Source) -> pa.Table:
 
 def _problem(columns: list[str]) -> str | None:
     """What is wrong with columns, whatever the time may be called."""
-    return column_problem(columns, StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ()))
+    schema = StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ())
+    return column_problem(columns, schema, nested=True)
 
 
 def _require_lines(file: Path, form: InputFormat | None) -> None:

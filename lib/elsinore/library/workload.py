@@ -145,7 +145,8 @@ class Workload:
         require(self.bound.queries, who)
         table, report = self._read(events, max_bad_share)
         request = Request(threads=threads or process_cores())
-        rows = answer(self.bound, table, who, request=request)
+        with hints_in_python():
+            rows = answer(self.bound, table, who, request=request)
         return Results(self.bound, sorted_rows(rows), report)
 
     def check(self) -> Checked:
@@ -206,7 +207,7 @@ class Workload:
 def sources_of(events: Events) -> list[Source]:
     """Paths and frames, the latter by number; ParameterError: something is neither."""
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
-    one = one or not isinstance(events, Iterable)
+    one = one or isinstance(events, Mapping) or not isinstance(events, Iterable)
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
     width = len(str(len(given)))  # of events with one id the last counts, by these names
     place = "" if one else f" in a {type(events).__name__}"

@@ -114,11 +114,13 @@ class Scope:
     def _no_carrier(self, attribute: str, at: Location) -> NoReturn:
         """Refuse what no type of the pattern has; silently where an unknown type may have it."""
         types, by_name = {p.type for p in self.positions}, self.schema.by_name
-        if attribute in self.schema.attributes and not types <= by_name.keys():
+        may_have_it = attribute in self.schema.attributes or types.isdisjoint(by_name)
+        if may_have_it and not types <= by_name.keys():
             raise BindFault
         known = {a for name in types if name in by_name for a in by_name[name].by_name}
         hint = self._own_field(attribute, self.positions[0]) or suggest(attribute, sorted(known))
-        hint = hint or f"they have {some_of(sorted(known))}; strings stand in single quotes"
+        there = some_of(sorted(known)) or "none"
+        hint = hint or f"they have {there}; strings stand in single quotes"
         self.refuse(f"no event type of the pattern has an attribute {attribute}", at, hint)
 
     def _own_field(self, name: str, position: Position) -> str | None:

@@ -26,11 +26,13 @@ class Meter:
 
     Attributes:
         window: the number of the window at hand, for the error.
+        start: its start, for the error's text.
         steps: the steps taken so far, in all windows.
     """
 
     def __init__(self, query: str, budget: Budget) -> None:
         self.window: int | None = None
+        self.start: int | None = None
         self.steps = 0
         self._query = query
         self._limit = budget.steps
@@ -41,9 +43,9 @@ class Meter:
         if self.steps > self._limit:
             self.steps = self._limit + 1
             raise BudgetError(
-                f"query {self._query} has more trends in window {self.window} than "
+                f"query {self._query} has more trends in the window from {self.start} than "
                 f"{self._limit} steps can enumerate",
-                hint="the two-step executor is meant for small samples",
+                hint="twostep is meant for small samples; `run --budget` lets it take more",
                 query=self._query,
                 window=self.window,
                 steps=self._limit,

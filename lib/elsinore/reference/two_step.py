@@ -68,8 +68,8 @@ def answer_windows(
     rows: list[ResultRow] = []
     with _uncollected():
         for number in _numbers(query, ordered, windows):
-            meter.window = number
             bounds = query.window.bounds(number)
+            meter.window, meter.start = number, _told(bounds.start, events.schema)
             first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
             end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
             found = method(Matcher(query, keys, ordered[first:end], meter))
@@ -122,16 +122,20 @@ def _numbers(query: BoundQuery, events: list[Event], windows: Collection[int] | 
 def _rows(
     query: BoundQuery, schema: StreamSchema, bounds: Interval, found: Totals, events: int
 ) -> list[ResultRow]:
-    calendar = schema.time_unit.is_calendar
     labels = [item.label for item in query.aggregates]
     return [
         ResultRow(
             query.name,
             query.labelled(group),
-            Instant(bounds.start) if calendar else bounds.start,
-            Instant(bounds.end) if calendar else bounds.end,
+            _told(bounds.start, schema),
+            _told(bounds.end, schema),
             tuple((label, found.value) for label, found in zip(labels, totals, strict=True)),
             tuple(found.bounds(events) for found in totals),
         )
         for group, totals in found.items()
     ]
+
+
+def _told(bound: int, schema: StreamSchema) -> int:
+    """A bound of a window as people know it."""
+    return Instant(bound) if schema.time_unit.is_calendar else bound

@@ -119,6 +119,58 @@ def test_what_cannot_be_written_is_refused(
     assert not list(Path().glob("o.*"))
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--output", "e.jsonl"], "--output e.jsonl is read, too (write to another file)"),
+        (["--quarantine", "w.sase"], "--quarantine w.sase is read, too"),
+        (["--decisions", "link.json"], "--decisions link.json is read, too"),
+        (["--input", "in", "--output", "in/a.json"], "--output in/a.json is read, too"),
+        (["--output", "o", "--quarantine", "./o"], "--output and --quarantine are one file: o"),
+    ],
+)
+def test_what_is_read_is_not_written_to(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in").mkdir()
+    for name in ("in/a.json", "in/_old.json"):
+        Path(name).touch()
+    Path("link.json").symlink_to("s.yaml")
+    files = {path: path.read_bytes() for path in Path().rglob("*.*")}
+    assert run(*more) == 2
+    assert f"elsinore: {said}" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in Path().rglob("*.*")} == files
+    assert run("--input", "in", "--output", "in/_old.json") == 0
+    assert run("--output", "/dev/null", "--quarantine", "/dev/null") == 0
+
+
+def test_what_is_open_is_written_on() -> None:
+    """As a shell opens it after `>>`."""
+    with open("log", "ab") as log:
+        log.write(b"before\n")
+        log.flush()
+        assert run("--output", f"/dev/fd/{log.fileno()}") == 0
+    first, *answers = Path("log").read_text().splitlines()
+    assert (first, len(answers)) == ("before", 2)
+
+
+def test_a_file_that_is_replaced_keeps_its_mode() -> None:
+    Path("o.csv").touch(0o600)
+    assert run("--output", "o.csv") == 0
+    assert Path("o.csv").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("arguments", [[], ["diff", "a.json", "a.json"], ["sql", "SELECT 1"]])
+def test_a_closed_standard_output_is_said(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert (run_command(arguments) if arguments else run()) == 2
+    said = "elsinore: standard output is closed (add --output FILE)\n"
+    assert capsys.readouterr().err == said
+    assert run("--output", "o.csv") == 0
+
+
 def test_top_leaves_the_largest_of_each_query(capsys: pytest.CaptureFixture[str]) -> None:
     put([*SIZES])
     assert run("--top", "2") == 0

@@ -168,7 +168,11 @@ def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
           '"values": [1]}'},
          "holds no answers of"),
-        ({"a.csv": "a,b\n1,2\n"}, "a.csv holds no answers of"),
+        ({"a.csv": "a,b\n1,2\n"}, "a.csv holds no answers of `run` (let `elsinore run --output`"),
+        ({"a.csv": "query,group_key,window_start,window_end,aggregate,exact,value\nq,{},0,9,n,x,1"},
+         "a.csv holds no answers of"),
+        ({"a.json/b.json": ""}, "cannot read a.json: Is a directory"),
+        ({"a.json": ""}, "no such file: b.json (check the path)"),
         ({"a.txt": "q: 1 row"}, "a.txt is for people"),
         ({"a.sase": OLD}, "give two of either"),
     ],
@@ -177,9 +181,16 @@ def test_what_cannot_be_compared_is_said(
     files: dict[str, str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text)
-        assert run_command(["diff", name, "b.json"]) == 2
+        assert run_command(["diff", name.partition("/")[0], "b.json"]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_what_is_compared_is_not_written_to(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("old.sase", "s.yaml", "e.jsonl"):
+        assert run_command(["diff", *WORKLOADS, "--format", "csv", "--output", name]) == 2
+        assert f"--output {name} is read, too" in capsys.readouterr().err
 
 
 def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[str]) -> None:

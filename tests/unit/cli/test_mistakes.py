@@ -450,7 +450,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
     (["explain", "w.sase", "--schema", "s.yaml"], "give --plan FILE, or --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
-    (["diff", "a.jsonl", "b.jsonl"], "a.jsonl holds no answers of `run`"),
+    (["diff", "a.jsonl", "b.jsonl"], "no such file: a.jsonl (check the path)"),
     (["test", "none.yaml"], "cannot read none.yaml"),
     (["test", "s.yaml"], "holds no list of cases (as in - name:"),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,18 @@ def test_an_instant_that_is_declared_later_is_there(tmp_path: Path) -> None:
     lines = lines_of(tmp_path / "x.parquet", read_schema(text + "types: {A: {}}\n"))
     later = read_schema(text + "types: {A: {x: {type: timestamp, nullable: true}}}\n")
     assert decode_lines(lines, later).events["x"].to_pylist() == [MICROS, None]
+
+
+def test_columns_of_one_name_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(f"ts,n,n,m\n{SECOND},1,2,3\n")
+    schema = read_schema("stream: s\ntime: {field: ts, unit: s}\ntypes: {A: {}}\n")
+    (line,) = lines_of(tmp_path / "x.csv", schema)["line"].to_pylist()
+    assert json.loads(line) == {"ts": SECOND, "m": "3"}
+
+
+def test_bytes_are_a_list_of_their_text(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {"ts": [SECOND] * 2, "x": [b"x", b"\xff"]}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    schema = read_schema("stream: s\ntime: {field: ts, unit: s}\ntypes: {A: {}}\n")
+    lines = lines_of(tmp_path / "x.parquet", schema)["line"].to_pylist()
+    assert [json.loads(line)["x"] for line in lines] == [["x"], ["\\xff"]]

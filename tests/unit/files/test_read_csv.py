@@ -260,6 +260,14 @@ def test_columns_may_be_lacking_or_unknown(tmp_path: Path) -> None:
     assert faults(decoded) == [(3, "missing_attribute")]
 
 
+@pytest.mark.parametrize("stops", ["2", "x"])
+def test_columns_that_are_not_read_may_have_one_name(tmp_path: Path, stops: str) -> None:
+    """Read in either way: a row without a fault, and with one."""
+    decoded = rows(tmp_path, f"{row(stops=stops)},1,2,,", header=f"{HEADER},x,x,,")
+    assert decoded.events["stops"].to_pylist() == [2] * (stops == "2")
+    assert faults(decoded) == [(2, "wrong_type")] * (stops == "x")
+
+
 @pytest.mark.parametrize("content", ["", "\n\n", HEADER, "\n" + HEADER + "\n\n"])
 def test_files_without_rows(tmp_path: Path, content: str) -> None:
     path = tmp_path / "e.csv"
@@ -273,6 +281,7 @@ def test_files_without_rows(tmp_path: Path, content: str) -> None:
         (b"id,time,driver\n", "e.csv:1: column 'type' is missing"),
         (b"\ntime,type\n", "e.csv:2: column 'id' is missing"),
         (b"id,time,type,id\n", "column 'id' occurs twice"),
+        (b"id,time,type,stops,stops\n", "column 'stops' occurs twice"),
         (b"id,time,type,\xff\n", "not UTF-8"),
         (b'id,"time"x,type\n', "expected after"),
     ],

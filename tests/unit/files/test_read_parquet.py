@@ -117,7 +117,7 @@ def test_instants_beyond_all_years(tmp_path: Path) -> None:
         ("speed", pa.array([-0.0]), [0.0]),
         ("shared", pa.array([True, None]), [True, None]),
         ("id", pa.array([7, 8], pa.int32()), ["7", "8"]),
-        ("id", pa.array([7.0, 2.0**53]), ["7", "9007199254740992"]),
+        ("id", pa.array([7.0, 2.0**53 - 1]), ["7", "9007199254740991"]),
     ],
     ids=lambda value: str(getattr(value, "type", value)),
 )

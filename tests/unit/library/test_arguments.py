@@ -13,6 +13,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import elsinore
+from elsinore.library.results import answer
+from elsinore.reference.budget import Budget
 
 SCHEMA = "stream: s\ntime: {field: time, unit: integer}\ntypes: {A: {}}"
 EVENTS = pd.DataFrame({"time": [1, 2]})
@@ -28,6 +30,7 @@ def work() -> elsinore.Workload:
         (pl.LazyFrame({"time": [1]}), "a LazyFrame is no events .*collect"),
         (ds.dataset(pa.table({"time": [1]})), "a InMemoryDataset is no events .*make a table of"),
         (ds.dataset(pa.table({"time": [1]})).scanner(), "a Scanner is no events"),
+        ({"a": EVENTS}, "a dict is no events"),
         (None, "a NoneType is no events"), (7, "a int is no events"),
         (pd.Series([pd.Timestamp(0)]), "a Timestamp in a Series is no events"),
         ("s3://b/x.csv", "s3://b/x.csv is an address, where a path"),
@@ -59,7 +62,9 @@ def test_arguments_of_a_wrong_kind_are_said() -> None:
             elsinore.workload("none.sase", schema=schema)  # type: ignore[arg-type]
 
 
-def test_hints_name_the_parameters_of_the_library(tmp_path: Path) -> None:
+def test_hints_name_the_parameters_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(elsinore.DataError, match=r"max_bad_share=0.5 lets half") as caught:
         work().run(EVENTS.assign(time="soon"))
     assert caught.value.fields["report"].lines == 2
@@ -68,6 +73,9 @@ def test_hints_name_the_parameters_of_the_library(tmp_path: Path) -> None:
         work().run(tmp_path / "events.txt")
     with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(schema= is a path"):
         elsinore.workload("none.sase", schema="none.yaml")
+    monkeypatch.setattr("elsinore.library.workload.answer", partial(answer, budget=Budget(1)))
+    with pytest.raises(elsinore.BudgetError, match=r"\(twostep is meant for small samples\)$"):
+        work().run(EVENTS, executor="twostep")
 
 
 def test_texts_that_begin_as_queries_or_hold_nothing_are_no_paths() -> None:

@@ -22,6 +22,7 @@ SCHEMA = stream_schema(
         "Request": {"driver": "string", "fee": "double"},
         "Travel": {"driver": "string", "speed": "long", "at": "timestamp", "ok": "boolean"},
         "Cancel": {"driver": "string"},
+        "Bare": {},
     }
 )
 RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
@@ -48,6 +49,7 @@ RIDES = stream_schema({"Travel": {"speed": "long"}}, "iso")
         ("SUM(T.at) PATTERN Travel T WITHIN 1", "SUM of a timestamp has no meaning"),
         ("COUNT(C) PATTERN SEQ(Travel, NOT Cancel C) WITHIN 1", "part of no trend"),
         ("COUNT(*) PATTERN Travel WITHIN 5 minutes", "time has no unit"),
+        ("COUNT(*) PATTERN Bare WHERE x > 1 WITHIN 1", "attribute x (they have none; "),
         ("COUNT(*) PATTERN Travel WITHIN 1.5", "in whole microseconds"),
     ],
 )
@@ -135,6 +137,7 @@ def test_a_wrong_condition_is_refused_with_its_reason(where: str, fault: str) ->
             ["no aggregate MEDAN", "no attribute sped", "the pattern has no X", "no attribute a ",
              "no attribute b ", "no function lowr", "no attribute c "],
         ),
+        ("COUNT(*) PATTERN Travle WHERE foo > 1 AND [bar] WITHIN 1", ["no event type Travle"]),
     ],
 )  # fmt: skip
 def test_all_faults_of_a_query_come_at_once_and_nothing_that_follows_from_them(

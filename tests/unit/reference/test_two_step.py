@@ -76,6 +76,9 @@ def test_bounds_are_instants_where_time_is_calendar_time() -> None:
         (row,) = two_step(tumbling, event_table("a1", schema))
         assert isinstance(row.window_start, Instant) is instants
         assert isinstance(row.window_end, Instant) is instants
+        start = "1970-01-01T00:00:00.000000Z" if instants else "0"
+        with pytest.raises(BudgetError, match=f"in the window from {start} than 1 steps"):
+            two_step(tumbling, event_table("a1 a2", schema), budget=Budget(steps=1))
 
 
 # ---- budget
@@ -85,6 +88,7 @@ def test_a_budget_bounds_the_enumeration() -> None:
     with pytest.raises(BudgetError) as caught:
         two_step(every, stream, budget=Budget(steps=1000))
     assert caught.value.fields == {"query": "q", "window": -1, "steps": 1000}
+    assert "q has more trends in the window from -50 than 1000 steps" in str(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).fields == caught.value.fields
 
 
