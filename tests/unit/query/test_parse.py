@@ -21,7 +21,8 @@ where [k, a.g] and a.x < 1 + 2 * -3 and not (a.s in ('it''s', 'b;--') or a.x is 
   and a.x between 1 and 2.5e3 and not a.x between (1 + 1) and -a.x
   and a.s not like 'a!%_' escape '!' and Extract(HOUR from a.time) in (1, 2)
   and Least(a.x, -(-1), coalesce(a.x, 3)) > 1 and NEXT(a).time - a.time <= 2 hours
-GROUP BY a.k, g within 1.5 hours slide 10 MINUTES semantics Skip-Till-Next-Match ;
+GROUP -- by
+ by a.k, g within 1.5 hours slide 10 MINUTES semantics Skip-Till-Next-Match ;
 """
 
 
