@@ -11,6 +11,8 @@ from elsinore.settings import Settings
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """For runs that catch up: nothing lands, and nothing but the interval is taken on."""
     answered = answered_by(settings, arguments.workloads)
+    for one in answered:
+        one.lake.create_all()
     ours, days = [(one.lake.root, one.workload) for one in answered], settings.late_days
     most = settings.reopen_hours
     return hours_to_reopen(ours, arguments.interval, most=0, next_most=most, days=days)

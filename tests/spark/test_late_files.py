@@ -114,16 +114,19 @@ def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
     cut.write_bytes(whole[:-9])
     (folder / "events-2013-01-01T11.jsonl.part").write_text("{half", encoding="utf-8")
     (folder / "events-2013-01-01T08.jsonl").symlink_to("/etc/hostname")
+    (folder / "events-2013-01-01T07.jsonl").symlink_to(folder / "events-2013-01-01T07.jsonl")
+    os.mkfifo(folder / "events-2013-01-01T06.jsonl")
     for hour in (12, 13):
         put(settings, hour, departure(hour, hour=hour))
         figures = land(lake, settings, hours(hour, hour + 1))
         refused = json.loads(str(figures["refused_landings"]))
-        assert [label[-2:] for label in sorted(refused)] == ["08", "10"]
+        assert [label[-2:] for label in sorted(refused)] == ["06", "07", "08", "10"]
         assert "leads out of the landing zone" in refused["2013-01-01T08"]
         assert "corrupt_file" in refused["2013-01-01T10"]
     assert landed(lake) == [("d1", "09"), ("d12", "12"), ("d13", "13")]
     cut.write_bytes(whole)
-    (folder / "events-2013-01-01T08.jsonl").unlink()
+    for label in ("06", "07", "08"):
+        (folder / f"events-2013-01-01T{label}.jsonl").unlink()
     done = Path(folder / "events-2013-01-01T11.jsonl.part")
     done.write_text(json.dumps(departure(3, hour=11)) + "\n", encoding="utf-8")
     done.rename(done.with_suffix(""))
@@ -156,10 +159,10 @@ def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]
     workload.write_text(QUERIES, encoding="utf-8")
     home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
 
-    def run(first: int, end: int, begin: Any = land_events) -> dict[str, Any]:
+    def run(first: int, end: int, begin: Any = land_events, **jobs: Any) -> dict[str, Any]:
         day = hours(0, 1).start
         interval = Interval(day + first * HOUR, day + end * HOUR)
-        return run_jobs(home, interval, f"run {first}", first=begin)
+        return run_jobs(home, interval, f"run {first}", first=begin, **jobs)
 
     return run
 
@@ -255,6 +258,18 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
         assert end - start <= 2
         left = next(iter(replayed(start, end, reopen_hours)["catch_up"]), None)
     assert counts(lake) == expected | {"08": "1", "09": "1"}
+
+
+def test_an_hour_that_no_run_has_published_is_missed_also_where_queries_have_changed(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    for hour in range(9, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(9, 10)
+    replayed(10, 11, last=())  # it fails, and the text is changed
+    (tmp_path / "legs.sase").write_text(QUERIES.replace("2 hours", "3 hours"), encoding="utf-8")
+    assert [part["start"][11:13] for part in replayed(11, 12)["reopened"]] == ["10"]
+    assert counts(lake) == {"09": "1", "10": "3", "11": "7"}
 
 
 def test_published_rows_that_were_changed_by_hand_are_computed_anew(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 
 import elsinore
@@ -15,6 +16,7 @@ from elsinore.cli.main import run_command
 from elsinore.errors import SetupError
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
+from elsinore.lake.validate import VALIDATIONS
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from jobs import judge_quality, land_events
@@ -149,7 +151,11 @@ def test_a_schema_that_grows(
     with pytest.raises(SetupError, match=r"no column paid .*elsinore migrate"):
         run_hours(settings, 11, 12)
     assert migrate(optional) == (0, "events has got paid (string)\n")
+    path = Lake.open(settings).path(VALIDATIONS)  # as an earlier release made it
+    less = deltalake.DeltaTable(path).to_pyarrow_table().drop_columns(["has_result"])
+    deltalake.write_deltalake(path, less, mode="overwrite", schema_mode="overwrite")
     assert migrate(optional) == (0, "events has all columns of the schema\n")
+    assert "has_result" in Lake.open(settings).dataset(VALIDATIONS).schema.names
     reopened = [{"start": "2013-01-01T10:00:00.000000Z", "end": "2013-01-01T11:00:00.000000Z"}]
     assert run_hours(settings, 11, 12)["reopened"] == reopened, "its results are still its own"
     assert published(settings) == answered(settings, *files)

@@ -14,7 +14,7 @@ import pytest
 import elsinore.lake.maintain
 from elsinore.errors import DataError, ParameterError, SchemaError
 from elsinore.lake.maintain import remove_old
-from elsinore.lake.provenance import STAGED, read_publications
+from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
@@ -24,7 +24,7 @@ from elsinore.timeline import DAY, Interval, parse_instant
 from jobs import judge_quality, maintain_tables, report_night, report_quality
 from tests.draws import draws
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, land, run_jobs
+from tests.spark.landing_zone import departure, land, rows, run_jobs
 
 QUERY = """
 QUERY chains
@@ -117,6 +117,43 @@ def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(
     first = parse_instant(str(FIRST))
     with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
         land(lake, settings, Interval(first, first + DAY))
+
+
+def test_hours_whose_windows_held_removed_events_are_not_computed_from_the_rest(
+    settings: Settings, lake: Lake
+) -> None:
+    def put_one(number: int, time: str, name: str = "") -> None:
+        event = departure(number) | {"time": f"2013-01-0{time}:30:00Z"}
+        path = settings.landing / f"2013/01/0{time[0]}/events-2013-01-0{time}{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(event), encoding="utf-8")
+
+    def run(first: str, end: str) -> Any:
+        interval = Interval.parse(f"2013-01-0{first}:00Z", f"2013-01-0{end}:00Z")
+        return run_jobs(settings, interval, f"{first} {end}")["reopened"]
+
+    def published() -> dict[str, str]:
+        return dict(rows(lake, PUBLISHED, "owned_hour", "exact"))
+
+    put_one(1, "1T23")
+    put_one(2, "2T00")
+    run("1T23", "2T01")
+    assert published() == (before := {"2013-01-01T23": "1", "2013-01-02T00": "3"})
+    put_one(3, "2T00", "-late")
+    workload = load_workload(settings.workload_file, lake.stream)
+    night = parse_instant("2013-01-05")
+    assert (
+        remove_old(lake, settings, workload.longest_window, night, run="n")["events_expired"] == 1
+    )
+    assert (
+        remove_old(lake, settings, workload.longest_window, night, run="n")["events_expired"] == 0
+    )
+    assert run("2T01", "2T02") == [], "the event of 23:30 is not there any more"
+    assert published() == before | {"2013-01-02T01": "2"}
+    with pytest.raises(DataError, match="windows of 2013-01-02T00 hold were removed"):
+        run("2T00", "2T01")
+    run("1T23", "2T01")  # the event comes back with its hour
+    assert published() == before | {"2013-01-02T00": "5", "2013-01-02T01": "2"}
 
 
 @pytest.mark.parametrize(

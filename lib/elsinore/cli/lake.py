@@ -52,11 +52,14 @@ def migrate(
 ) -> None:
     """Add a column to the table events for each new attribute of the schema.
 
-    No file is written anew: new attributes are NULL in the events that are there.
+    No file is written anew: new attributes are NULL in the events that are there. The other tables
+    get the columns that this release has added to them.
     """
     settings = Settings.load()
     with at_work(settings.local, alone=not dry_run):
         typer.echo(_migrate(settings, dry_run=dry_run))
+        for own in settings.with_results() if not dry_run else ():
+            Lake.open(own).create_all()
 
 
 def _migrate(settings: Settings, *, dry_run: bool) -> str:

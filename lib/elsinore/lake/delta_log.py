@@ -22,12 +22,12 @@ from urllib.parse import unquote, urlparse
 import deltalake
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.catalog.stream import Buckets
-from elsinore.errors import ConflictError, DataError, storage_error
+from elsinore.errors import ConflictError, DataError, SetupError, storage_error
 from elsinore.lake.regions import Condition, Hours, Landings
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import LakePath
@@ -180,11 +180,15 @@ def write_failures(table: str) -> Iterator[None]:
 
     Raises:
         ConflictError: another writer got there first.
-        SetupError: the disk is full or read-only, or an object store refuses.
+        SetupError: the disk is full or read-only, an object store refuses, or the table is of an
+            earlier release.
         StoreError: an object store does not answer.
     """
     try:
         yield
+    except SchemaMismatchError as error:
+        problem = f"the table {table} has not all columns of this release"
+        raise SetupError(problem, hint="`elsinore migrate` adds them") from error
     except CommitFailedError as error:
         text = first_line(f"{type(error).__name__}: {error}")
         raise ConflictError(f"another writer of {table} got there first: {text}") from error

@@ -590,7 +590,7 @@ def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[st
     labels = [hour_label(hour) for stretch in also for hour in hours_of(stretch)]
     if not labels:
         return {}
-    names = ["landing", "files", "bytes", "listing"]
+    names = ["landing", "files", "bytes", "listing", "kept_from"]
     rows = lake.rows("landings", pc.field("landing").isin(labels), columns=names).to_pylist()
     return {row["landing"]: _account(row["landing"]) | row for row in rows}
 

@@ -236,9 +236,12 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     try:
         real = path.resolve(strict=True) if is_here(path) else path
         size, changed = state(real)
-    except OSError as error:
-        raise DataError(f"cannot read {told}: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # a link to itself is no OSError before Python 3.13
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {told}: {why}") from error
     if is_here(path):
+        if not real.is_file():  # a pipe would be waited for
+            raise DataError(f"cannot read {told}: it is no file")
         if not real.is_relative_to(zone.resolve()):
             problem = "leads out of the landing zone, or of the folder of its rule"
             raise DataError(f"{told} {problem}", hint="put the file itself there")

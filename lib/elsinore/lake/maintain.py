@@ -19,6 +19,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties
 
 from elsinore.catalog.stream import StreamSchema
@@ -29,7 +31,7 @@ from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.regions import day_of
 from elsinore.lake.run_metrics import TABLE as METRICS
 from elsinore.lake.stale_hours import touched_times
-from elsinore.lake.tables import LOG_KEPT, Lake
+from elsinore.lake.tables import LOG_KEPT, Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
@@ -153,10 +155,29 @@ def remove_old(
         if name in pages:
             count = _remove_pages(pages[name], first)
         else:
+            if name == "events":
+                _tell_landings(lake, first, run)
             column = _BEGINS.get(name) or lake.schema(name).partition_by[0]
             count = lake.remove_before(name, column, first, note=note)
         removed[f"{name}_expired"] = count
     return removed
+
+
+def _tell_landings(lake: Lake, first: date, run: str) -> None:
+    """Say of the landings with events before a day that these are removed; see `lost_hours`."""
+    until = pa.scalar(first).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    old = lake.rows(
+        "landings", pc.field("first_event") < until, columns=["last_event", "kept_from"]
+    )
+    told_before = pc.fill_null(pc.greater(old["kept_from"], old["last_event"]), False)
+    if pc.all(told_before, min_count=0).as_py():
+        return
+
+    def told(rows: pa.Table) -> pa.Table:
+        old = pc.fill_null(pc.less(rows["first_event"], until), False)
+        return with_column(rows, "kept_from", pc.if_else(old, until, rows["kept_from"]))
+
+    lake.amend("landings", told, run=run)
 
 
 def _staged_lately(lake: Lake) -> Iterator[date]:

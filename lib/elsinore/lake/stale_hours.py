@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.errors import DataError
 from elsinore.lake.delta_log import Commit, changed_partitions, commits, read_rows
 from elsinore.lake.event_files import reach_of
 from elsinore.lake.landing_zone import under_way
@@ -43,6 +45,7 @@ from elsinore.timeline import (
     stretches,
 )
 from elsinore.windows import Window
+from elsinore.wording import some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = 
     """The stale ones among all published hours, or an interval's, by the windows of a workload.
 
     What neither the log of `events` nor the table `history` knows may have touched everything.
+    Hours that cannot be computed any more (`lost_hours`) stay as they are published.
 
     Raises:
         DataError: a table is missing or damaged.
@@ -86,7 +90,41 @@ def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = 
         arrived = any(landed.intersection(hours_of(part)) for part in one.awaited)
         if hour in touched or arrived or not one.settled:
             found[one.workload_fingerprint == own].append(hour)
+    lost = lost_hours(lake, workload, chain(*found.values()))
+    found = {mine: [hour for hour in hours if hour not in lost] for mine, hours in found.items()}
     return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
+
+
+def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[int]:
+    """Those of some hours whose windows held events that were removed, as old as is kept."""
+    asked, names = set(hours), ["first_event", "last_event", "kept_from"]
+    rows = read_rows(lake, "landings") if asked else pa.table({})
+    if "kept_from" not in rows.column_names:  # the night of an earlier release has told nobody
+        return set()
+    rows = rows.filter(pc.is_valid(rows["kept_from"]))
+    if not rows.num_rows:
+        return set()
+    first, last, kept = (rows[name].cast(pa.int64()).to_numpy() for name in names)
+    order = np.argsort(first)
+    first, ends = first[order], np.maximum.accumulate(np.minimum(last + 1, kept)[order])
+
+    def is_lost(hour: int) -> bool:
+        reach = reach_of(workload.queries, Interval(hour, hour + HOUR))
+        before = int(np.searchsorted(first, reach.end))
+        return before > 0 and bool(ends[before - 1] > reach.start)
+
+    return set(filter(is_lost, asked))
+
+
+def require_kept(lake: LakePath, workload: Workload, interval: Interval) -> None:
+    """Refuse to compute hours anew from what is left of their events (DataError)."""
+    if lost := lost_hours(lake, workload, hours_of(interval)):
+        raise DataError(
+            f"events that windows of {some_of(map(hour_label, sorted(lost)))} hold were removed: "
+            "they were as old as is kept",
+            hint="what is published stays; replay the hours that these windows reach with them, or "
+            "let keep_days be longer",
+        )
 
 
 def renew(lake: Lake, workload: Workload, *, run: str) -> None:
@@ -151,19 +189,18 @@ def _reached(workload: Workload, hour: int) -> Iterator[int]:
 
 
 def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[int]:
-    """The hours that nobody has published, between some that are and an instant.
+    """The hours that nobody has published, between some that are, of whatever queries, and an
+    instant.
 
     Those that have windows with landed files, of the last days before that instant or before the
     latest published hour.
     """
-    own, landed = workload_fingerprint(workload), _landed(lake)
-    columns = ["owned_hour", "workload_fingerprint"]
-    published = read_rows(lake, PUBLICATIONS, columns=columns).to_pydict()
-    known = dict(zip(map(parse_hour, published[columns[0]]), published[columns[1]], strict=True))
-    ours = [hour for hour, workload in known.items() if workload == own]
-    if not ours:
+    landed = _landed(lake)
+    published = read_rows(lake, PUBLICATIONS, columns=["owned_hour"])["owned_hour"]
+    known = set(map(parse_hour, published.to_pylist()))
+    if not known:
         return set()
-    last = [range(max(min(ours), end - days * DAY), end, HOUR) for end in {until, max(ours)}]
+    last = [range(max(min(known), end - days * DAY), end, HOUR) for end in {until, max(known)}]
     return {
         hour
         for hour in chain(*last)
@@ -278,7 +315,8 @@ def hours_to_reopen(
     hours, new = set[int](), set[int]()
     for lake, workload in answered:
         stale = chain.from_iterable(map(hours_of, stale_hours(lake, workload).own))
-        own = {*stale, *_missed(lake, workload, interval.start, days)}
+        missed = _missed(lake, workload, interval.start, days)
+        own = {*stale, *missed - lost_hours(lake, workload, missed)}
         own = {hour for hour in own if not interval.contains(hour)}
         hours |= own
         new |= own - _tried(lake, workload, own)

@@ -21,6 +21,7 @@ from elsinore.lake.event_files import types_read
 from elsinore.lake.kept_hours import InTasks
 from elsinore.lake.provenance import STAGED, origin
 from elsinore.lake.regions import Hours
+from elsinore.lake.stale_hours import require_kept
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.settings import Settings
@@ -99,12 +100,14 @@ def aggregate(
 
     Raises:
         UnsupportedQueryError: the engine cannot run one of the queries.
+        DataError: events of the windows were removed, as old as is kept.
         ConflictError, LostWorkerError: worth another try.
     """
     workload, lake = joined(answered), answered[0].lake
     require(workload.queries)
     plan = plan or RuntimePlan.of(workload.queries)
     version = lake.version("events")
+    require_kept(lake.root, workload, owned)
     carrying = choose_carrying(lake, workload, plan, owned, version)
     rest = carrying.rest if carrying else plan
     reports: list[Counts] = []

@@ -70,6 +70,7 @@ def publish(
     lake: Path, versions: dict[int, int], workload: Any = LONG, *, published_version: int = 0
 ) -> None:
     """Hours and the versions of `events` that they were computed from."""
+    write_deltalake(str(lake / "landings"), pa.table({"landing": ["x"]}), mode="ignore")
     common = {
         "workload_fingerprint": workload_fingerprint(workload), "awaited": "[]",
         "published_together": len(versions), "published_version": published_version,
