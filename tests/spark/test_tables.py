@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -176,6 +177,25 @@ def test_tables_are_created_once_and_compared_with_their_declaration(
     other = settings.model_copy(update={"tables_dir": declared})
     with pytest.raises(SetupError, match=r"raw_events is not as declared: position .long. is decl"):
         Lake.open(other).create_all()
+
+
+def test_ids_stay_as_unique_as_they_were_when_the_lake_was_made(lake: Lake) -> None:
+    def of(span: int | None) -> Lake:
+        return replace(lake, stream=replace(lake.stream, id_span=span))
+
+    match = "one event for ever, and within a day in its declaration"
+    with pytest.raises(SetupError, match=match):
+        of(DAY).create_all()
+    # A lake of an earlier release has not said it, and does so now.
+    config = {
+        k: v for k, v in lake.log("events").metadata().configuration.items() if "ids" not in k
+    }
+    empty, path = lake.schema("events").arrow().empty_table(), str(lake.path("events"))
+    shutil.rmtree(path)
+    deltalake.write_deltalake(path, empty, partition_by=["event_day"], configuration=config)
+    of(DAY).create_all()
+    with pytest.raises(SetupError, match="within a day, and for ever in its declaration"):
+        lake.create_all()
 
 
 def test_a_lake_without_tables_says_what_to_do(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ from elsinore.wording import some_of, suggest
 #: Columns that the titles of lines take.
 _MARGIN = 11
 _INSTANT = pa.timestamp("us", tz="UTC")
+#: What stands for NULL where no group has the text: as JSON, replays and pages write it.
+_NULLS = ("null", "None", "none")
 #: How many of the groups that there are an error names.
 _NAMED = 5
 
@@ -217,8 +219,8 @@ def _rows(
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
     rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
     found = [row for row in rows if same_group(row["group_key"], group)]
-    if not found and "null" in group.values():  # no such text: then NULL
-        or_null = {name: None if value == "null" else value for name, value in group.items()}
+    if not found:  # no such text: then NULL
+        or_null = {name: None if value in _NULLS else value for name, value in group.items()}
         found = [row for row in rows if same_group(row["group_key"], or_null)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})

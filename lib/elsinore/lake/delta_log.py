@@ -22,7 +22,12 @@ from urllib.parse import unquote, urlparse
 import deltalake
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
+from deltalake.exceptions import (
+    CommitFailedError,
+    DeltaError,
+    SchemaMismatchError,
+    TableNotFoundError,
+)
 from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSourceNodeOptions
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
@@ -30,7 +35,7 @@ from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, SetupError, storage_error
 from elsinore.lake.regions import Condition, Hours, Landings
 from elsinore.places import is_here, scheme, state
-from elsinore.settings import LakePath
+from elsinore.settings import OF_WORKLOAD, LakePath
 
 #: Commits that change no row.
 _KEEP_ROWS = {
@@ -402,10 +407,18 @@ def aggregate_rows(
         return Declaration("aggregate", wanted, [rows]).to_table(use_threads=False)
 
 
+def no_table(lake: LakePath, table: str) -> DataError:
+    """The error of a table that has not been created."""
+    hint = "land events first" + ", and replay their hours" * (table in OF_WORKLOAD)
+    return DataError(f"the table {table} does not exist in {lake}", hint=hint)
+
+
 @contextmanager
 def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[OpenTable]:
     try:
         yield open_table(lake / table, version)
+    except TableNotFoundError as error:
+        raise no_table(lake, table) from error
     except (DeltaError, OSError, pa.ArrowException) as error:
         if failing := storage_error(error):
             raise failing from error

@@ -27,18 +27,20 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
-from elsinore.errors import ConflictError, DataError, ParameterError, SchemaError, SetupError
+from elsinore.errors import ConflictError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import (
     BUCKET,
     OpenTable,
     added_files,
     buckets_of,
+    no_table,
     open_table,
     write_failures,
 )
 from elsinore.lake.regions import Condition, Hours, Landings, Region, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
+from elsinore.timeline import DAY, HOUR
 from elsinore.wording import suggest
 
 #: Tries at a record that others write beside us; each takes milliseconds.
@@ -47,6 +49,10 @@ _TRIES = 20
 #: Small files of records above which they are put together: each takes a reader 1.6 ms, and a
 #: slice of a run reads records 20 times. Larger ones, of years, are left alone.
 _FILES, _SMALL = 6, 1_000_000
+
+#: The property of `events` that tells within what its ids are unique, and how it does.
+_IDS = "elsinore.idsAreUnique"
+_SPANS = {None: "for ever", HOUR: "within an hour", DAY: "within a day"}
 
 #: Columns of which a file's log entry tells the least and the greatest value.
 _STATISTICS = "delta.dataSkippingStatsColumns"
@@ -357,7 +363,8 @@ class Lake:
                 mode="ignore",
                 partition_by=schema.partition_by,
                 description=schema.description,
-                configuration={**_CHECKPOINTS, **schema.told_of_files, **LOG_KEPT},
+                configuration={**_CHECKPOINTS, **self._told(schema), **LOG_KEPT},
+                raise_if_key_not_exists=False,
             )
         return True
 
@@ -365,10 +372,10 @@ class Lake:
         new, others = self.difference(schema.name)
         if others:
             raise other_columns(schema.name, others)
-        log, told = self.log(schema.name), schema.told_of_files
+        log, told = self.log(schema.name), self._told(schema)
         if not told.items() <= log.metadata().configuration.items():  # of an earlier release
             with write_failures(schema.name):
-                log.alter.set_table_properties(told)
+                log.alter.set_table_properties(told, raise_if_not_exists=False)
         if new and not schema.partition_by and all(schema.columns[name].nullable for name in new):
             self.add_columns(schema.name, new)  # that this release has added
         elif new:
@@ -376,6 +383,11 @@ class Lake:
                 f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
                 hint="elsinore migrate adds the columns of new attributes",
             )
+
+    def _told(self, schema: TableSchema) -> dict[str, str]:
+        """The properties of a table that tell of its declaration."""
+        ids = {_IDS: _SPANS[self.stream.id_span]} if schema.name == "events" else {}
+        return schema.told_of_files | ids
 
     def add_columns(self, table: str, names: Sequence[str]) -> None:
         """Give a table columns of its declaration; no file is written anew, they are NULL there.
@@ -403,6 +415,9 @@ class Lake:
         if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
             wanted = self.stream.buckets or "no buckets"
             others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
+        span = self._told(self.schema(table)).get(_IDS)
+        if (stored := self.log(table).metadata().configuration.get(_IDS, span)) != span:
+            others.append(f"an id is of one event {stored}, and {span} in its declaration")
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
@@ -413,9 +428,7 @@ class Lake:
         try:
             return open_table(self.path(table), version)
         except TableNotFoundError as error:
-            raise DataError(
-                f"the table {table} does not exist in {self.root}", hint="land events first"
-            ) from error
+            raise no_table(self.root, table) from error
 
 
 def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
@@ -473,8 +486,7 @@ def other_columns(table: str, others: Sequence[str]) -> SetupError:
     """The error of a table that no new column makes what its declaration says."""
     return SetupError(
         f"the table {table} is not as declared: {'; '.join(others)}",
-        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again; "
-        "no type can be widened in place",
+        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again",
     )
 
 

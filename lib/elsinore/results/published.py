@@ -49,7 +49,7 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     True
     >>> same_group('{"hub": "null"}', {"hub": None})
     False
-    >>> same_group('{"price": 10.0, "tax": NaN}', {"price": 10, "tax": "nan"})
+    >>> same_group('{"price": 10.0, "new": true}', {"price": 10, "new": "True"})
     True
     """
     held = json.loads(canonical)
@@ -65,6 +65,8 @@ def _is_same(held: Any, wanted: Any) -> bool:
             wanted = float(wanted)
         except (ValueError, OverflowError):
             return False
+    if isinstance(held, bool) and isinstance(wanted, str):
+        wanted = wanted.lower()
     texts = (v if v is None or isinstance(v, str) else json.dumps(v) for v in (held, wanted))
     return next(texts) == next(texts)
 
