@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
@@ -156,6 +157,13 @@ def _judged(final: Mapping[int, list[dict[str, Any]]], cut: int) -> tuple[Any, A
     return held, [(f"2013-01-01T{hour}", *of) for hour, of in sorted(accounts.items())]
 
 
+def _of_ids(new_home: NewHome, folder: Path, ids: str) -> Settings:
+    """A home that is made for ids of a kind."""
+    home = new_home()
+    shutil.rmtree(home.home / "lake" / "events")
+    return with_schema(home, folder, "{field: id}", ids)
+
+
 @pytest.mark.parametrize("within", ["day", "hour", None])
 @pytest.mark.parametrize("seed", range(draws(3, 100)))
 def test_any_order_of_landings_leaves_what_files_say_by_definition(
@@ -165,7 +173,7 @@ def test_any_order_of_landings_leaves_what_files_say_by_definition(
     for name in ("_TOGETHER", "_EVENTS", "_GROUP"):  # so that there are several of everything
         monkeypatch.setattr(elsinore.lake.land_in_tasks, name, 2)
     scope = f", unique_within: {within}" if within else ""
-    settings = with_schema(new_home(), tmp_path, "{field: id}", f"{{field: id{scope}}}")
+    settings = _of_ids(new_home, tmp_path, f"{{field: id{scope}}}")
     lake, dice = Lake.open(settings), random.Random(seed)
     earlier, final = ({hour: _lines(dice) for hour in range(FIRST, END)} for _ in range(2))
     for step in order(seed):
@@ -186,7 +194,7 @@ def test_where_ids_are_unique_within_a_day_landings_open_no_file_of_others(
     def moved_aside(within: str) -> list[Any]:
         """What stays where the files of the day before are no longer there."""
         scope = f"{{field: id{within}}}"
-        settings = with_schema(new_home(), tmp_path, "{field: id}", scope)
+        settings = _of_ids(new_home, tmp_path, scope)
         lake = Lake.open(settings)
         put(settings, 10, *(departure(number, time="2012-12-31T23:50:00Z") for number in (1, 2)))
         land(lake, settings, hours(10, 11))
