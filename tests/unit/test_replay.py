@@ -340,7 +340,7 @@ def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
 
 
 def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot read the table landings"):
+    with pytest.raises(DataError, match="the table landings does not exist in"):
         printed(Settings(home=tmp_path))
 
 

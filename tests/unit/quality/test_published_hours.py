@@ -52,6 +52,7 @@ def lake(
     write_deltalake(str(folder / "trend_aggregates"), table)
     write_deltalake(str(folder / "publications"), pa.Table.from_pylist(publications))
     write_deltalake(str(folder / "events"), pa.table({"n": [1]}))
+    write_deltalake(str(folder / "landings"), pa.table({"landing": ["x"]}))
     if changed:
         at = parse_instant(changed)
         note = json.dumps({"run": "test", "touched": {hour_label(at): [at, at]}})
