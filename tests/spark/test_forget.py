@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 import elsinore.lake.forget
 import elsinore.lake.land
@@ -230,11 +231,15 @@ def test_a_raw_file_that_changes_while_it_is_searched_loses_no_line(
         patch.setattr(elsinore.lake.forget, "_stale", meanwhile)
         with pytest.raises(ConflictError, match="was changed while it was searched"):
             forget(settings, key, run="test", dry_run=False)
-    # Called again, it also finds a workload that has had no run yet, and what an `ingest` left.
+    # Called again, it also finds a workload that has had no run yet, what an `ingest` left, and
+    # accounts of an earlier release.
     (folder := settings.workload_file.with_suffix("")).mkdir()
     (folder / "fresh.sase").write_text(QUERIES, encoding="utf-8")
     (left := settings.landing / "_ingest-1" / "1356998400000000").parent.mkdir()
     left.write_bytes(gzip.compress(json.dumps(departure(4, tailnum=GONE)).encode()))
+    accounts = lake.rows("landings").drop_columns(["kept_from"])
+    at = str(lake.path("landings"))
+    write_deltalake(at, accounts, mode="overwrite", schema_mode="overwrite")
     forget(settings, key, run="test", dry_run=False)
     assert holding(settings) == set()
     land(lake, settings, hours(11, 12))

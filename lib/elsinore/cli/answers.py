@@ -71,16 +71,17 @@ def format_for(asked: Format | None, output: Path | None) -> Format:
     return asked or _SUFFIXES[suffix]
 
 
-def require_apart(read: Iterable[Path], **written: Path | None) -> None:
+def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
     """Refuse to write where something is read, or twice to one file (ParameterError).
 
-    `written` has what options name. What is no file, such as a pipe, may be written at will.
+    `written` is by option, None where it was not given. What is no file, such as a pipe, may be
+    written at will.
     """
-    read, seen = list(read), dict[Path, str]()
+    files, seen = [path for path in read if path], dict[Path, str]()
     for option, path in written.items():
         if path is None or _descriptor(path) is not None or (path.exists() and not path.is_file()):
             continue
-        if path.is_file() and any(file.samefile(path) for file in _files_of(read)):
+        if path.is_file() and any(file.samefile(path) for file in _files_of(files)):
             raise ParameterError(f"--{option} {path} is read, too", hint="write to another file")
         if (other := seen.setdefault(path.resolve(), option)) != option:
             what = f"--{other} and --{option} are one file: {path}"

@@ -53,8 +53,7 @@ def diff(
 ) -> None:
     """Say which results were added, removed or changed, and by how much; largest change first."""
     chosen = format_for(form, output)
-    read = [before, after, *([schema] if schema else []), *(input_ or [])]
-    require_apart(read, output=output)
+    require_apart([before, after, schema, *(input_ or [])], output=output)
     if before.suffix == after.suffix == ".sase":
         if schema is None or not input_:
             raise ParameterError("two workloads need --schema FILE and --input FILE")

@@ -94,8 +94,7 @@ def run(
     """
     began = time.monotonic()
     chosen = format_for(form, output)
-    inputs = [*input_, *(more or [])]
-    read = [workload, schema, *([plan] if plan else []), *inputs]
+    read = [workload, schema, plan, *(inputs := [*input_, *(more or [])])]
     require_apart(read, output=output, quarantine=quarantine, decisions=decisions)
     stream = load_schema(schema)
     bound = load_workload(workload, stream)
@@ -128,8 +127,7 @@ def run(
         rows = answer(bound, events, executor, Budget(budget), static_plan=given, request=request)
     if told is not None:
         _say(told.write())
-    calendar = stream.time_unit.is_calendar
-    write_answers(sorted_rows(rows), chosen, output, top, calendar=calendar)
+    write_answers(sorted_rows(rows), chosen, output, top, calendar=stream.time_unit.is_calendar)
     _tell_why_empty(bound, events, report, rows)
     counts = count_of(len(events), "event"), count_of(len(rows), "row")
     queries, seconds = count_of(len(bound.queries), "query"), time.monotonic() - began

@@ -254,6 +254,8 @@ def forget(
     found = _find(every, settings, key)
     if dry_run:
         return found.removed({}), 0
+    for own in every.values():
+        own.create_all()  # columns of this release, which accounts are to have
     stale = _stale(settings)
     mended = {
         (file.name, file.size, file.changed): blank_lines(file, positions)
@@ -278,7 +280,7 @@ def forget(
 
 
 def _drop_spools(settings: Settings) -> None:
-    """Remove what killed ones left of lines on their way to their hours: it comes there anew."""
+    """Remove lines that a killed `ingest` or collection left on their way to their hours."""
     here = settings.landing if is_here(settings.landing) else settings.local
     aside = settings.local / settings.stream / ".collected"
     for folder in (*here.glob(f"{INGESTED}*"), here / COLLECTED / SPOOL, aside / SPOOL):

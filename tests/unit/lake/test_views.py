@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import deltalake
 import duckdb
 import pytest
 
@@ -122,6 +123,21 @@ def test_sql_writes_files_with_all_rows(odd: Odd, home: Path, tmp_path: Path) ->
     assert run_command(["sql", "FROM texts", "--output", str(file)]) == 0
     query = odd[1].by_name["texts"]
     assert ordered(duckdb.read_parquet(str(file)).fetchall()) == expected(query, odd[2]["texts"])
+
+
+def test_sql_compares_texts_also_where_delta_rs_has_deleted_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_of(tmp_path)
+    publish_odd_rows(settings)
+    for name in ("home", "schema_file", "workload_file"):
+        monkeypatch.setenv(f"ELSINORE_{name.upper()}", str(getattr(settings, name)))
+    table = deltalake.DeltaTable(str(settings.lake / "trend_aggregates"))
+    exact = table.to_pyarrow_table()["exact"].drop_null()[0].as_py()
+    asked = ["sql", f"SELECT count(*) > 0 AS any FROM trend_aggregates WHERE exact = '{exact}'"]
+    table.delete(f"exact != '{exact}'")
+    assert run_command(asked) == 0
+    assert json.loads(capsys.readouterr().out) == {"any": True}
 
 
 @pytest.mark.usefixtures("home")
