@@ -245,6 +245,8 @@ _REFUSED = re.compile(
     "BAD REQUEST(?=:?( DEBUG SOURCE|$))",
     re.IGNORECASE,
 )
+#: What Arrow says of a column that is read and that a table of an earlier release has not.
+_NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((\w+)\)")
 _NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
 
 
@@ -262,9 +264,9 @@ def storage_failures() -> Iterator[None]:
 
 
 def storage_error(error: BaseException | None) -> DataError | SetupError | StoreError | None:
-    """What a full or read-only disk, or a failing store, comes to; None if there is none.
+    """What a full or read-only disk, a failing store or a lake of an earlier release comes to.
 
-    An error or a cause of it tells of them.
+    None if neither an error nor a cause of it tells of one.
     """
     while error is not None:
         text = str(error)
@@ -272,6 +274,9 @@ def storage_error(error: BaseException | None) -> DataError | SetupError | Store
             named = isinstance(error, OSError) and error.filename
             hint = "make room, or the folder writable, and run it again"
             return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
+        if lacking := _NO_COLUMN.search(text):
+            hint = "`elsinore migrate` adds the columns of this release"
+            return SetupError(f"a table of the lake has no column {lacking[1]}", hint=hint)
         if _STORE.search(text) or type(error).__module__.startswith("obstore"):
             return _of_store(" ".join(_MARKS.sub("", text).split()))
         error = error.__cause__ or error.__context__

@@ -17,7 +17,7 @@ from elsinore.errors import SetupError
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.orchestration.run_step import Arguments
+from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.settings import Settings
 from jobs import judge_quality, land_events
 from tests.spark.conftest import NewHome
@@ -154,6 +154,8 @@ def test_a_schema_that_grows(
     path = Lake.open(settings).path(VALIDATIONS)  # as an earlier release made it
     less = deltalake.DeltaTable(path).to_pyarrow_table().drop_columns(["has_result"])
     deltalake.write_deltalake(path, less, mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(SetupError, match=r"no column has_result .*elsinore migrate"):
+        run_step("report_quality", Arguments(hours(10, 12), "report"), settings)
     assert migrate(optional) == (0, "events has all columns of the schema\n")
     assert "has_result" in Lake.open(settings).dataset(VALIDATIONS).schema.names
     reopened = [{"start": "2013-01-01T10:00:00.000000Z", "end": "2013-01-01T11:00:00.000000Z"}]

@@ -41,6 +41,8 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
+#: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
+_RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
 #: The name that stands in `landings` beside those of files until their landing has ended.
 UNDER_WAY = ""
 
@@ -184,15 +186,18 @@ def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
 
 
 def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()) -> list[str]:
-    """Names in a landing zone, and in its folders of some days, that no landing reads.
+    """Names in a landing zone, and in its folders to some days, that no landing reads.
 
     Without hidden ones and those of raw files with more behind, which are still being written.
     """
+    days = [zone.joinpath(*day.split("-")) for day in _days(interval)]
+    above = {month for day in days for month in (day.parent, day.parent.parent)}
     found = [path for path in zone.iterdir() if not re.fullmatch(r"\d{4}", path.name)]
-    for day in _days(interval):
-        folder = zone.joinpath(*day.split("-"))
-        found += (p for p in folder.glob("*") if not _NAME.match(p.name))
-        for rule in (rule for rule in rules if not rule.base):
+    found += (p for f in above for p in f.glob("*") if not re.fullmatch(r"\d{2}", p.name))
+    for folder in days:
+        found += (path for path in folder.glob("*") if not _RAW.match(path.name))
+    for rule in (rule for rule in rules if not rule.base):
+        for day in _days(interval):
             beside = Path(rule.glob(day)).parent.as_posix()
             found += zone.glob(f"{beside}/*") if beside != "." else ()
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
