@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 #: Set to anything, this variable makes commands and jobs print stacks and Spark's own errors.
 DEBUG = "ELSINORE_DEBUG"
@@ -119,7 +119,7 @@ class AuthorError(ElsinoreError):
         self.diagnostics = diagnostics or (Diagnostic(message, hint=hint),)
 
     @classmethod
-    def of(cls, diagnostics: list[Diagnostic]) -> AuthorError:
+    def of(cls, diagnostics: list[Diagnostic]) -> Self:
         """One error for all faults that were found together."""
         first = str(diagnostics[0])
         more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
@@ -247,6 +247,8 @@ _REFUSED = re.compile(
 )
 #: What Arrow says of a column that is read and that a table of an earlier release has not.
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((\w+)\)")
+#: What is told to nobody: who passes an error on, and how the libraries would print it.
+_NOISE = re.compile("^Kernel error -> |,?[ =:]*Debug source.*", re.IGNORECASE)
 _NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
 
 
@@ -287,7 +289,8 @@ def _of_store(said: str) -> DataError | SetupError | StoreError:
     if folder := _NAMELESS.search(said):
         hint = "remove or rename what lies in it: no name of a file or folder may be empty"
         return DataError(f"the object store has a folder without a name: {folder[1]}", hint=hint)
+    told = _NOISE.sub("", said)[:300]
     if refused := _REFUSED.search(said):
         hint = "look at its address, and at the region and the keys in the environment"
-        return SetupError(f"the object store says {refused[0]}: {said[:300]}", hint=hint)
-    return StoreError(f"the object store fails: {said[:300]}")
+        return SetupError(f"the object store says {refused[0]}: {told}", hint=hint)
+    return StoreError(f"the object store fails: {told}")

@@ -111,7 +111,7 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
             return f"there is no setting {name}", meant
         case "value_error":
             return str(context["error"]), None
-        case "enum":
+        case "enum" | "literal_error":
             known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
             word = _MEANT.get(word.lower(), word)
             return f"{given} is none of {', '.join(known)}", suggest(word, known)

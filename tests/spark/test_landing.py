@@ -641,6 +641,37 @@ def test_an_hour_that_is_refused_stays_as_it_was_however_the_others_land(
     ]  # fmt: skip
 
 
+@EITHER_WAY
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_correction_judges_no_other_hour_away_by_a_schema_of_later(
+    lake: Lake, settings: Settings, tmp_path: Path, is_late: bool
+) -> None:
+    strict = settings.model_copy(update={"max_bad_share": 0.1, "late_days": 1})
+    put(settings, 10, *(departure(n, dep_delay=n) for n in range(1, 11)))
+    land(lake, strict, hours(10, 11))
+    other = with_schema(strict, tmp_path, "dep_delay: long", "dep_delay: {type: long, min: 5}")
+    before, judging = contents(lake), Lake.open(other)
+    put(settings, 11, departure(9, dep_delay=90))
+    if is_late:
+        put(settings, 12, departure(12, 12))
+        figures = land(judging, other, hours(12, 13))
+        (told,) = json.loads(figures["refused_landings"]).values()
+        assert "4 of 10 lines are bad" in told
+        assert len(rows(lake, "events")) == 11
+    else:
+        with pytest.raises(DataError, match=r"corrected, and by now 4 of 10 .*schema changed"):
+            land(judging, other, hours(11, 12))
+        assert contents(lake) == before
+    # Whoever takes that on lands the hour anew.
+    freely = other.model_copy(update={"max_bad_share": 1.0})
+    land(judging, freely, hours(10, 11))
+    land(judging, other, hours(11, 13))
+    assert rows(lake, "events", "event_id", "dep_delay")[-1] == ("d9", 90)
+    assert rows(lake, "landings", "landing", "accepted")[:2] == [
+        ("2013-01-01T10", 5), ("2013-01-01T11", 1),
+    ]  # fmt: skip
+
+
 def test_whoever_lands_beside_many_others_gives_way(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,8 @@ def many_small_files(lake: Lake) -> None:
         _append(lake, "raw_events", "landing_day", label[:10], {"line": "{}"} | place)
         account = dict.fromkeys(("files", "bytes", "lines", "accepted"), 1)
         account |= dict.fromkeys(("duplicates", "quarantined"), 0)
-        lake.add("landings", [account | {"landing": label, "reasons": "{}"}], run="r")
+        row = account | {"landing": label, "reasons": "{}"}
+        lake.add("landings", [row], key=["landing"], run="r")
 
 
 def _append(lake: Lake, table: str, name: str, day: str, row: dict[str, Any]) -> None:

@@ -406,6 +406,7 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
             {"kind": "statistics", "fingerprint": statistics.fingerprint, "finder": "counted",
              "body": statistics.to_json(), **names},
         ],
+        key=["fingerprint"],
         run="test",
     )  # fmt: skip
     note_metrics(landed, workload, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64})

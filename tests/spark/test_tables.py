@@ -129,9 +129,26 @@ def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None
     assert lake.rows("validations", region.expression() & compared).num_rows == 1
 
 
+def test_what_two_add_at_once_is_there_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"of_table": "events", "operation": "WRITE", "note": "{}"}
+    first, second = ({**row, "version": version} for version in (1, 2))
+    key, write = ("of_table", "version"), Lake._write_records
+
+    def beside(self: Lake, *args: Any, **how: Any) -> None:
+        monkeypatch.setattr(Lake, "_write_records", write)
+        self.add("history", [first], key=key, run="other")
+        write(self, *args, **how)
+
+    monkeypatch.setattr(Lake, "_write_records", beside)
+    lake.add("history", [first, second], key=key, run="mine")
+    assert rows(lake, "history", *key) == [("events", 1), ("events", 2)]
+
+
 def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:
     with pytest.raises(ParameterError, match="raw_events is a table of data"):
-        lake.add("raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], run="r")
+        lake.add(
+            "raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], key=["file"], run="r"
+        )
     for table, day in (("landings", "landing_day"), ("trend_aggregates", "landing_day")):
         with pytest.raises(ParameterError, match=f"{table} is not a table of data by {day}"):
             lake.stream_rows(table, [], where=Landings(hours(9, 10)), note="r")
@@ -188,7 +205,7 @@ def test_ids_stay_as_unique_as_they_were_when_the_lake_was_made(lake: Lake) -> N
         of(DAY).create_all()
     # A lake of an earlier release has not said it, and does so now.
     config = {
-        k: v for k, v in lake.log("events").metadata().configuration.items() if "ids" not in k
+        k: v for k, v in lake.log("events").metadata().configuration.items() if "elsinore" not in k
     }
     empty, path = lake.schema("events").arrow().empty_table(), str(lake.path("events"))
     shutil.rmtree(path)
@@ -196,6 +213,16 @@ def test_ids_stay_as_unique_as_they_were_when_the_lake_was_made(lake: Lake) -> N
     of(DAY).create_all()
     with pytest.raises(SetupError, match="within a day, and for ever in its declaration"):
         lake.create_all()
+
+
+@pytest.mark.parametrize("field", [None, "uid"])
+def test_ids_stay_the_field_that_they_were_when_the_lake_was_made(
+    lake: Lake, field: str | None
+) -> None:
+    other = replace(lake, stream=replace(lake.stream, id_field=field))
+    match = f"the field of its ids is id, and {field or 'none'} in its declaration"
+    with pytest.raises(SetupError, match=match):
+        other.create_all()
 
 
 def test_a_lake_without_tables_says_what_to_do(tmp_path: Path) -> None:

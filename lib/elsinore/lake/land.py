@@ -437,11 +437,15 @@ class _Landing:
         except DataError:
             self._write_quarantine(Landings(ours.interval))
             raise
-        if self._refuse_bad(accounts):
+        others = {hour_label(hour) for part in landing.others for hour in hours_of(part)}
+        spoiled = self._spoiled([accounts[label] for label in sorted(others & accounts.keys())])
+        if self._refuse_bad(accounts, spoiled):
             return self.attempt()
+        if spoiled:
+            raise spoiled
         # Accounts of others are written only while nobody has landed anything else.
         seen.require_alone(lake, stored=False, merged=False)
-        self.also.update(hour_label(hour) for part in landing.others for hour in hours_of(part))
+        self.also |= others
         # A run that is killed from here on has landed no file: the next one looks for them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
         marked = {label: held(text) for label, text in listings_of.items()}
@@ -520,10 +524,35 @@ class _Landing:
                 labels |= self.lines.others(seen, ours)
         return self.lines.judge(labels)
 
-    def _refuse_bad(self, accounts: Mapping[str, dict[str, Any]]) -> bool:
-        """Leave out the earlier hours of which too much is bad; whether there are any."""
+    def _spoiled(self, others: Sequence[dict[str, Any]]) -> DataError | None:
+        """What to say where too much of another landing is bad that was not when it landed."""
+        for account in others:
+            try:
+                _require_few_bad([account], self.allowed)
+            except DataError as error:
+                of_it = pc.field("landing") == account["landing"]
+                before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
+                if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
+                    return DataError(
+                        f"events of another landing are corrected, and by now {error.message}",
+                        hint="has the schema changed since? put it back, or first land that hour "
+                        "anew, with a larger ELSINORE_MAX_BAD_SHARE",
+                        **error.fields,
+                    )
+        return None
+
+    def _refuse_bad(
+        self, accounts: Mapping[str, dict[str, Any]], spoiled: DataError | None
+    ) -> bool:
+        """Leave out the earlier hours of which too much is bad; whether there are any.
+
+        All of them, where they may be what has another landing judged again that is `spoiled`.
+        """
         bad = {}
         for label in map(hour_label, self.found.late):
+            if spoiled:
+                bad[label] = spoiled.message
+                continue
             try:
                 _require_few_bad([accounts[label]], self.allowed)
             except DataError as error:

@@ -123,7 +123,7 @@ def keep_history(lake: Lake, run: str) -> None:
             row = {"of_table": table, "version": one.version, "operation": one.operation}
             new.append(row | {"note": json.dumps(note)})
     if new:
-        lake.add(HISTORY, new, run=run)
+        lake.add(HISTORY, new, key=("of_table", "version"), run=run)
 
 
 def remove_old(

@@ -206,19 +206,11 @@ def _find_and_keep(
             "finder": finder,
         }
 
-    new = [row(STATISTICS, statistics, "counted"), row(PROFILE, profile, "measured")]
+    counted = [row(STATISTICS, statistics, "counted"), row(PROFILE, profile, "measured")]
     for plan in find_plans(workload, statistics, time_limit=time_limit):
-        _add_once(lake, [*new, row(PLAN, plan, str(plan.finder))], run)
-        new = []
+        rows = [*counted, row(PLAN, plan, str(plan.finder))]
+        lake.add("plans", rows, key=("kind", "fingerprint"), run=run)
     return plan
-
-
-def _add_once(lake: Lake, rows: Sequence[_Row], run: str) -> None:
-    """Add what the table lacks; two runs may add the same at once, and then both rows say so."""
-    names = [row["fingerprint"] for row in rows]
-    there = {row["fingerprint"] for row in _rows(lake, "fingerprint", fingerprint=names)}
-    if new := [row for row in rows if row["fingerprint"] not in there]:
-        lake.add("plans", new, run=run)
 
 
 def _plan_in_force(

@@ -50,8 +50,9 @@ _TRIES = 20
 #: slice of a run reads records 20 times. Larger ones, of years, are left alone.
 _FILES, _SMALL = 6, 1_000_000
 
-#: The property of `events` that tells within what its ids are unique, and how it does.
-_IDS = "elsinore.idsAreUnique"
+#: The properties of `events` that tell which field its ids are, or "none", and within what they are
+#: unique: stored lines, which are judged again, say no other ids than they did.
+_ID, _IDS = "elsinore.idField", "elsinore.idsAreUnique"
 _SPANS = {None: "for ever", HOUR: "within an hour", DAY: "within a day"}
 
 #: Columns of which a file's log entry tells the least and the greatest value.
@@ -152,7 +153,9 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         parts = [part for region in where for part in region.conditions()]
-        self._record(table, rows, run, mode="overwrite", predicate=sql(parts))
+        write, how = trying_again(_TRIES, 0.2), {"mode": "overwrite", "predicate": sql(parts)}
+        write(self._write_records, table, rows, run, **how)
+        self._put_together(table, run)
 
     def amend(
         self, table: str, change: Callable[[pa.Table], pa.Table], *, run: str,
@@ -183,9 +186,21 @@ class Lake:
         if refused := trying_again(_TRIES, 0.2)(once):
             raise refused
 
-    def add(self, table: str, rows: Sequence[Mapping[str, Any]], *, run: str) -> None:
-        """Append rows to a table of records; see `record`."""
-        self._record(table, rows, run, mode="append")
+    def add(
+        self, table: str, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], run: str
+    ) -> None:
+        """Append those rows to a table of records whose key it has not; raises as `record` does."""
+
+        def once() -> None:
+            seen = self.version(table)
+            there = self.dataset(table, seen).to_table([*key])
+            known = set(zip(*(there[name].to_pylist() for name in key), strict=True))
+            new = [row for row in rows if tuple(row[name] for name in key) not in known]
+            if new:
+                self._write_records(table, new, run, seen=seen, mode="append")
+
+        trying_again(_TRIES, 0.2)(once)
+        self._put_together(table, run)
 
     def stream_rows(
         self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str,
@@ -313,16 +328,24 @@ class Lake:
         with _reader(parts, self.schema(table).arrow()) as rows:
             self._write(table, rows, commit, seen=seen, how=how)
 
-    def _record(self, table: str, rows: Sequence[Mapping[str, Any]], run: str, **how: str) -> None:
+    def _write_records(
+        self, table: str, rows: Sequence[Mapping[str, Any]], run: str, *,
+        seen: int | None = None, **how: str,
+    ) -> None:  # fmt: skip
+        """One commit, of records; there must be no other version by now than `seen`, if given."""
         if self.schema(table).partition_by:
             raise ParameterError(f"{table} is a table of data")
         found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
-        note = {"custom_metadata": {"run": run}}
-        trying_again(_TRIES, 0.2)(self._write, table, found, note, how=how)
+        commit: dict[str, Any] = {"custom_metadata": {"run": run}}
+        if seen is not None:
+            commit["max_commit_retries"] = 0
+        self._write(table, found, commit, seen=seen, how=how)
+
+    def _put_together(self, table: str, run: str) -> None:
+        """Make one file of small ones; where another one writes, too, the next one does it."""
         log = self.log(table)
         if log.files().filter(pc.field("size_bytes") < _SMALL).num_rows > _FILES:
-            # Where another one writes, too, the next one does it.
-            commit = deltalake.CommitProperties(**note)
+            commit = deltalake.CommitProperties(custom_metadata={"run": run})
             with write_failures(table), suppress(CommitFailedError):
                 log.optimize.compact(target_size=_SMALL, commit_properties=commit)
 
@@ -386,8 +409,10 @@ class Lake:
 
     def _told(self, schema: TableSchema) -> dict[str, str]:
         """The properties of a table that tell of its declaration."""
-        ids = {_IDS: _SPANS[self.stream.id_span]} if schema.name == "events" else {}
-        return schema.told_of_files | ids
+        told = schema.told_of_files
+        if schema.name == "events":
+            told |= {_IDS: _SPANS[self.stream.id_span], _ID: self.stream.id_field or "none"}
+        return told
 
     def add_columns(self, table: str, names: Sequence[str]) -> None:
         """Give a table columns of its declaration; no file is written anew, they are NULL there.
@@ -415,9 +440,10 @@ class Lake:
         if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
             wanted = self.stream.buckets or "no buckets"
             others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
-        span = self._told(self.schema(table)).get(_IDS)
-        if (stored := self.log(table).metadata().configuration.get(_IDS, span)) != span:
-            others.append(f"an id is of one event {stored}, and {span} in its declaration")
+        told, stored = self._told(self.schema(table)), self.log(table).metadata().configuration
+        for name, about in ((_IDS, "an id is of one event"), (_ID, "the field of its ids is")):
+            if (was := stored.get(name, told.get(name))) != told.get(name):
+                others.append(f"{about} {was}, and {told[name]} in its declaration")
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:

@@ -20,10 +20,11 @@ from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
 
-from elsinore.errors import PlanError
+from elsinore.errors import ParameterError, PlanError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
+from elsinore.wording import listed, suggest
 
 #: At most this many rows are named, each in at most this many characters.
 MAX_NAMED = 10
@@ -64,7 +65,11 @@ class FrameExpectation(BatchExpectation, ABC):
         runtime_configuration: dict[str, Any] | None = None,
         execution_engine: Any = None,
     ) -> dict[str, Any]:
-        found = self.find(execution_engine.dataframe)
+        try:
+            found = self.find(execution_engine.dataframe)
+        except (AttributeError, KeyError) as error:
+            lacking = getattr(error, "name", None) or error.args[0]
+            raise ParameterError(f"its table has no column {lacking}") from error
         share = 100 * found.unexpected_count / found.element_count if found.element_count else 0.0
         counts = [{"value": text, "count": 1} for text in dict.fromkeys(found.unexpected)]
         return {
@@ -236,6 +241,9 @@ class ExpectRuleToHold(FrameExpectation):
 
     def find(self, frame: pd.DataFrame) -> Finding:
         """Look the counts up; a rule that nobody counted is an error."""
+        if self.rule not in (rules := list(frame["rule"])):
+            hint = suggest(self.rule, rules) or f"there are {listed(rules)}"
+            raise ParameterError(f"its table has no rule {self.rule}: {hint}")
         (found,) = frame[frame["rule"] == self.rule].itertuples()
         broken, rows = int(found.broken), int(found.rows)
         if not broken:

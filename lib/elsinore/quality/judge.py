@@ -38,6 +38,7 @@ from elsinore.errors import (
 )
 from elsinore.lake.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
+from elsinore.wording import listed, suggest
 
 #: The file beside the Data Docs of a run that holds its judgement.
 FILE_NAME = "judgement.json"
@@ -59,7 +60,7 @@ _INDEX = """<!doctype html>
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
-_Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200, pattern=r"^[^$]+$")]
+_Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 
 
 class Verdict(Strict):
@@ -188,6 +189,22 @@ class Entry(Strict):
     severity: Severity
     arguments: dict[str, Any] = pydantic.Field(default_factory=dict)
 
+    @pydantic.field_validator("description")
+    @classmethod
+    def _without_dollar(cls, value: str) -> str:
+        if "$" in value:
+            raise ValueError("a description has no $, which Data Docs take for a place-holder")
+        return value
+
+    @pydantic.field_validator("arguments")
+    @classmethod
+    def _of_expectation(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if own := sorted({"description", "severity", "meta"} & value.keys()):
+            raise ValueError(f"{own[0]} is none of an expectation's arguments; it stands beside")
+        if value.get("condition_parser") == "pandas":  # which would run any code
+            raise ValueError("condition_parser is great_expectations; pandas is not taken")
+        return value
+
 
 class TableSuite(NamedTuple):
     """What one suite expects of one table's rows."""
@@ -222,16 +239,24 @@ def load_suites(directory: Path) -> tuple[TableSuite, ...]:
     """All suites of a folder, in the order of `SUITES` and of their files.
 
     Raises:
-        SchemaError: a suite is missing or not valid; with the file and every fault.
+        SchemaError: a suite is missing or not valid, or one that nobody judges by lies beside
+            them; with the file and every fault.
     """
+    for path in sorted(directory.glob("*.y*ml")):
+        if path.stem not in SUITES:
+            hint = f"put its expectations into {listed(f'{name}.yaml' for name in SUITES)}"
+            raise _fault(path, "nobody judges by this file", hint)
     found = []
     for path in (directory / f"{name}.yaml" for name in SUITES):
         file = read_model(path, _SuiteFile, "a suite")
         if file.suite != path.stem:
-            fault = Diagnostic(f"the suite is called {file.suite}", Location(str(path)))
-            raise SchemaError.of([fault])
+            raise _fault(path, f"the suite is called {file.suite}")
         found += [TableSuite(file.suite, *table) for table in file.tables.items()]
     return tuple(found)
+
+
+def _fault(file: Path, message: str, hint: str | None = None) -> SchemaError:
+    return SchemaError.of([Diagnostic(message, Location(str(file)), hint=hint)])
 
 
 # ---- judging by Great Expectations
@@ -258,17 +283,20 @@ def judge(
         docs: whether to build Data Docs in any case; else only where an expectation failed.
 
     Raises:
-        ParameterError: the name is no run name, or a table is missing.
-        SchemaError: a suite is not valid.
+        ParameterError: the name is no run name.
+        SchemaError: a suite is not valid, or is about a table that is not given.
     """
     if not _RUN_NAME.fullmatch(run_name):
         raise ParameterError(f"{run_name!r} is no name of a run")
     named = load_suites(expectations_dir)
     suites = [part for part in named if part.table in tables]
     judged_elsewhere = set() if tables.keys() & set(LANDED) else set(LANDED)
-    missing = sorted({part.table for part in named} - tables.keys() - judged_elsewhere)
+    missing = {p.table: p.suite for p in named if p.table not in {*tables, *judged_elsewhere}}
     if missing:
-        raise ParameterError(f"no rows were given to judge of: {', '.join(missing)}")
+        (table, suite), known = next(iter(missing.items())), {*tables, *LANDED}
+        hint = suggest(table, known) or f"there are {listed(sorted(known))}"
+        told = f"no rows are judged of {', '.join(sorted(missing))}"
+        raise _fault(expectations_dir / f"{suite}.yaml", told, hint)
     quality_dir.mkdir(parents=True, exist_ok=True)
     final = quality_dir / run_name
     with tempfile.TemporaryDirectory(prefix=".making-", dir=quality_dir) as scratch:
@@ -367,7 +395,7 @@ def _build_docs(
         own = Path(part.suite, part.table)
         page = Path("validations", own, *run.to_tuple(), f"{part.suite}_{part.table}.html")
         # As from a store: plain values, which are what the view escapes.
-        plain = schema.loads(schema.dumps(found))
+        plain = schema.load(found.to_json_dict())
         write(page, ValidationResultsPageRenderer().render(plain))
         suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
         write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
@@ -397,9 +425,13 @@ def _expectation(entry: Entry, position: int, file: Path) -> Any:
             severity=entry.severity,
             meta={_POSITION: position},
         )
-    except (ExpectationNotFoundError, gx_pydantic.ValidationError, TypeError) as error:
-        message = f"{entry.expectation}: {' '.join(str(error).split())}"
-        raise SchemaError.of([Diagnostic(message, Location(str(file)))]) from error
+    except ExpectationNotFoundError as error:
+        raise _fault(file, f"there is no expectation {entry.expectation}") from error
+    except gx_pydantic.ValidationError as error:
+        # `__root__` is what Great Expectations says of several together.
+        told = ((one["loc"][0], one["msg"]) for one in error.errors())
+        faults = (f"{name}: {said}" if name != "__root__" else said for name, said in told)
+        raise _fault(file, f"{entry.expectation}: {'; '.join(faults)}") from error
 
 
 def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> str:

@@ -223,12 +223,12 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="trend_aggregates_staged, validations"):
+    with pytest.raises(SchemaError, match="trend_aggregates_staged, validations"):
         _judged({}, tmp_path)
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
     del tables["landings"]
-    with pytest.raises(ParameterError, match="landings"):
+    with pytest.raises(SchemaError, match=r"raw_events\.yaml.*landings"):
         _judged(tables, tmp_path)
     with pytest.raises(ParameterError, match="no name of a run"):
         _judged({}, tmp_path, run="../run")
@@ -314,36 +314,97 @@ def _replace(folder: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "told"),
     [
-        ("severity: critical", "severity: fatal"),
-        ("severity: critical", "severity: critical\n      mostly: 0.5"),
-        ("suite: reference_diff", "suite: other"),
-        ("description: Every checked", "description: $Every checked"),
+        ("severity: critical", "severity: info", "'info' is none of critical, warning"),
+        ("severity: critical", "severity: critical\n      mostly: 0.5", "no setting mostly"),
+        ("suite: reference_diff", "suite: other", "the suite is called other"),
+        ("description: Every checked", "description: $Every checked", r"has no \$"),
+        ("{column: status,", "{meta: {}, column: status,", "meta is none of an expectation's arg"),
+        ("{column: status,", "{condition_parser: pandas, column: status,", "pandas is not taken"),
     ],
 )
-def test_a_suite_with_a_fault_is_refused(folder: Path, old: str, new: str) -> None:
+def test_a_suite_with_a_fault_is_refused(folder: Path, old: str, new: str, told: str) -> None:
     _replace(folder, old, new)
-    with pytest.raises(SchemaError, match=r"reference_diff\.yaml"):
+    with pytest.raises(SchemaError, match=rf"reference_diff\.yaml.*{told}"):
+        load_suites(folder)
+
+
+def test_a_file_of_expectations_that_nobody_reads_is_refused(folder: Path) -> None:
+    (folder / "mine.yaml").write_text((folder / "static_plan.yaml").read_text())
+    with pytest.raises(SchemaError, match=r"mine\.yaml.*nobody judges by this file"):
         load_suites(folder)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "told"),
     [
-        ("expect_published_to_equal_reference", "expect_the_best"),
-        ("{column: status, value_set: [checked, skipped]}", "{columm: status}"),
+        ("expect_published_to_equal_reference", "expect_the_best", "is no expectation expect_the"),
+        (
+            "{column: status, value_set: [checked, skipped]}",
+            "{columm: status}",
+            ": column: field r",
+        ),
+        ("  validations:", "  validation:", "no rows are judged of validation"),
     ],
 )
 def test_an_expectation_that_nobody_knows_is_refused(
-    folder: Path, tmp_path: Path, old: str, new: str
+    folder: Path, tmp_path: Path, old: str, new: str, told: str
 ) -> None:
     _replace(folder, old, new)
+    with pytest.raises(SchemaError, match=rf"reference_diff\.yaml.*{told}"):
+        _judged_by(folder, tmp_path)
+    assert list((tmp_path / "quality").glob("*")) == []
+
+
+def _judged_by(folder: Path, tmp_path: Path) -> Judgement:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
-    with pytest.raises(SchemaError, match=r"reference_diff\.yaml"):
-        judge(tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True)
-    assert list((tmp_path / "quality").iterdir()) == []
+    return judge(tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True)
+
+
+_MORE = """
+    - expectation: {name}
+      description: More of it.
+      severity: warning
+      arguments: {arguments}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "observed"),
+    [
+        # What Great Expectations finds here holds numbers of numpy.
+        (
+            "expect_column_quantile_values_to_be_between",
+            "{column: rows, quantile_ranges: {quantiles: [0.5], value_ranges: [[0, 0]]}}",
+            "quantiles",
+        ),
+        ("expect_rule_to_hold", "{rule: nope}", "has no column rule"),
+        ("expect_quarantined_share_to_be_at_most", "{share: 1}", "has no column reasons"),
+    ],
+)
+def test_an_expectation_of_ones_own_is_judged_and_shown(
+    folder: Path, tmp_path: Path, name: str, arguments: str, observed: str
+) -> None:
+    with (folder / "trend_results.yaml").open("a") as file:
+        file.write(_MORE.format(name=name, arguments=arguments))
+    found = _judged_by(folder, tmp_path)
+    (verdict,) = (one for one in found.verdicts if one.description == "More of it.")
+    assert not verdict.success
+    assert observed in verdict.observed
+    assert found.docs is not None
+    assert (
+        "More of it."
+        in (next(found.docs.parent.glob("validations/**/*_publications.html"))).read_text()
+    )
+
+
+def test_a_rule_that_nobody_counts_is_named(folder: Path, tmp_path: Path) -> None:
+    file = folder / "raw_events.yaml"
+    file.write_text(file.read_text().replace("{rule: once}", "{rule: onze}"))
+    failed = _judged_by(folder, tmp_path).failures
+    assert ["has no rule onze: did you mean once?" in one.observed for one in failed] == [True]
 
 
 def test_a_missing_suite_is_refused(folder: Path) -> None:
