@@ -18,7 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
-from jobs import land_events, reopen_hours
+from jobs import land_events, reopen_hours, report_quality
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
 
@@ -270,6 +270,25 @@ def test_an_hour_that_no_run_has_published_is_missed_also_where_queries_have_cha
     (tmp_path / "legs.sase").write_text(QUERIES.replace("2 hours", "3 hours"), encoding="utf-8")
     assert [part["start"][11:13] for part in replayed(11, 12)["reopened"]] == ["10"]
     assert counts(lake) == {"09": "1", "10": "3", "11": "7"}
+
+
+def test_hours_that_failed_are_taken_on_however_long_ago_that_was(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    failing = {"last": (report_quality,)}
+    for hour in range(8, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(8, 9, **failing)  # the very first
+    assert [part["start"][11:13] for part in replayed(9, 10)["reopened"]] == ["08"]
+    assert sorted(counts(lake)) == ["08", "09"]
+    replayed(10, 11, **failing)
+    replayed(11, 12, last=())  # a long one, that has not ended yet
+    # A landing looks a day back.
+    assert [part["start"][8:13] for part in replayed(60, 61, last=())["reopened"]] == ["01T10"]
+    replayed(11, 12, **failing)
+    (both,) = replayed(61, 62)["reopened"]
+    assert (both["start"][8:13], both["end"][8:13]) == ("01T10", "01T12")
+    assert {"10", "11"} < counts(lake).keys()
 
 
 def test_published_rows_that_were_changed_by_hand_are_computed_anew(

@@ -9,13 +9,14 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 
 import elsinore.lake.maintain
 from elsinore.errors import DataError, ParameterError, SchemaError
 from elsinore.lake.maintain import remove_old
 from elsinore.lake.provenance import PUBLISHED, STAGED, read_publications
-from elsinore.lake.stale_hours import stale_hours
+from elsinore.lake.stale_hours import renew, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.query.load_workload import load_workload
@@ -149,6 +150,12 @@ def test_hours_whose_windows_held_removed_events_are_not_computed_from_the_rest(
     assert published() == before | {"2013-01-02T01": "2"}
     with pytest.raises(DataError, match="windows of 2013-01-02T00 hold were removed"):
         run("2T00", "2T01")
+    # What somebody changes by hand is not right for it, and told until it is mended.
+    deltalake.DeltaTable(lake.path(PUBLISHED)).delete("owned_hour = '2013-01-02T00'")
+    run("2T02", "2T03")
+    renew(lake, workload, run="n")
+    told = read_publications(lake.root)
+    assert [label for label, one in told.items() if not one.settled] == ["2013-01-02T00"]
     run("1T23", "2T01")  # the event comes back with its hour
     assert published() == before | {"2013-01-02T00": "5", "2013-01-02T01": "2"}
 

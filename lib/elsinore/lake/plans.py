@@ -12,6 +12,7 @@ from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import InTasks, KeptHours, read_kept
+from elsinore.lake.regions import interval_of
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
@@ -24,7 +25,7 @@ from elsinore.sharing.plan import Finder, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
-from elsinore.timeline import DAY, HOUR, Interval, hours_of, parse_hour, stretches
+from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 
 #: What rows of the table are.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
@@ -157,24 +158,23 @@ def _counted(
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     """The plan of the run that an interval, or a slice of one, belongs to.
 
-    Of several runs of the workload that contain the interval the narrowest counts, and the earliest
-    of these. Hours that no run has contained, since they were missed, belong to the next run.
+    Of several runs of the workload that contain the interval, and whose plan is there, the
+    narrowest counts, and the earliest of these. Hours that no run has contained, since they were
+    missed, belong to the next run.
 
     Raises:
         DataError: no plan was found for such a run.
         PlanError: the plan is damaged.
     """
     named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT, interval)
-    runs = {_interval(key): name for key, name in named.items()}
+    there = {row["fingerprint"] for row in _rows(lake, "fingerprint", kind=PLAN)}
+    runs = {interval_of(key): name for key, name in named.items() if name in there}
     later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
     around = [run for run in later if run.start <= interval.start]
     if not later:
         raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
     name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
-    bodies = _rows(lake, "body", kind=PLAN, fingerprint=name)
-    if not bodies:
-        raise DataError(f"the table plans lacks the plan {name}")
-    plan = StaticPlan.from_json(bodies[0]["body"])
+    plan = StaticPlan.from_json(_rows(lake, "body", kind=PLAN, fingerprint=name)[0]["body"])
     verify(plan, workload)
     return plan
 
@@ -255,11 +255,6 @@ def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
     """The name of the profile that a plan was found with."""
     own, source = plan.workload_fingerprint, plan.statistics_fingerprint
     return next(iter(_found_from(lake, "fingerprint", own, source, kind=PROFILE)), None)
-
-
-def _interval(key: str) -> Interval:
-    start, end = key.split("_")
-    return Interval(parse_hour(start), parse_hour(end))
 
 
 def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among: str) -> list[str]:

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from pyarrow.parquet import filters_to_expression
 
 from elsinore.errors import EngineError
-from elsinore.timeline import DAY, EPOCH, Interval, hour_label, hours_of, require_whole_hours
+from elsinore.timeline import (
+    DAY,
+    EPOCH,
+    Interval,
+    hour_label,
+    hours_of,
+    parse_hour,
+    require_whole_hours,
+)
 
 #: Texts that hours, runs, steps and workloads are named by.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
@@ -160,6 +168,12 @@ def run_key(interval: Interval) -> str:
     '1970-01-01T00_1970-01-01T02'
     """
     return f"{hour_label(interval.start)}_{hour_label(interval.end)}"
+
+
+def interval_of(key: str) -> Interval:
+    """The interval of a `run_key`."""
+    start, end = key.split("_")
+    return Interval(parse_hour(start), parse_hour(end))
 
 
 def parts_of(interval: Interval, ended: Mapping[str, float]) -> list[str]:

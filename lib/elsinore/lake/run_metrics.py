@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import RunStep, run_key
+from elsinore.lake.regions import RunStep, interval_of, run_key
 from elsinore.lake.tables import Lake
 from elsinore.places import whole_file
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
-from elsinore.timeline import Interval
+from elsinore.timeline import Interval, hours_of
 
 #: The table, and its folder of figures that are not recorded yet; Delta passes over such names.
 TABLE, _NOTED = "run_metrics", "_noted"
@@ -160,6 +160,21 @@ def find_text(
 ) -> str | None:
     """A metric that is a text, of the run over exactly this interval; None where it has none."""
     return text_metrics(lake, workload, step, metric, interval).get(run_key(interval))
+
+
+def tried_hours(lake: LakePath) -> set[int]:
+    """The hours of runs that landed theirs and have ended, whatever the queries were then.
+
+    The last step of a run records its figures; until then they are noted alone.
+    """
+    of_landing = (pc.field("step") == LAND_STEP) & (pc.field("metric") == "lines")
+    ended = read_rows(lake, TABLE, columns=["run_key"], where=of_landing)["run_key"].to_pylist()
+    going_on = (rows[0]["run_key"] for *_, rows in _noted(lake))
+    done, yet = (
+        {hour for key in set(keys) for hour in hours_of(interval_of(key))}
+        for keys in (ended, going_on)
+    )
+    return done - yet
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:

@@ -29,6 +29,7 @@ from elsinore.lake.provenance import (
     read_publications,
     staged_origins,
 )
+from elsinore.lake.run_metrics import tried_hours
 from elsinore.lake.tables import Lake, with_column
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
@@ -77,22 +78,32 @@ def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = 
     Raises:
         DataError: a table is missing or damaged.
     """
+    own, others = _changed_hours(lake, workload, interval)
+    lost = lost_hours(lake, workload, own | others)
+    return StaleHours(stretches(own - lost), tuple(sorted(map(hour_label, others - lost))))
+
+
+def _changed_hours(
+    lake: LakePath, workload: Workload, interval: Interval | None = None
+) -> tuple[set[int], set[int]]:
+    """The published hours whose rows are not those of today's events, or may not be.
+
+    Those of the workload, and those of others.
+    """
     labels = None if interval is None else [*map(hour_label, hours_of(interval))]
     publications = read_publications(lake, labels).values()
     if not publications:
-        return StaleHours((), ())
+        return set(), set()
     versions = {parse_hour(one.owned_hour): one.events_version for one in publications}
     touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
     landed = _landed(lake) if any(one.awaited for one in publications) else frozenset()
     own = workload_fingerprint(workload)
-    found: dict[bool, list[int]] = {True: [], False: []}
+    found: dict[bool, set[int]] = {True: set(), False: set()}
     for hour, one in zip(versions, publications, strict=True):
         arrived = any(landed.intersection(hours_of(part)) for part in one.awaited)
         if hour in touched or arrived or not one.settled:
-            found[one.workload_fingerprint == own].append(hour)
-    lost = lost_hours(lake, workload, chain(*found.values()))
-    found = {mine: [hour for hour in hours if hour not in lost] for mine, hours in found.items()}
-    return StaleHours(stretches(found[True]), tuple(sorted(map(hour_label, found[False]))))
+            found[one.workload_fingerprint == own].add(hour)
+    return found[True], found[False]
 
 
 def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[int]:
@@ -128,7 +139,7 @@ def require_kept(lake: LakePath, workload: Workload, interval: Interval) -> None
 
 
 def renew(lake: Lake, workload: Workload, *, run: str) -> None:
-    """Say of the published hours that are not stale that they are of the tables as they are now.
+    """Say of the published hours that nothing has changed that they are of the tables as they are.
 
     They are; and who looks next reads the commits since then, not those of all the hours' lives.
 
@@ -141,10 +152,9 @@ def renew(lake: Lake, workload: Workload, *, run: str) -> None:
     def renewed(rows: pa.Table) -> pa.Table:
         # Looked up before the stale ones are: what comes meanwhile leaves an hour as it was.
         versions = lake.version("events"), lake.version(PUBLISHED)
-        stale = map(hours_of, stale_hours(lake.root, workload).own)
-        labels = pa.array(map(hour_label, chain.from_iterable(stale)), pa.string())
-        is_stale = pc.is_in(rows["owned_hour"].cast(pa.string()), labels)
-        right = pc.and_not(pc.equal(rows["workload_fingerprint"], own), is_stale)
+        labels = pa.array(map(hour_label, _changed_hours(lake.root, workload)[0]), pa.string())
+        is_changed = pc.is_in(rows["owned_hour"].cast(pa.string()), labels)
+        right = pc.and_not(pc.equal(rows["workload_fingerprint"], own), is_changed)
         # No hour was published as that version: it is no whole one (`read_publications`).
         new = ("events_version", "published_version", "published_together"), (*versions, 0)
         for name, value in zip(*new, strict=True):
@@ -189,22 +199,28 @@ def _reached(workload: Workload, hour: int) -> Iterator[int]:
 
 
 def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[int]:
-    """The hours that nobody has published, between some that are, of whatever queries, and an
-    instant.
+    """The hours that nobody has published, of whatever queries, and that have windows with landed
+    files.
 
-    Those that have windows with landed files, of the last days before that instant or before the
-    latest published hour.
+    Those of the last days before an instant or before the latest published hour, from the first one
+    on; and those before them that a run was about. None, if no days are to be looked at.
     """
+    if not days:
+        return set()
     landed = _landed(lake)
     published = read_rows(lake, PUBLICATIONS, columns=["owned_hour"])["owned_hour"]
     known = set(map(parse_hour, published.to_pylist()))
-    if not known:
-        return set()
-    last = [range(max(min(known), end - days * DAY), end, HOUR) for end in {until, max(known)}]
+    ends = {until, max(known, default=until)}
+    first = min(known, default=until)
+    lately = (range(max(first, end - days * DAY), end, HOUR) for end in ends)
+    accounts = read_rows(lake, "landings", columns=["landing"])["landing"].to_pylist()
+    before = {hour for hour in map(parse_hour, accounts) if hour < max(ends)} - known
+    if before:  # seldom, in a lake of one workload
+        before &= tried_hours(lake)
     return {
         hour
-        for hour in chain(*last)
-        if hour not in known and landed.intersection(_reached(workload, hour))
+        for hour in before.union(*lately) - known
+        if landed.intersection(_reached(workload, hour))
     }
 
 
@@ -310,7 +326,8 @@ def hours_to_reopen(
         interval: the hours of the run.
         most: how many hours the run may take on beside its own.
         next_most: how many hours to catch up with next.
-        days: how many days before its own hours may have been missed.
+        days: how many days before its own hours may have been missed, beside those of earlier runs
+            that failed; 0: neither is looked for.
     """
     hours, new = set[int](), set[int]()
     for lake, workload in answered:

@@ -201,8 +201,10 @@ class Entry(Strict):
     def _of_expectation(cls, value: dict[str, Any]) -> dict[str, Any]:
         if own := sorted({"description", "severity", "meta"} & value.keys()):
             raise ValueError(f"{own[0]} is none of an expectation's arguments; it stands beside")
-        if value.get("condition_parser") == "pandas":  # which would run any code
-            raise ValueError("condition_parser is great_expectations; pandas is not taken")
+        condition, parser = value.get("row_condition"), value.get("condition_parser")
+        is_passed_on = isinstance(condition, str) and parser != "great_expectations"
+        if is_passed_on or "pass_through" in str(condition):  # to pandas, which would run any code
+            raise ValueError("of a row_condition the condition_parser is great_expectations")
         return value
 
 

@@ -321,7 +321,8 @@ def _replace(folder: Path, old: str, new: str) -> None:
         ("suite: reference_diff", "suite: other", "the suite is called other"),
         ("description: Every checked", "description: $Every checked", r"has no \$"),
         ("{column: status,", "{meta: {}, column: status,", "meta is none of an expectation's arg"),
-        ("{column: status,", "{condition_parser: pandas, column: status,", "pandas is not taken"),
+        ("{column: status,", "{row_condition: '@x', condition_parser: pandas,", "is great_expect"),
+        ("{column: status,", "{row_condition: {type: pass_through},", "condition_parser is great"),
     ],
 )
 def test_a_suite_with_a_fault_is_refused(folder: Path, old: str, new: str, told: str) -> None:
