@@ -168,13 +168,14 @@ def tried_hours(lake: LakePath) -> set[int]:
     The last step of a run records its figures; until then they are noted alone.
     """
     of_landing = (pc.field("step") == LAND_STEP) & (pc.field("metric") == "lines")
-    ended = read_rows(lake, TABLE, columns=["run_key"], where=of_landing)["run_key"].to_pylist()
-    going_on = (rows[0]["run_key"] for *_, rows in _noted(lake))
-    done, yet = (
-        {hour for key in set(keys) for hour in hours_of(interval_of(key))}
-        for keys in (ended, going_on)
-    )
-    return done - yet
+    keys = read_rows(lake, TABLE, columns=["run_key"], where=of_landing)["run_key"].unique()
+    noted = {interval for *_, interval, _ in _noted(lake)}
+    return {
+        hour
+        for run in map(interval_of, keys.to_pylist())
+        if not any(one.start < run.end and run.start < one.end for one in noted)
+        for hour in hours_of(run)
+    }
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
