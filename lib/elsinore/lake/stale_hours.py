@@ -4,8 +4,8 @@ An hour is stale if a commit of `events` after the version that its results were
 touches an event time that one of its windows holds. Both stand in the lake itself, the touched
 times in the very commit that changed the events: no run can forget to tell the next. So is an hour
 that is not settled: a run that was killed, or two at once, left other rows than it says. And so is
-one that waited for a landing that has come since. An hour that no run has published, although
-earlier ones are, was missed, for instance while the scheduler was down.
+one that waited for a landing that has come since. An hour that nobody has published was missed if a
+run that was about it failed, or if it lies between others, as while the scheduler was down.
 """
 
 from __future__ import annotations
@@ -199,11 +199,10 @@ def _reached(workload: Workload, hour: int) -> Iterator[int]:
 
 
 def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[int]:
-    """The hours that nobody has published, of whatever queries, and that have windows with landed
-    files.
+    """The hours that have windows with landed files, and that nobody has published for any queries.
 
-    Those of the last days before an instant or before the latest published hour, from the first one
-    on; and those before them that a run was about. None, if no days are to be looked at.
+    From the first published hour on those of the last days before an instant, or before the latest
+    published one; and of whatever time those of runs that failed. Without days none is looked for.
     """
     if not days:
         return set()

@@ -69,7 +69,8 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
 
     Raises:
         ElsinoreError: what the job raises.
-        SetupError: the disk is full, or cannot be written; an object store refuses.
+        SetupError: the disk is full, or cannot be written; an object store refuses; the lake is of
+            an earlier release.
         StoreError: an object store does not answer.
         DataError: it holds what no path can name.
     """

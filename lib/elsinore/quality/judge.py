@@ -241,15 +241,14 @@ def load_suites(directory: Path) -> tuple[TableSuite, ...]:
     """All suites of a folder, in the order of `SUITES` and of their files.
 
     Raises:
-        SchemaError: a suite is missing or not valid, or one that nobody judges by lies beside
-            them; with the file and every fault.
+        SchemaError: a suite is missing or not valid, or a file that is none lies beside them; with
+            the file and every fault.
     """
-    for path in sorted(directory.glob("*.y*ml")):
-        if path.stem not in SUITES:
-            hint = f"put its expectations into {listed(f'{name}.yaml' for name in SUITES)}"
-            raise _fault(path, "nobody judges by this file", hint)
-    found = []
-    for path in (directory / f"{name}.yaml" for name in SUITES):
+    files, found = [directory / f"{name}.yaml" for name in SUITES], []
+    for path in sorted({*directory.glob("*.y*ml")}.difference(files)):
+        hint = f"put its expectations into {listed(file.name for file in files)}"
+        raise _fault(path, "nobody judges by this file", hint)
+    for path in files:
         file = read_model(path, _SuiteFile, "a suite")
         if file.suite != path.stem:
             raise _fault(path, f"the suite is called {file.suite}")
