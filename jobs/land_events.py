@@ -12,7 +12,7 @@ from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import raw_names, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import LAND_STEP, UNREAD, note_metrics, text_metrics
+from elsinore.lake.run_metrics import LAND_STEP, UNREAD, note_metrics, note_refused, text_metrics
 from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
@@ -33,7 +33,13 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     _, lake, workload = answered[0]
     interval = arguments.interval
     with in_tasks_of(settings, f"land_events {interval} {arguments.run}") as in_tasks:
-        figures = land(lake, settings, interval, run=arguments.run, in_tasks=in_tasks)
+        try:
+            figures = land(lake, settings, interval, run=arguments.run, in_tasks=in_tasks)
+        except DataError:
+            for one in answered:
+                one.lake.create_all()
+                note_refused(one.lake, one.workload, interval)
+            raise
     for other in answered[1:]:
         other.lake.create_all()
     rules = lake.stream.sources

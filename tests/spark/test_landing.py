@@ -337,6 +337,24 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, step: str, other: Callable[[], ob
     replace_step(monkeypatch, step, interrupted)
 
 
+@pytest.fixture
+def killed(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], None]:
+    """Kills the landing of 11 o'clock at a step of it."""
+
+    def die(_: object) -> None:
+        raise LostWorkerError("killed")
+
+    def kill(step: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(elsinore.lake.land._Landing, step, die)
+            with pytest.raises(LostWorkerError):
+                land(lake, settings, hours(11, 12))
+
+    return kill
+
+
 def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
     """What readers could see of `events`: id and hour of landing, at each version with rows."""
     found = []
@@ -492,6 +510,64 @@ def test_a_landing_that_another_overtakes_at_its_very_end_is_judged_again(
     assert rows(lake, "events", "dep_delay") == [99]
     assert json.loads(rows(lake, "raw_events", "line")[0])["dep_delay"] == 99
     assert land(lake, late, hours(12, 13))["late_landings"] == 0
+
+
+@pytest.mark.parametrize("before", [(), (departure(3), departure(4))])
+def test_what_a_killed_landing_has_not_stored_lands_when_its_file_is_back(
+    lake: Lake, settings: Settings, killed: Callable[[str], None], before: tuple[Any, ...]
+) -> None:
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1))
+    put(settings, 11, *before)
+    land(lake, settings, hours(10, 12))
+    file = put(settings, 11, departure(2), departure(3, 10))
+    killed("_is_stored")
+    away = file.rename(settings.home / "away")  # as where a disk is missing after a crash
+    land(lake, late, hours(12, 13))
+    assert rows(lake, "events", "event_id") == ["d1", "d3", "d4"][: 1 + len(before)]
+    away.rename(file)
+    assert land(lake, late, hours(13, 14))["late_landings"] == 1
+    assert rows(lake, "events", "event_id") == ["d1", "d2", "d3"]
+    assert rows(lake, "landings", "landing", "files", "lines")[1] == ("2013-01-01T11", 1, 2)
+    assert land(lake, late, hours(14, 15))["late_landings"] == 0
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_correction_that_was_never_stored_leaves_no_trace_in_the_account_of_another_hour(
+    lake: Lake, settings: Settings, killed: Callable[[str], None], is_gone: bool
+) -> None:
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1), departure(2))
+    land(lake, settings, hours(10, 11))
+    file = put(settings, 11, departure(1, dep_delay=9), departure(3))
+    killed("_is_stored")
+    file.unlink() if is_gone else put(settings, 11, departure(3))
+    land(lake, late, hours(12, 13))
+    assert rows(lake, "events", "event_id") == ["d1", "d2", "d3"][: 3 - is_gone]
+    names = ("landing", "files", "lines", "accepted", "quarantined")
+    assert rows(lake, "landings", *names)[:2] == [
+        ("2013-01-01T10", 1, 2, 2, 0),
+        ("2013-01-01T11", *((0, 0, 0, 0) if is_gone else (1, 1, 1, 0))),
+    ]
+
+
+def test_a_refused_landing_leaves_an_hour_that_had_landed_as_it_was(
+    lake: Lake, settings: Settings
+) -> None:
+    """A file that is back as it was is no late one: nobody would mend what was written."""
+    strict = settings.model_copy(update={"max_bad_share": 0.1})
+    put(settings, 10, *(departure(n) for n in range(20)), "broken")
+    land(lake, strict, hours(10, 11))
+    before = contents(lake)
+    put(settings, 10, "broken", "broken too")
+    put(settings, 11, "broken as well")
+    for end, hint in ((11, "what had landed stays"), (12, "the table quarantine")):
+        with pytest.raises(DataError, match=hint):
+            land(lake, strict, hours(10, end))
+    quarantined = rows(lake, "quarantine", "landing", "line")
+    assert quarantined.pop() == ("2013-01-01T11", "broken as well")
+    assert quarantined == [("2013-01-01T10", "broken")]
+    assert {**contents(lake), "quarantine": []} == {**before, "quarantine": []}
 
 
 @pytest.mark.parametrize("step", ["_require_accounted", "change_events"])

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.errors import DataError, LostWorkerError
 from elsinore.lake.provenance import PUBLISHED, read_publications, standing
+from elsinore.lake.regions import run_key
+from elsinore.lake.run_metrics import read_metrics, record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
@@ -289,6 +292,29 @@ def test_hours_that_failed_are_taken_on_however_long_ago_that_was(
     (both,) = replayed(61, 62)["reopened"]
     assert (both["start"][8:13], both["end"][8:13]) == ("01T10", "01T12")
     assert {"10", "11"} < counts(lake).keys()
+
+
+def test_a_first_hour_that_was_refused_is_published_once_its_file_is_mended(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    def refused(hour: int) -> list[float]:
+        """What is on record of its landing after a file of nothing but faults."""
+        put(settings, hour, "bad")
+        with pytest.raises(DataError, match="lines are bad"):
+            replayed(hour, hour + 1)
+        record_metrics(lake, "its report")
+        lines = (pc.field("step") == "land") & (pc.field("metric") == "lines")
+        found = read_metrics(
+            lake.root, lines & (pc.field("run_key") == run_key(hours(hour, hour + 1)))
+        )
+        return list(found["value"].to_pylist())
+
+    assert refused(8) == [0]
+    for hour in (8, 9):
+        put(settings, hour, departure(hour, hour=hour))
+    assert [part["start"][11:13] for part in replayed(9, 10)["reopened"]] == ["08"]
+    assert counts(lake) == {"08": "1", "09": "3"}
+    assert refused(9) == [1], "that of before"
 
 
 def test_published_rows_that_were_changed_by_hand_are_computed_anew(

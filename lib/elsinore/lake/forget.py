@@ -47,7 +47,7 @@ from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.places import is_here, whole_file
 from elsinore.settings import Settings
-from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant, stretches
+from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant
 from elsinore.wording import suggest
 
 #: What JSON writes in place of other signs; those beyond 16 bits take two.
@@ -365,8 +365,7 @@ def _events(lake: Lake, key: Key) -> list[str]:
 
 def _drop_lines(lake: Lake, labels: Collection[str], key: Key, run: str) -> None:
     """Take lines out of quarantine alone: landings without raw lines cannot be judged again."""
-    first, *also = stretches(map(parse_hour, labels))
-    where = Landings(first, tuple(also))
+    where = Landings.of(map(parse_hour, labels))
     rows = lake.of("quarantine", where).to_table()
     kept = rows.filter(pc.invert(key.among(decoded_lines(lake, rows))))
     lake.stream_rows("quarantine", [kept], where=where, note=json.dumps({"run": run}))
@@ -390,8 +389,7 @@ def _drop_groups(found: _Groups, run: str) -> None:
     if not found.hours:
         return
     lake, table = found.lake, found.table
-    first, *also = stretches(found.hours)
-    where = Hours(first, tuple(also))
+    where = Hours.of(found.hours)
 
     def others(rows: pa.Table) -> pa.Table:
         return rows.filter(pc.invert(pc.is_in(rows["group_key"].cast(pa.string()), found.groups)))

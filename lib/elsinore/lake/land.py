@@ -154,9 +154,9 @@ def land(
     that does not is landed `in_tasks`, by buckets of ids (`land_in_tasks`).
 
     First `landings` says that the hours are under way, and after all else that they are not: a run
-    that is killed in between is mended by the next one, of whichever hours. Events are written
-    after all that tells of them. Where too much is bad, quarantine alone is written, so that it can
-    be looked at.
+    that is killed in between is mended by the next one of these hours, or that looks back to them.
+    Events are written after all that tells of them. Where too much of hours that have not landed is
+    bad, quarantine alone is written, so that it can be looked at.
 
     Landings may overlap. Each stores its lines, then changes `events` at the version that it was
     judged at: where there is another by now, nothing is written and it is judged again. So `events`
@@ -236,13 +236,12 @@ def land_without(
     themselves may be gone. `goes` tells of rows of `scanned_schema`; `mended` are, by name, size
     and time in `landings`, raw files that have these blanks by now. More than `most` bytes of lines
     are judged by buckets of ids. Landings that are under way stay so, unless this `ends` them: what
-    is stored may lack their files' lines.
+    is stored may lack lines of their files, each of which is landed anew should it come back.
 
     Raises:
         ConflictError: others kept landing meanwhile.
     """
-    first, *rest = stretches(map(parse_hour, labels))
-    ours, also = Landings(first, tuple(rest)), set[str]()
+    ours, also = Landings.of(map(parse_hour, labels)), set[str]()
 
     def once() -> None:
         seen = Seen.of(lake)  # what is read now is not to take the place of what others land
@@ -250,14 +249,15 @@ def land_without(
         rows = lake.rows("landings", listed, columns=["landing", "listing"]).to_pylist()
         known = {row["landing"]: json.loads(row["listing"] or "{}") for row in rows}
         stay = {label for label, listing in known.items() if UNDER_WAY in listing and not ends}
+        sources, stored, left = _sources_without(lake, ours, seen, goes)
         files = [
-            mended.get((name, size, time)) or LandingFile(label, name, "", size, time)
+            mended.get((name, size, time)) or LandingFile(label, name, "", size, time * (not ends))
             for label, listing in known.items()
             for name, (size, time) in listing.items()
-            if name != UNDER_WAY
+            if name != UNDER_WAY and (name in stored or not ends)
         ]
-        sources, emptied = _sources_without(lake, ours, seen, goes)
-        empty = [empty_file(file, lake.stream) for file in files if file.name in emptied]
+        gone = stored - left
+        empty = [empty_file(file, lake.stream) for file in files if file.name in gone]
         found = FoundLanding(ours, tuple(files), {}, seen.raw)
         lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
         landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen, stay=stay)
@@ -271,8 +271,8 @@ def land_without(
 
 def _sources_without(
     lake: Lake, ours: Landings, seen: Seen, goes: Callable[[pa.Table], pa.Array]
-) -> tuple[list[Source], set[str]]:
-    """The stored lines of landings but for some, and the files that have no line without these."""
+) -> tuple[list[Source], set[str], set[str]]:
+    """The stored lines of landings but for some; their files, and those that have a line left."""
     numbers = range(len(stored_files(lake, "raw_events", ours, seen)[1]))
 
     def decoded(number: int) -> Iterator[pa.Table]:
@@ -288,7 +288,7 @@ def _sources_without(
         for lines in decoded(number):
             every.update(lines["file"].unique().to_pylist())
             left.update(lines["file"].filter(pc.invert(goes(lines))).unique().to_pylist())
-    return [partial(staying, number) for number in numbers], every - left
+    return [partial(staying, number) for number in numbers], every, left
 
 
 def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
@@ -434,33 +434,35 @@ class _Landing:
         accounts = _accounts(lake, landing, self.found.files)
         try:
             _require_few_bad([accounts[label] for label in own], self.allowed)
-        except DataError:
-            self._write_quarantine(Landings(ours.interval))
+        except DataError as error:
+            self._show_bad(error)
             raise
-        others = {hour_label(hour) for part in landing.others for hour in hours_of(part)}
-        spoiled = self._spoiled([accounts[label] for label in sorted(others & accounts.keys())])
+        others = [accounts[label] for label in sorted(accounts.keys() - set(ours.labels))]
+        spoiled = self._spoiled(others)
         if self._refuse_bad(accounts, spoiled):
             return self.attempt()
         if spoiled:
             raise spoiled
-        # Accounts of others are written only while nobody has landed anything else.
         seen.require_alone(lake, stored=False, merged=False)
-        self.also |= others
         # A run that is killed from here on has landed no file: the next one looks for them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
         marked = {label: held(text) for label, text in listings_of.items()}
         listings_of |= {label: marked[label] for label in self.stay}
-        rows = [
-            account | ({"listing": marked[label]} if label in marked else {})
-            for label, account in accounts.items()
-        ]
-        lake.record("landings", rows, where=[landing.region], run=self.run)
+        rows = [accounts[label] | {"listing": text} for label, text in marked.items()]
+        lake.record("landings", rows, where=[ours], run=self.run)
         storing = not self._is_stored()
         if storing:
             self.lines.store_lines(ours, json.dumps(self._note), seen.raw)
             self.stored = seen.raw
         raw_version = lake.version("raw_events")
+        # Accounts of others are written only while nobody has landed anything else, and when the
+        # lines are there that say why: by these the next run finds them, if this one is killed.
         seen.require_alone(lake, stored=storing, merged=False)
+        if others:
+            again = [account["landing"] for account in others]
+            self.also.update(again)
+            where = Landings.of(map(parse_hour, again))
+            lake.record("landings", others, where=[where], run=self.run)
         _require_accounted(lake, accounts, landing.region, raw_version)
         self._write_quarantine(landing.region)
         # What is as it should be is left alone: no version of `events` without a change.
@@ -561,6 +563,15 @@ class _Landing:
             self.lines = self.lines.without(bad)
             self.found = self.found.without(bad)
         return bool(bad)
+
+    def _show_bad(self, error: DataError) -> None:
+        """Put refused lines into quarantine, but those of hours that have landed and stay so."""
+        own = Landings(self.found.own.interval)
+        landed = self.lake.rows("landings", own.expression(by_day=False), columns=["landing"])
+        if new := set(own.labels) - landings_of(landed):
+            self._write_quarantine(Landings.of(map(parse_hour, new)))
+        else:
+            error.hint = "what had landed stays; `elsinore run --quarantine` shows what is wrong"
 
     def _write_quarantine(self, where: Landings) -> None:
         self.lines.store_bad(where, self.run)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -190,12 +191,12 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
 
     Without hidden ones and those of raw files with more behind, which are still being written.
     """
-    days = [zone.joinpath(*day.split("-")) for day in _days(interval)]
-    above = {month for day in days for month in (day.parent, day.parent.parent)}
+    days = {day: zone.joinpath(*day.split("-")) for day in _days(interval)}
+    above = {month for day in days.values() for month in (day.parent, day.parent.parent)}
     found = [path for path in zone.iterdir() if not re.fullmatch(r"\d{4}", path.name)]
     found += (p for f in above for p in f.glob("*") if not re.fullmatch(r"\d{2}", p.name))
-    for folder in days:
-        found += (path for path in folder.glob("*") if not _RAW.match(path.name))
+    for day, folder in days.items():
+        found += (path for path in folder.glob("*") if not _is_of(_RAW.match(path.name), day))
     for rule in (rule for rule in rules if not rule.base):
         for day in _days(interval):
             beside = Path(rule.glob(day)).parent.as_posix()
@@ -227,8 +228,13 @@ def _named(
         folder = zone.joinpath(*day.split("-"))
         for path in folder.iterdir() if folder.is_dir() else ():
             match = _NAME.fullmatch(path.name)
-            if match and match[1] in hours:
+            if _is_of(match, day) and match[1] in hours:
                 yield path, match[1]
+
+
+def _is_of(name: re.Match[str] | None, day: str) -> TypeGuard[re.Match[str]]:
+    """Whether a name of a raw file is of a day: in another day's folder it is read by nobody."""
+    return name is not None and name[1].startswith(day)
 
 
 def describe(zone: Path, path: Path, landing: str) -> LandingFile:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import pyarrow.compute as pc
 from pyarrow.parquet import filters_to_expression
@@ -24,6 +24,7 @@ from elsinore.timeline import (
     hours_of,
     parse_hour,
     require_whole_hours,
+    stretches,
 )
 
 #: Texts that hours, runs, steps and workloads are named by.
@@ -50,6 +51,12 @@ class _HourRange:
     def __post_init__(self) -> None:
         for interval in self.intervals:
             require_whole_hours(interval)
+
+    @classmethod
+    def of(cls, hours: Iterable[int]) -> Self:
+        """Some hours, at least one."""
+        first, *also = stretches(hours)
+        return cls(first, tuple(also))
 
     @property
     def intervals(self) -> tuple[Interval, ...]:

@@ -77,6 +77,13 @@ def note_metrics(
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 
+def note_refused(lake: Lake, workload: Workload, interval: Interval) -> None:
+    """Note that a run was about hours that nobody has landed: a later one takes them on."""
+    where = (pc.field("run_key") == run_key(interval)) & (pc.field("step") == LAND_STEP)
+    if not read_metrics(lake.root, where).num_rows:
+        note_metrics(lake, workload, interval, LAND_STEP, {"lines": 0})
+
+
 def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:
     """Put the figures that steps of runs within an interval have noted into the table, or all.
 

@@ -33,6 +33,7 @@ UNREAD = (
     "clicks.csv", "events-2013-02-08T22.jsonl", "2013-02-08", "2013/02/08/events-2013-02-08T22.csv",
     "2013/02/09/clicks\n.jsonl", "2013/02/08/events-2013-02-08T22.jsonl.GZ",
     "2013/02/08/events-2013-02-08T22.jsonl.bz2", "2013/02/events-2013-02-08T22.jsonl",
+    "2013/02/09/events-2013-02-08T22.jsonl",  # of the day before
 )  # fmt: skip
 
 
