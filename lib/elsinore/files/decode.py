@@ -31,6 +31,7 @@ from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_
 MAX_DEPTH = 64
 #: What to say of a list where an event should be.
 ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
+PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
 _raw_decode = json.JSONDecoder().raw_decode
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)

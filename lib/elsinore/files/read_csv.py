@@ -33,6 +33,8 @@ _MOST_TEXT = 32 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
+CR_ALONE = "a CR without LF stands outside of quotes; lines end in LF"
+
 #: A quote that opens or closes a field: others inside of fields in quotes come in pairs.
 _TURN = re.compile(r'(?<!")"(?:"")*+(?!")')
 #: Lines whose quotes stand around whole fields.
@@ -182,7 +184,7 @@ def _records(lines: _Lines) -> Iterator[_Record]:
         except StopIteration:
             return
         except csv.Error as error:
-            problem = str(error)
+            problem = CR_ALONE if "new-line" in str(error) else str(error)
         if cells and lines.width and len(cells) != lines.width:
             problem = f"{len(cells)} fields, but the header has {lines.width}"
         if len(lines.taken) > 1 and any(line.fault is TOO_LONG for line in lines.taken):

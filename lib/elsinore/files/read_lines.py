@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
-from elsinore.files.records import first_name
+from elsinore.files.records import beginnings, first_name
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.wording import some_of
 
@@ -235,14 +235,12 @@ def column_problem(
 ) -> str | None:
     """What is wrong with the columns of a file: one that is read is there twice, or is lacking.
 
-    Where they may be `nested`, a field can lie inside of the column that its path begins with; then
-    none may be there twice.
+    Where they may be `nested`, a field can lie inside of the column that its path begins with.
     """
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
         return f"its columns are parted by {signs[0]!r}; write them with commas"
-    read = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
-    looked_at = names if nested else [name for name in names if name in read]
-    twice = [name for name, count in Counter(looked_at).items() if count > 1]
+    looked_at = names_read(schema, nested=nested)
+    twice = [name for name, count in Counter(names).items() if count > 1 and name in looked_at]
     if twice:
         return f"column {twice[0]!r} occurs twice"
     lacking = [
@@ -252,6 +250,12 @@ def column_problem(
     shown = (printable(name[:_SHOWN]) for name in names)
     there = some_of(name if name == name.strip() else repr(name) for name in shown) or "none"
     return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
+
+
+def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
+    """The names of columns that a schema's fields are, or else may lie inside of."""
+    read = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
+    return set().union(*map(beginnings, read)) if nested else read
 
 
 def read_lines(

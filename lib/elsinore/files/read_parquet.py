@@ -16,6 +16,7 @@ from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
+    names_read,
     open_unpacked,
     too_large,
     unreadable,
@@ -65,12 +66,27 @@ class Frame(NamedTuple):
     data: Any
 
 
+#: How libraries say that a frame is none, or has values of several kinds in a column.
+UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def frame_problem(name: str, error: Exception) -> DataError:
+    """What to say of a frame that Arrow cannot read."""
+    why = "; ".join(map(str, error.args))
+    hint = "columns have values of one type; mend those, or leave them out"
+    return DataError(f"{name} is no table that Arrow can read: {why}", hint=hint)
+
+
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     """Typed events of a frame; DataError: a column is missing or twice, or it cannot be read."""
     try:
         table = pa.table(frame.data)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{frame.name} is no table that Arrow can read: {error}") from error
+    except UNREADABLE as error:
+        try:  # one that nobody reads may be the one that Arrow cannot
+            read = names_read(schema, nested=True)
+            table = pa.table(frame.data[[name for name in frame.data.columns if name in read]])
+        except (AttributeError, LookupError, *UNREADABLE):
+            raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem}")
     # In pieces of a table: batches may be of any size.

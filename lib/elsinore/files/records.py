@@ -22,14 +22,14 @@ Rows = npt.NDArray[np.int64]
 
 def first_name(path: str, names: Container[str]) -> str | None:
     """The longest of some names that a field's path begins with; None: it begins with none."""
-    for name in _beginnings(path):
+    for name in beginnings(path):
         if name in names:
             return name
     return None
 
 
 @cache  # asked for each line
-def _beginnings(path: str) -> list[str]:
+def beginnings(path: str) -> list[str]:
     """All that ends before a dot of a path, and itself, the longest first."""
     return [*accumulate(path.split("."), "{}.{}".format)][::-1]
 
@@ -96,7 +96,7 @@ class ArrowRecords:
         if self._lines is not None:
             return self._lines
         names = self._table.column_names
-        rows = zip(*(_texts(self._table[name]) for name in names), strict=True)
+        rows = zip(*map(_texts, self._table.columns), strict=True)
         return [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
 
 

@@ -204,7 +204,11 @@ class _Done:
 
 
 def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _Done | None:
-    """Collect a file; None if it was collected as it is."""
+    """Collect a file; None if it was collected as it is.
+
+    Raises:
+        DataError: it cannot be read; or nothing of it can be used now, as while it is written anew.
+    """
     file = describe(base_of(zone, source.rule), source.path, "")
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
@@ -215,6 +219,8 @@ def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _
     if before and seen.items() <= before.items():
         return None
     hours, done, reason = _read(spool, source, stream, file)
+    if reason and before.get("digests") and not before.get("reason"):
+        raise DataError(f"{reason}; what was collected of it before stays")
     old = {parse_hour(label): digest for label, digest in before.get("digests", {}).items()}
     for hour in [*old, *_silent(zone, source, done.told)]:
         hours.open(hour)

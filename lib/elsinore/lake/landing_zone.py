@@ -93,7 +93,8 @@ def find_sources(
         for path in sorted(path for day in days for path in base.glob(rule.glob(day))):
             name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
             told = rule.told(name)
-            if told is None or name in seen or _OWN.fullmatch(name) or _is_aside(rule, name):
+            own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
+            if told is None or name in seen or _OWN.fullmatch(own) or _is_aside(rule, name):
                 continue
             if path.is_file():
                 seen.add(name)

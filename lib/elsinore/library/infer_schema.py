@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, count
@@ -21,10 +23,11 @@ from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
-from elsinore.files.decode import ARRAY
+from elsinore.files.decode import ARRAY, PARTED
+from elsinore.files.read_csv import CR_ALONE
 from elsinore.files.read_events import Source, files_of
 from elsinore.files.read_lines import column_problem, read_lines
-from elsinore.files.read_parquet import Frame
+from elsinore.files.read_parquet import UNREADABLE, Frame, frame_problem
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, shown
 from elsinore.files.type_records import check_limits, positions
@@ -141,17 +144,20 @@ def _head(source: Source) -> pa.Table:
     try:
         table = _first_rows(source, form)
         names = table.column_names
+        _require_lines(source, form)
     except UnicodeDecodeError as error:
         hint = "files are UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint=hint) from error
-    except (pa.ArrowException, OSError, TypeError, ValueError, OverflowError) as error:
-        if isinstance(source, Path) and form is not InputFormat.PARQUET:
-            _require_lines(source, form)
+    except (*UNREADABLE, OSError) as error:
+        if isinstance(source, Frame):
+            raise frame_problem(name, error) from error
+        _require_lines(source, form)
         if kinds := _CHANGED.search(why := plain(str(error))):
-            why = (
-                f"{kinds[1].replace('/', '.')} is {kinds[2]} in some lines and {kinds[3]} in others"
-            )
+            field, where = kinds[1].replace("/[]", "[]").replace("/", "."), "lines"
             hint = "give a sample without those of one kind: in runs they are set aside"
+            if "[]" in field:
+                where, hint = "places", "give a sample without these lists, which runs do not read"
+            why = f"{field} is {kinds[2]} in some {where} and {kinds[3]} in others"
             raise DataError(f"{name}: {why}", hint=hint) from error
         why = ARRAY if "from object to array" in why else why
         raise DataError(f"cannot read {name}: {why}") from error
@@ -173,15 +179,38 @@ def _head(source: Source) -> pa.Table:
 
 def _problem(columns: list[str]) -> str | None:
     """What is wrong with columns, whatever the time may be called."""
+    if twice := [name for name, number in Counter(columns).items() if number > 1]:
+        return f"column {twice[0]!r} occurs twice"
     schema = StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ())
     return column_problem(columns, schema, nested=True)
 
 
-def _require_lines(file: Path, form: InputFormat | None) -> None:
-    """Refuse a file of text for what its first line tells, if anything."""
-    header = next((part["line"][0].as_py() for part in read_lines(file)), "")
-    if form is InputFormat.CSV and "," not in header and (problem := _problem([header])):
-        raise DataError(f"{file}: {problem}")
+def _require_lines(source: Source, form: InputFormat | None) -> None:
+    """Refuse a file of text for what its first line tells, if anything.
+
+    Arrow reads some that runs, which go by lines, do not.
+    """
+    if isinstance(source, Frame) or form is InputFormat.PARQUET:
+        return
+    lines = (line for part in read_lines(source) for line in part["line"].to_pylist())
+    header, problem = next(lines, ""), None
+    if form is not InputFormat.CSV:
+        problem = PARTED if _goes_on(header) else None
+    elif "\r" in header[:-1]:
+        problem = CR_ALONE
+    elif "," not in header:
+        problem = _problem([header])
+    if problem:
+        raise DataError(f"{source}: {problem}")
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a JSON object that a line begins does not end in it."""
+    try:
+        json.loads(line)
+    except ValueError as error:
+        return line.startswith("{") and getattr(error, "pos", 0) >= len(line.rstrip())
+    return False
 
 
 def _first_rows(source: Source, form: InputFormat | None) -> pa.Table:

@@ -207,6 +207,24 @@ def test_a_damaged_file_is_unusable_as_a_whole_until_it_is_mended(
     assert notes(tmp_path)[0]["reason"] is None
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl.gz"])
+def test_what_was_collected_stays_while_its_file_is_written_anew(tmp_path: Path, name: str) -> None:
+    stream = schema_of(name)
+    path = write(tmp_path / name, [event(1, 10), event(2, 12)])
+    run(tmp_path, stream)
+    before = hours(tmp_path)
+    write(path, [event(1, 10), event(3, 12)], WRITTEN + 1)
+    whole = path.read_bytes()
+    path.write_bytes(b"id,no\n" if name == "x.csv" else whole[:-9])
+    for _ in range(2):
+        found = run(tmp_path, stream)
+        assert "what was collected of it before stays" in found.refused[name]
+        assert (hours(tmp_path), found.figures["collected_files"]) == (before, 0)
+    path.write_bytes(whole)
+    assert run(tmp_path, stream).refused == {}
+    assert hours(tmp_path) == {**before, "2013-01-02T12": ["e3"]}
+
+
 def test_other_content_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
     stream = schema_of("x.parquet")
     path = write(tmp_path / "x.parquet", [event(1, 8), event(2, 9), event(3, 10)])
@@ -250,6 +268,9 @@ def test_names_that_are_left_alone(tmp_path: Path) -> None:
     assert run(tmp_path, stream).figures["collected_files"] == 0
     assert unread_files(tmp_path, DAY, stream.sources) == ["x.csv"]
     assert len(all_files(tmp_path, stream.sources)) == 1
+    # Nor is what a landing reads, however a rule spells its path.
+    absolute = schema_of(f"{tmp_path}/{{year}}/{{month}}/{{day}}/*.jsonl")
+    assert run(tmp_path, absolute).figures["collected_files"] == 0
 
 
 def test_what_cannot_be_read_is_told_and_keeps_nobody_up(tmp_path: Path) -> None:

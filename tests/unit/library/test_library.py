@@ -123,6 +123,24 @@ def test_numbers_of_pandas_that_are_whole_are_longs() -> None:
     assert list(results["q0"].to_pylist()[0].values())[2:] == [3, 3]
 
 
+def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read() -> None:
+    frame, work = rises(2), workload("SUM(A.v) PATTERN A WITHIN 1 hour")
+    twice = pd.concat([frame, frame[["user"]], frame[["user"]]], axis=1)
+    twice.columns = names = [*frame.columns, "odd", "odd"]
+    for odd in (
+        frame.assign(odd=[1, "a"]),
+        frame.assign(odd=1j),
+        twice,
+        pl.from_pandas(frame).with_columns(odd=pl.lit(1, dtype=pl.Int128)),
+        pa.Table.from_pandas(frame).append_column("odd", [[1, 2]]).append_column("odd", [[1, 2]]),
+    ):
+        assert work.run(odd)["q0"]["SUM(A.v)"].to_pylist() == [1]
+    bad = pa.Table.from_pandas(twice.assign(user=None).set_axis(range(len(names)), axis=1))
+    assert work.run(bad.rename_columns(names), max_bad_share=1).rejected.num_rows == 2
+    with pytest.raises(elsinore.DataError, match=r"column v .* mend those, or leave them out"):
+        work.run(frame.assign(v=[1, "a"]))
+
+
 def test_files_frames_and_texts_are_taken_alike(tmp_path: Path) -> None:
     text = (RIDES / "rides.sase").read_text()
     schema = elsinore.load_schema(str(RIDES / "rides.yaml"))
