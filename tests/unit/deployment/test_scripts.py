@@ -83,6 +83,7 @@ def test_a_round_that_fails_stops_there_and_does_not_count(tmp_path: Path) -> No
     whole = carried(tmp_path)
     log = next(n for n, call in enumerate(whole) if "--include **/_delta_log/**" in call)
     assert "touch /tmp/carried" in whole[log:]
+    assert "rclone copy --update store:landing /data/landing" in whole, "forgotten lines stay so"
     (tmp_path / "calls").unlink()
     data = "rclone copy /data/lake store:elsinore/lake --exclude"
     stopped = carried(tmp_path, fails=data)
