@@ -43,7 +43,7 @@ _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 _Input = Annotated[
     list[Path],
-    typer.Option("--input", help="Events: jsonl, csv, parquet, .gz; files, folders, - (stdin)."),
+    typer.Option("--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, - (stdin)."),
 ]
 _More = Annotated[
     list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
