@@ -200,7 +200,8 @@ def _told(
         "window_end": format_instant(instant_of(result["window_end"])),
         "owned_hour": hour,
         "values": values,
-        "publication": publication and asdict(publication),
+        "publication": publication
+        and publication._asdict() | {"awaited": [*map(asdict, publication.awaited)]},
         "finder": publication and _finder(lake, publication.plan_fingerprint),
         "checked": _checked(lake, result, publication),
         "trends": {

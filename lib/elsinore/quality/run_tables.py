@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from statistics import median
 
 import pandas as pd
@@ -112,7 +111,7 @@ def _landed_tables(lake: LakePath, own: Landings, stream: StreamSchema) -> dict[
 def _publications(lake: LakePath, labels: Sequence[str]) -> pd.DataFrame:
     """What is published so far, with `settled`: whether the results are still those."""
     rows = list(read_publications(lake, labels).values())
-    return pd.DataFrame(rows, columns=[field.name for field in fields(Publication)])
+    return pd.DataFrame(rows, columns=Publication._fields)
 
 
 def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
