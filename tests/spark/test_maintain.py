@@ -203,6 +203,10 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: Lake) -> None:
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     clean_log(lake, "events", 89)
     assert (log / f"{0:020}.json").exists(), "the log is kept for 90 days"
+    gone = log / f"{said[1][0]:020}.json"
+    aside = gone.rename(log.with_name("aside"))
+    assert told(lake)[-len(said) :] == said, "where a cleaning has broken off"
+    aside.rename(gone)
     clean_log(lake, "events", 91)
     assert not (log / f"{0:020}.json").exists()
     assert told(lake)[-len(said) :] == said

@@ -95,30 +95,31 @@ def commits(
     Raises:
         DataError: the log is damaged.
     """
-    logged = _logged(table, after)
+    newer = 0
+    for version in [*_logged(table, after), after]:
+        if newer > version + 1:
+            yield from _cleaned(table, range(version + 1, newer), without)
+        newer = version
+        if version > after and version not in without:
+            yield _commit(table, version)
+
+
+def _commit(table: Path, version: int) -> Commit:
     read = _read if is_here(table) else _read.__wrapped__
-    for version in reversed(logged):
-        if version not in without:
-            yield read(file := _commit_file(table, version), version, _state(file))
-    if logged and logged[0] > after + 1:
-        yield from _cleaned(table, range(after + 1, logged[0]), without)
+    return read(file := _commit_file(table, version), version, _state(file))
 
 
-def _logged(table: Path, after: int) -> Sequence[int]:
-    """The versions above one that the log of a table has, in order."""
+def _logged(table: Path, after: int) -> list[int]:
+    """The versions above one that the log of a table has, the newest first."""
     log = table / _LOG
-    if is_here(log) and _commit_file(table, after).exists():
-        # Each is there up to the last: a log of 90 days is listed in 2 ms, dozens of times a run.
-        end = after + 1
-        while _commit_file(table, end).exists():
-            end += 1
-        return range(after + 1, end)
     try:
         listed = os.listdir(log) if is_here(log) else [path.name for path in log.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
-        return ()
-    versions = (int(name[1]) for name in map(_COMMIT.fullmatch, listed) if name)
-    return sorted(version for version in versions if version > after)
+        return []
+    # Most of 90 days' commits are from before: only the others are looked at.
+    last = _commit_file(table, after).name if after >= 0 else ""
+    names = map(_COMMIT.fullmatch, (name for name in listed if name > last))
+    return sorted((int(name[1]) for name in names if name), reverse=True)
 
 
 def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator[Commit]:
@@ -127,15 +128,20 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
     where = (version >= versions.start) & (version < versions.stop)
     columns = ["version", "operation", "note"]
     kept = read_rows(table.parent, HISTORY, columns=columns, where=where, of_table=[table.name])
-    known = {row["version"]: row for row in kept.to_pylist()}
+    known = {
+        row["version"]: Commit(row["version"], row["operation"], _object(row["note"]))
+        for row in kept.to_pylist()
+    }
     in_gap = False
     for number in reversed(versions):
-        row = known.get(number)
-        if row is None and not in_gap:
+        found = known.get(number)
+        if found is None and _commit_file(table, number).exists():  # made while they were listed
+            found = _commit(table, number)
+        if found is None and not in_gap:
             yield Commit(number, "unknown", {})
-        elif row is not None and number not in without:
-            yield Commit(number, row["operation"], _object(row["note"]))
-        in_gap = row is None
+        elif found is not None and number not in without:
+            yield found
+        in_gap = found is None
 
 
 @lru_cache(maxsize=5_000)  # each landing asks for 90 days, which take 0.1 s to read
