@@ -208,7 +208,7 @@ def _goes_on(line: str) -> bool:
     """Whether a JSON object that a line begins does not end in it."""
     try:
         json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return line.startswith("{") and getattr(error, "pos", 0) >= len(line.rstrip())
     return False
 
