@@ -250,6 +250,7 @@ def land_without(
         known = {row["landing"]: json.loads(row["listing"] or "{}") for row in rows}
         stay = {label for label, listing in known.items() if UNDER_WAY in listing and not ends}
         sources, stored, left = _sources_without(lake, ours, seen, goes)
+        # No file was changed in 1970: any that comes back counts as changed.
         files = [
             mended.get((name, size, time)) or LandingFile(label, name, "", size, time * (not ends))
             for label, listing in known.items()
