@@ -9,10 +9,17 @@ from typing import Any
 from elsinore.errors import DataError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.land import REFUSED, land
-from elsinore.lake.landing_zone import raw_names, unread_files
+from elsinore.lake.landing_zone import hours_of_stop, raw_names, unread_files
 from elsinore.lake.provenance import standing
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import LAND_STEP, UNREAD, note_metrics, note_refused, text_metrics
+from elsinore.lake.run_metrics import (
+    LAND_STEP,
+    UNREAD,
+    note_metrics,
+    note_tried,
+    record_metrics,
+    text_metrics,
+)
 from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
@@ -31,17 +38,22 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     answered = answered_by(settings, arguments.workloads)
     _, lake, workload = answered[0]
-    interval = arguments.interval
-    with in_tasks_of(settings, f"land_events {interval} {arguments.run}") as in_tasks:
+    interval, run = arguments.interval, arguments.run
+    for one in answered:
+        one.lake.create_all()
+    stop = hours_of_stop(lake, interval.start) if settings.late_days else range(0)
+    if stop:  # they count as tried, so that later runs go on with what this one does not get to
+        for one in answered:
+            missed = Interval(stop.start, stop.stop)
+            note_tried(one.lake, one.workload, missed)
+            record_metrics(one.lake, run, missed)
+    with in_tasks_of(settings, f"land_events {interval} {run}") as in_tasks:
         try:
-            figures = land(lake, settings, interval, run=arguments.run, in_tasks=in_tasks)
+            figures = land(lake, settings, interval, run=run, in_tasks=in_tasks, stop=stop)
         except DataError:
             for one in answered:
-                one.lake.create_all()
-                note_refused(one.lake, one.workload, interval)
+                note_tried(one.lake, one.workload, interval)
             raise
-    for other in answered[1:]:
-        other.lake.create_all()
     rules = lake.stream.sources
     unread = some_of(unread_files(settings.landing, interval, rules))
     unread_first = ""

@@ -94,7 +94,8 @@ class Simulation:
             self.hours += 1
             self.producer.deliver(hour)
             if self._draw.random() < 0.03:
-                self._down_until = hour + self._draw.randint(2, 8) * HOUR
+                longest = 60 if self._draw.random() < 0.1 else 8  # runs look a day back
+                self._down_until = hour + self._draw.randint(2, longest) * HOUR
                 self._tell(hour, f"scheduler down until {hour_label(self._down_until)}")
             if hour < self._down_until and hour != START:
                 continue

@@ -76,9 +76,7 @@ def test_a_run_that_is_killed_before_its_events_has_landed_nothing(
     put(settings, 9, departure(1, hour=9))
     put(settings, 10, departure(2))
 
-    def killed(*_: Any, **__: Any) -> None:
-        raise LostWorkerError("killed")
-
+    killed = raising(LostWorkerError("killed"))
     with monkeypatch.context() as patch:
         if step == "change_events":
             patch.setattr("elsinore.lake.land.change_events", killed)
@@ -144,6 +142,15 @@ def test_without_days_to_look_back_only_its_own_hours_land(lake: Lake, settings:
     alone = settings.model_copy(update={"late_days": 0})
     assert land(lake, alone, hours(10, 11))["late_landings"] == 0
     assert landed(lake) == [("d2", "10")]
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    """What fails, whatever it is given."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    return fail
 
 
 # ---- through the jobs of a run
@@ -241,16 +248,17 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     for hour in range(6, 12):
         put(settings, hour, departure(hour, hour=hour))
     replayed(6, 7)
-    replayed(95, 96)  # days ahead, by mistake
-    # Nothing was scheduled from 7 to 11.
+    found = replayed(95, 96)  # days ahead, by mistake: nothing was scheduled from 7 to 11
+    assert [part["start"][11:13] for part in found["reopened"]] == ["11"], "and noon"
     found = replayed(11, 12)
     assert [part["start"][11:13] for part in found["reopened"]] == ["09"]
     assert (found["reopened_hours"], found["hours_left"]) == (2, 2)
-    assert sorted(provisional(lake)) == ["06", "09", "10", "11", "23"], "the latest two"
+    assert sorted(provisional(lake)) == ["06", "09", "10", "11", "12", "23"], "the latest two"
     (left,) = found["catch_up"]
     assert (left["start"][11:13], left["end"][11:13]) == ("07", "09")
     assert replayed(7, 9, reopen_hours)["catch_up"] == []
     expected = {"06": "1", "07": "3", "08": "3", "09": "3", "10": "3", "11": "3"}
+    expected["12"] = "1"
     assert counts(lake) == expected
     # By hand: the whole day has changed, as far as its files tell.
     by_hand(spark, lake, "DELETE FROM {} WHERE event_id = 'd8'", "events")
@@ -261,6 +269,31 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
         assert end - start <= 2
         left = next(iter(replayed(start, end, reopen_hours)["catch_up"]), None)
     assert counts(lake) == expected | {"08": "1", "09": "1"}
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_landed_and_published(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch, is_killed: bool,
+) -> None:  # fmt: skip
+    for hour in range(6, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(6, 7)
+    if is_killed:
+        with monkeypatch.context() as patch:
+            patch.setattr(Lake, "amend", raising(LostWorkerError("killed")))
+            with pytest.raises(LostWorkerError):
+                replayed(40, 41)
+    first = 41 if is_killed else 40
+    found = replayed(first, first + 1)
+    assert found["late_landings"] == 33 + is_killed, "all since 7 o'clock"
+    assert [part["start"][8:13] for part in found["reopened"]] == ["01T11"], "and noon"
+    # Whoever comes next goes on, until nothing is left.
+    for hour in range(first + 1, first + 4):
+        assert replayed(hour, hour + 1)["reopened_hours"] == (2 if hour < first + 3 else 0)
+    wanted = {"06": "1", **dict.fromkeys(("07", "08", "09", "10", "11"), "3"), "12": "1"}
+    assert counts(lake) == wanted
+    assert provisional(lake)["12"] == ["12"], "it has no file"
 
 
 def test_an_hour_that_no_run_has_published_is_missed_also_where_queries_have_changed(
@@ -286,11 +319,12 @@ def test_hours_that_failed_are_taken_on_however_long_ago_that_was(
     assert sorted(counts(lake)) == ["08", "09"]
     replayed(10, 11, **failing)
     replayed(11, 12, last=())  # a long one, that has not ended yet
-    # A landing looks a day back.
-    assert [part["start"][8:13] for part in replayed(60, 61, last=())["reopened"]] == ["01T10"]
+    # A landing looks a day back. No run was about noon, whose windows hold events of 11 o'clock.
+    found = replayed(60, 61, last=())
+    assert [part["start"][8:13] for part in found["reopened"]] == ["01T10", "01T12"]
     replayed(11, 12, **failing)
-    (both,) = replayed(61, 62)["reopened"]
-    assert (both["start"][8:13], both["end"][8:13]) == ("01T10", "01T12")
+    assert [part["start"][8:13] for part in replayed(61, 62)["reopened"]] == ["01T11"]
+    assert [part["start"][8:13] for part in replayed(62, 63)["reopened"]] == ["01T10"]
     assert {"10", "11"} < counts(lake).keys()
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import elsinore.lake.land
 from elsinore.lake.forget import Key, forget
+from elsinore.lake.landing_zone import hours_of_stop
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
@@ -109,6 +111,24 @@ def test_any_layout_and_format_lands_what_the_plain_one_does(new_home: NewHome, 
             land(Lake.open(settings), settings, stretch)
     assert landed(other) == landed(plain)
     assert landed(plain)[0]
+
+
+def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_home: NewHome) -> None:
+    settings = with_rules(new_home().model_copy(update={"late_days": 1}), "{date}/{hour}/*.csv")
+    lake = Lake.open(settings)
+    write(settings.landing / "2013-01-01/09/a.csv", [departure(9, 0, 9)], WRITTEN)
+    land(lake, settings, hours(9, 10))
+    late = departure(10, time="2013-01-03T10:00:00Z")
+    write(settings.landing / "2013-01-03/10/a.csv", [late], WRITTEN)
+    after = hours(0, 1).start + 5 * DAY
+    stop = hours_of_stop(lake, after)
+    assert (stop.start, stop.stop) == (hours(9, 10).end, after)
+    own = Interval(after, after + HOUR)
+    figures = elsinore.lake.land.land(lake, settings, own, run="test", stop=stop)
+    assert (figures["collected_files"], figures["late_landings"]) == (1, 5 * 24 - 10)
+    assert rows(lake, "events", "event_id") == ["d10", "d9"]
+    assert not hours_of_stop(lake, own.end)
+    assert not hours_of_stop(lake, own.end + 32 * DAY), "history"
 
 
 def test_a_late_dump_and_a_corrected_one_land_again(new_home: NewHome) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, product
+from math import ceil
 from typing import Any, Self
 from uuid import uuid4
 
@@ -63,7 +64,7 @@ from elsinore.lake.landing_zone import (
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import Lake, trying_again, with_column
 from elsinore.settings import Settings
-from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour, stretches
 from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
@@ -141,8 +142,9 @@ def _unpacked(name: str, size: int) -> int:
 
 
 def land(
-    lake: Lake, settings: Settings, interval: Interval, *, run: str, in_tasks: InTasks = in_turn
-) -> Figures:
+    lake: Lake, settings: Settings, interval: Interval, *, run: str, in_tasks: InTasks = in_turn,
+    stop: Sequence[int] = (),
+) -> Figures:  # fmt: skip
     """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
     First it collects what the stream's rules are about; see `collect`.
@@ -164,9 +166,9 @@ def land(
     one that stores its lines last has the last word, and says which files these are of.
 
     Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
-    changed, since somebody looked last. Such an hour never fails a run: where it cannot be read or
-    too much of it is bad, it is left as it was, and tried again by each run until its files change
-    or are too old.
+    changed, since somebody looked last; and with or without files the hours of a `stop`
+    (`hours_of_stop`). Such an hour never fails a run: where it cannot be read or too much of it is
+    bad, it is left as it was, and tried again by each run until its files change or are too old.
 
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
@@ -181,10 +183,11 @@ def land(
         EngineError: the lines do not add up.
     """
     aside = settings.local / settings.stream / ".collected"
-    collected = collect(settings.landing, lake.stream, interval, settings.late_days, aside)
+    days = max(settings.late_days, ceil(len(stop) * HOUR / DAY))
+    collected = collect(settings.landing, lake.stream, interval, days, aside)
     figures = Counter(collected.figures)
     refused, most = dict(collected.refused), settings.landing_bytes
-    found = find_landing(lake, settings, interval)
+    found = find_landing(lake, settings, interval, stop)
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
     for part in found.parts(most):
@@ -201,8 +204,11 @@ def land(
     return {**figures, **told}
 
 
-def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLanding:
-    """The files of the hours of an interval, and of earlier hours whose files are new or changed.
+def find_landing(
+    lake: Lake, settings: Settings, interval: Interval, stop: Sequence[int] = ()
+) -> FoundLanding:
+    """The files of the hours of an interval, of earlier hours whose files are new or changed, and
+    of a stop.
 
     Raises:
         DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
@@ -211,11 +217,10 @@ def find_landing(lake: Lake, settings: Settings, interval: Interval) -> FoundLan
     zone = settings.landing
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
-    lake.create_all()
     raw = lake.version("raw_events")
     if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval), raw)
-    late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days)
+    late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days, stop)
     own = Landings(interval, stretches(late))
     for stretch in own.also:
         files += landing_files(zone, stretch, rules)

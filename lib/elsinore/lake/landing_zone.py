@@ -26,7 +26,7 @@ from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
-from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
+from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
@@ -42,6 +42,8 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
+#: A longer time without any run is no stop of the scheduler: what lies there is history.
+_LONGEST_STOP = 31 * DAY
 #: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
 #: The name that stands in `landings` beside those of files until their landing has ended.
@@ -281,19 +283,32 @@ def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(pc.starts_with(listings, held("{}")[:-1]), False)
 
 
+def hours_of_stop(lake: Lake, until: int) -> range:
+    """The hours since the last one that has landed and before an instant: no run was about them.
+
+    As after a stop of the scheduler; none where the last one landed is more than 31 days ago.
+    """
+    recent = Landings(Interval(until - _LONGEST_STOP, until)).expression(by_day=False)
+    rows = lake.rows("landings", recent, columns=["landing", "listing"])
+    ended = rows["landing"].filter(pc.invert(under_way(rows["listing"])))
+    last = max(map(parse_hour, ended.to_pylist()), default=until - HOUR)
+    return range(last + HOUR, until, HOUR)
+
+
 def late_landings(
-    lake: Lake, zone: Path, until: int, days: int
+    lake: Lake, zone: Path, until: int, days: int, stop: Sequence[int] = ()
 ) -> tuple[list[int], dict[str, str], tuple[str, ...]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
-    Looked at are so many days before an instant. A file that is gone makes no hour late: landing
-    zones are cleaned up, and what they brought stays. An hour that has a new or changed file is to
-    be landed with the files that it has now. Beside the hours, by label, why some cannot be landed;
-    and the labels of those without a file whose landing was killed halfway.
+    Looked at are so many days before an instant, and the hours of a stop, which are late with or
+    without a file. A file that is gone makes no hour late: landing zones are cleaned up, and what
+    they brought stays. An hour that has a new or changed file is to be landed with the files that
+    it has now. Beside the hours, by label, why some cannot be landed; and the labels of those
+    without a file whose landing was killed halfway.
     """
     if not days:
         return [], {}, ()
-    files, faults, before = [], {}, Interval(until - days * DAY, until)
+    files, faults, before = [], {}, Interval(min([until - days * DAY, *stop]), until)
     for path, label in _named(zone, before, lake.stream.sources):
         try:
             files.append(describe(zone, path, label))
@@ -310,8 +325,9 @@ def late_landings(
             return False
         return UNDER_WAY in seen or not there[label].items() <= seen.items()
 
-    late = filter(is_late, there.keys() - faults.keys())
-    gone = known.keys() - there.keys() - faults.keys()
+    missed = set(map(hour_label, stop))
+    late = {*filter(is_late, there), *missed} - faults.keys()
+    gone = known.keys() - there.keys() - faults.keys() - missed
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
     return sorted(map(parse_hour, late)), faults, tuple(broken_off)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import and_
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,8 @@ def note_metrics(
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 
-def note_refused(lake: Lake, workload: Workload, interval: Interval) -> None:
-    """Note that a run was about hours that nobody has landed: a later one takes them on."""
+def note_tried(lake: Lake, workload: Workload, interval: Interval) -> None:
+    """Note that hours are to be published, also where their run cannot land them or never came."""
     where = (pc.field("run_key") == run_key(interval)) & (pc.field("step") == LAND_STEP)
     if not read_metrics(lake.root, where).num_rows:
         note_metrics(lake, workload, interval, LAND_STEP, {"lines": 0})
@@ -176,13 +177,9 @@ def tried_hours(lake: LakePath) -> set[int]:
     """
     of_landing = (pc.field("step") == LAND_STEP) & (pc.field("metric") == "lines")
     keys = read_rows(lake, TABLE, columns=["run_key"], where=of_landing)["run_key"].unique()
-    noted = {interval for *_, interval, _ in _noted(lake)}
-    return {
-        hour
-        for run in map(interval_of, keys.to_pylist())
-        if not any(one.start < run.end and run.start < one.end for one in noted)
-        for hour in hours_of(run)
-    }
+    runs = map(interval_of, keys.to_pylist())
+    under_way = {interval for *_, interval, _ in _noted(lake)}
+    return set(chain.from_iterable(map(hours_of, runs))).difference(*map(hours_of, under_way))
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
