@@ -325,9 +325,9 @@ def late_landings(
             return False
         return UNDER_WAY in seen or not there[label].items() <= seen.items()
 
-    missed = set(map(hour_label, stop))
+    missed = set(map(hour_label, stop)) - known.keys()
     late = {*filter(is_late, there), *missed} - faults.keys()
-    gone = known.keys() - there.keys() - faults.keys() - missed
+    gone = known.keys() - there.keys() - faults.keys()
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
     return sorted(map(parse_hour, late)), faults, tuple(broken_off)
 
