@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
 from elsinore.errors import DataError
-from elsinore.lake.answered import answered_by
+from elsinore.lake.answered import Answered, answered_by, names_of
 from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import hours_of_stop, raw_names, unread_files
 from elsinore.lake.provenance import standing
@@ -26,7 +27,7 @@ from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import in_tasks_of
-from elsinore.timeline import Interval
+from elsinore.timeline import Interval, stretches
 from elsinore.wording import some_of
 
 
@@ -39,14 +40,15 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     answered = answered_by(settings, arguments.workloads)
     _, lake, workload = answered[0]
     interval, run = arguments.interval, arguments.run
-    for one in answered:
-        one.lake.create_all()
-    stop = hours_of_stop(lake, interval.start) if settings.late_days else range(0)
-    if stop:  # they count as tried, so that later runs go on with what this one does not get to
-        for one in answered:
-            missed = Interval(stop.start, stop.stop)
-            note_tried(one.lake, one.workload, missed)
-            record_metrics(one.lake, run, missed)
+    every = _every_workload(settings, arguments.workloads, answered)
+    for own in every:
+        own.lake.create_all()
+    looks = settings.late_days > 0 and not arguments.by_hand
+    stop = hours_of_stop(lake, interval.start) if looks else []
+    for own, part in product(every, [*stretches(stop), interval]):
+        if part != interval or own.workload is None:
+            note_tried(own.lake, own.workload, part)
+            record_metrics(own.lake, run, part)
     with in_tasks_of(settings, f"land_events {interval} {run}") as in_tasks:
         try:
             figures = land(lake, settings, interval, run=run, in_tasks=in_tasks, stop=stop)
@@ -83,6 +85,22 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         "refused_first": first,
         "unread_first": unread_first,
     }
+
+
+class _OfRun(NamedTuple):
+    lake: Lake
+    workload: Workload | None  #: none where it is not valid now: its hours wait for it
+
+
+def _every_workload(
+    settings: Settings, names: Sequence[str], answered: Sequence[Answered]
+) -> list[_OfRun]:
+    """The workloads that a run is of, with those that it leaves out."""
+    valid = {one.name: _OfRun(one.lake, one.workload) for one in answered}
+    return [
+        valid.get(name) or _OfRun(Lake.open(settings.of_workload(name)), None)
+        for name in names_of(settings, names)
+    ]
 
 
 def _refused_first(

@@ -27,6 +27,7 @@ HOURS = {
     "dag": SimpleNamespace(dag_id="trial"),
     "task": SimpleNamespace(inlets=[], outlets=[]),
     "run_id": "manual__2013",
+    "dag_run": SimpleNamespace(run_type="manual"),
     "params": {"start": None, "end": None},
     "data_interval_start": datetime(2013, 2, 8, 7, tzinfo=UTC),
     "data_interval_end": datetime(2013, 2, 8, 8, tzinfo=UTC),
@@ -88,6 +89,24 @@ def test_the_job_gets_its_run_and_the_data_interval_but_a_slice_or_a_day_comes_f
     of_part = part and {"start": part[0], "end": part[1], "landed": False, "share": 0.5}
     told = call(TOLD, {**HOURS, "params": params}, time_slice=of_part)
     assert (told["interval"], told["run"]) == (interval, "manual__2013")
+
+
+@pytest.mark.parametrize(
+    ("start", "run_type", "by_hand"),
+    [
+        (None, "scheduled", False),
+        (None, "manual", False),
+        (None, "backfill", True),
+        ("2013-02-08T07:00", "manual", True),
+    ],
+)
+def test_the_job_is_told_whether_somebody_asked_for_its_hours(
+    call: Callable[..., Any], start: str | None, run_type: str, by_hand: bool
+) -> None:
+    params = {"start": start, "end": start and "2013-02-08T08:00"}
+    context = {**HOURS, "params": params, "dag_run": SimpleNamespace(run_type=run_type)}
+    told = call("def main(arguments, settings): return {'by_hand': arguments.by_hand}", context)
+    assert told == {"by_hand": by_hand}
 
 
 def test_an_interval_of_no_width_fails_loudly(call: Callable[..., Any]) -> None:

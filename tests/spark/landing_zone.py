@@ -86,9 +86,10 @@ def run_jobs(
     *,
     first: ModuleType = land_events,
     last: Sequence[ModuleType] = (aggregate_trends, validate_results, publish_results),
+    by_hand: bool = False,
 ) -> dict[str, Any]:
     """What a run does, with the hours that it re-opens; gives what the first job says."""
-    own = Arguments(interval, run, landed=first is land_events)
+    own = Arguments(interval, run, landed=first is land_events, by_hand=by_hand)
     figures = dict(first.main(own, settings))
     find_plan.main(own, settings)
     reopened = [Interval.parse(part["start"], part["end"]) for part in figures["reopened"]]

@@ -169,10 +169,13 @@ def replayed(settings: Settings, tmp_path: Path) -> Callable[..., dict[str, Any]
     workload.write_text(QUERIES, encoding="utf-8")
     home = settings.model_copy(update={"workload_file": workload, "reopen_hours": 2})
 
-    def run(first: int, end: int, begin: Any = land_events, **jobs: Any) -> dict[str, Any]:
+    def run(
+        first: int, end: int, begin: Any = land_events, late_days: int = 1, **jobs: Any
+    ) -> dict[str, Any]:
         day = hours(0, 1).start
         interval = Interval(day + first * HOUR, day + end * HOUR)
-        return run_jobs(home, interval, f"run {first}", first=begin, **jobs)
+        own = home.model_copy(update={"late_days": late_days})
+        return run_jobs(own, interval, f"run {first}", first=begin, **jobs)
 
     return run
 
@@ -294,6 +297,54 @@ def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_landed_and_publ
     wanted = {"06": "1", **dict.fromkeys(("07", "08", "09", "10", "11"), "3"), "12": "1"}
     assert counts(lake) == wanted
     assert provisional(lake)["12"] == ["12"], "it has no file"
+
+
+def test_missed_hours_are_published_whose_events_came_in_the_file_of_another(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    put(settings, 6, departure(6, hour=6))
+    replayed(6, 7)
+    put(settings, 12, departure(12, hour=12), departure(8, hour=8), departure(9, hour=9))
+    replayed(13, 14)
+    while replayed(14, 15)["reopened_hours"]:
+        pass
+    once = dict.fromkeys(("06", "07", "08", "10", "12", "13"), "1")
+    assert counts(lake) == once | {"09": "3"}
+
+
+def test_hours_of_a_stop_land_whatever_else_has_landed_among_them_and_when_they_are_mended(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
+) -> None:
+    for hour in range(6, 12):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(6, 7)
+    replayed(10, 11, late_days=0)  # a backfill
+    assert replayed(40, 41, by_hand=True)["late_landings"] == 0, "nobody asked for them"
+    bad = put(settings, 8, "bad")
+    found = replayed(41, 42)
+    assert [label[-2:] for label in json.loads(found["refused_landings"])] == ["08"]
+    assert [event for event, _ in landed(lake)] == ["d10", "d11", "d6", "d7", "d9"]
+    bad.write_text(json.dumps(departure(8, hour=8)) + "\n", encoding="utf-8")
+    assert replayed(42, 43)["late_landings"] == 1
+    while replayed(43, 44)["reopened_hours"]:
+        pass
+    ends = {"06": "1", "12": "1"}
+    assert counts(lake) == ends | dict.fromkeys(("07", "08", "09", "10", "11"), "3")
+
+
+def test_a_run_lands_its_own_hours_first_and_others_while_it_has_time(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = settings.model_copy(update={"landing_bytes": 1})  # each hour by itself
+    for hour in range(8, 14):
+        put(settings, hour, departure(hour, hour=hour))
+    land(lake, small, hours(8, 9))
+    with monkeypatch.context() as patch:
+        patch.setattr("elsinore.lake.land._LATE_SECONDS", 0)
+        assert land(lake, small, hours(12, 13))["late_landings"] == 0
+    assert [event for event, _ in landed(lake)] == ["d12", "d8"]
+    assert land(lake, small, hours(13, 14))["late_landings"] == 3
+    assert len(landed(lake)) == 6
 
 
 def test_an_hour_that_no_run_has_published_is_missed_also_where_queries_have_changed(

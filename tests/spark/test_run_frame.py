@@ -99,6 +99,10 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
         "query", "group", "window_start", "window_end", "aggregate", "value", "exact",
     ]  # fmt: skip
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
+    # Spark takes these for names of the same columns.
+    beside = frame(spark, [row | {"USER": 1, "Price": None} for row in rows])
+    result = elsinore.spark.run(workload, beside, max_bad_share=0.1)
+    assert spark_rows(result) == long_rows(expected, group_sizes(workload))
     with pytest.raises(DataError, match=r"1 of 26 rows are bad.*price: -1.0 is below 0"):
         elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
 

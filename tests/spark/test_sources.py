@@ -122,7 +122,7 @@ def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_home: New
     write(settings.landing / "2013-01-03/10/a.csv", [late], WRITTEN)
     after = hours(0, 1).start + 5 * DAY
     stop = hours_of_stop(lake, after)
-    assert (stop.start, stop.stop) == (hours(9, 10).end, after)
+    assert stop == [*range(hours(9, 10).end, after, HOUR)]
     own = Interval(after, after + HOUR)
     figures = elsinore.lake.land.land(lake, settings, own, run="test", stop=stop)
     assert (figures["collected_files"], figures["late_landings"]) == (1, 5 * 24 - 10)

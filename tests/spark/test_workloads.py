@@ -13,14 +13,14 @@ from elsinore.errors import QueryError, ValidationError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.forget import Key, forget
 from elsinore.lake.plans import PLAN
-from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, STAGED
+from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, STAGED, read_publications
 from elsinore.lake.regions import Hours
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from elsinore.timeline import Interval
+from elsinore.timeline import DAY, HOUR, Interval
 from jobs import (
     aggregate_trends,
     check_published,
@@ -73,13 +73,14 @@ def run(
     reopened = land_events.main(own, settings)["reopened"]
     find_plan.main(own, settings)
     stretches = [Interval.parse(part["start"], part["end"]) for part in reopened]
+    valid = [one.name for one in answered_by(settings, workloads)]
     for part in (own, *(replace(own, interval=one, landed=False) for one in stretches)):
         aggregate_trends.main(part, settings)
-        for workload in workloads or settings.workloads:
+        for workload in valid:
             theirs = settings.of_workload(workload)
             for job in (validate_results, publish_results):
                 job.main(part, theirs)
-    for workload in workloads or settings.workloads:
+    for workload in valid:
         report_quality.main(own, settings.of_workload(workload))
 
 
@@ -182,3 +183,19 @@ def test_maintenance_and_forgetting_reach_the_results_of_every_workload(settings
     for lake in lakes:
         groups = lake.rows(PUBLISHED)["group_key"].to_pylist()
         assert not any("N1" in group for group in groups)
+
+
+def test_a_workload_that_was_not_valid_after_a_stop_has_its_hours_when_it_is_mended(
+    settings: Settings,
+) -> None:
+    run(settings, hours(8, 9), "first")
+    ops, after = settings.of_workload("ops"), hours(0, 1).start + 2 * DAY
+    ops.queries.write_text("QUERY")
+    for number in range(4):
+        own = Interval(after + number * HOUR, after + (number + 1) * HOUR)
+        run(settings, own, f"{number}")
+        ops.queries.write_text(OPS if number else "QUERY")
+    every, theirs = (read_publications(of.lake).keys() for of in (settings, ops))
+    missed = {label for label in every if label < "2013-01-02"}
+    assert len(missed) > 3
+    assert missed <= theirs

@@ -71,7 +71,8 @@ def _named_run(name: str) -> Interval:
 
 
 def _run_job(job: str, interval: Interval) -> int:
-    figures = run_step(job, Arguments(interval, f"{job} {interval}"), Settings.load())
+    arguments = Arguments(interval, f"{job} {interval}", by_hand=True)
+    figures = run_step(job, arguments, Settings.load())
     print(json.dumps({"job": job, **figures}))
     return 0
 

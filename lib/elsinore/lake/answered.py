@@ -24,6 +24,11 @@ class Answered(NamedTuple):
     workload: Workload
 
 
+def names_of(settings: Settings, names: Sequence[str] = ()) -> Sequence[str]:
+    """Names of workloads; without any, of those that the settings are of."""
+    return names or ((settings.workload,) if settings.workload else settings.workloads)
+
+
 def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered, ...]:
     """The workloads of some names; without any, those that the settings are of.
 
@@ -34,9 +39,8 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
         QueryError: none is valid.
         ParameterError: there is no such workload.
     """
-    own = (settings.workload,) if settings.workload else settings.workloads
     found, faults = [], []
-    for one in map(settings.of_workload, names or own):
+    for one in map(settings.of_workload, names_of(settings, names)):
         lake = Lake.open(one)
         try:
             found.append(Answered(one.workload, lake, load_workload(one.queries, lake.stream)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import chain, product
 from math import ceil
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -64,11 +65,14 @@ from elsinore.lake.landing_zone import (
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import Lake, trying_again, with_column
 from elsinore.settings import Settings
-from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour, stretches
 from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
 _TRIES = 5
+
+#: For so long a run goes on to land hours that are not its own.
+_LATE_SECONDS = 600
 
 #: Lines of a packed file are about so many times its size.
 _PACKED = 5
@@ -86,55 +90,52 @@ Figures = dict[str, int | float | str]
 class FoundLanding:
     """What there is to land."""
 
-    #: the run's own hours, and in `own.also` the earlier ones with new or changed files.
-    own: Landings
+    own: Landings  #: the run's own hours, and earlier ones
     files: tuple[LandingFile, ...]  #: of all of them
     refused: dict[str, str]  #: by label, why earlier hours cannot be landed
     raw: int  #: the version of `raw_events` by then
+    late: tuple[int, ...] = ()  #: the earlier hours
     #: labels of earlier hours whose landing was killed, and whose files are gone.
     broken_off: tuple[str, ...] = ()
 
     @property
-    def late(self) -> list[int]:
-        """The earlier hours."""
-        return [hour for part in self.own.also for hour in hours_of(part)]
+    def asked(self) -> list[str]:
+        """The labels of the run's own hours."""
+        return [label for label in self.own.labels if parse_hour(label) not in self.late]
 
     @property
     def size(self) -> int:
         """Bytes of their lines, about."""
         return sum(_unpacked(file.name, file.size) for file in self.files)
 
-    def without(self, refused: Mapping[str, str]) -> Self:
-        """The same without some earlier hours."""
-        rest = stretches(hour for hour in self.late if hour_label(hour) not in refused)
-        return replace(
-            self,
-            own=Landings(self.own.interval, rest),
-            files=tuple(file for file in self.files if file.landing not in refused),
-            refused={**self.refused, **refused},
+    def of(self, hours: Iterable[int]) -> FoundLanding:
+        """The same of some hours alone, at least one."""
+        own = Landings.of(sorted(hours))
+        labels, late = set(own.labels), set(self.late)
+        return FoundLanding(
+            own,
+            tuple(file for file in self.files if file.landing in labels),
+            {},
+            self.raw,
+            tuple(hour for hour in map(parse_hour, own.labels) if hour in late),
         )
 
-    def parts(self, most: int) -> Iterator[FoundLanding]:
-        """The same in stretches of hours, the earlier hours with the first one.
+    def parts(self, most: int) -> list[FoundLanding]:
+        """The same in parts of at most so many bytes of lines, or of one hour.
 
-        A stretch of more than one hour has at most so many bytes of lines.
+        The run's own hours come first: what a run does not get to of others, the next one does.
         """
         sizes: Counter[str] = Counter()
         for file in self.files:
             sizes[file.landing] += _unpacked(file.name, file.size)
-        whole = self.own.interval
-        borders, size = [whole.start], sum(sizes[hour_label(hour)] for hour in self.late)
-        for hour in hours_of(whole):
-            size += sizes[hour_label(hour)]
-            if size > most and hour > borders[-1]:
-                borders.append(hour)
-                size = sizes[hour_label(hour)]
-        for start, end in pairwise([*borders, whole.end]):
-            first = start == whole.start
-            own = Landings(Interval(start, end), self.own.also if first else ())
-            labels = set(own.labels)
-            files = tuple(file for file in self.files if file.landing in labels)
-            yield FoundLanding(own, files, self.refused if first else {}, self.raw)
+        parts, size = list[list[int]](), most
+        for hour in [*map(parse_hour, self.asked), *self.late]:
+            own = sizes[hour_label(hour)]
+            if not parts or size + own > most:
+                parts, size = [*parts, []], 0
+            parts[-1].append(hour)
+            size += own
+        return list(map(self.of, parts))
 
 
 def _unpacked(name: str, size: int) -> int:
@@ -167,8 +168,9 @@ def land(
 
     Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
     changed, since somebody looked last; and with or without files the hours of a `stop`
-    (`hours_of_stop`). Such an hour never fails a run: where it cannot be read or too much of it is
-    bad, it is left as it was, and tried again by each run until its files change or are too old.
+    (`hours_of_stop`). They come after the run's own, for some minutes: the rest is left to the next
+    run. Such an hour never fails a run: where it cannot be read or too much of it is bad, it is
+    left as it was, and tried again by each run until its files change or are too old.
 
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
@@ -183,14 +185,16 @@ def land(
         EngineError: the lines do not add up.
     """
     aside = settings.local / settings.stream / ".collected"
-    days = max(settings.late_days, ceil(len(stop) * HOUR / DAY))
+    days = max([settings.late_days, *(ceil((interval.start - hour) / DAY) for hour in stop[:1])])
     collected = collect(settings.landing, lake.stream, interval, days, aside)
-    figures = Counter(collected.figures)
-    refused, most = dict(collected.refused), settings.landing_bytes
+    figures, most = Counter(collected.figures), settings.landing_bytes
     found = find_landing(lake, settings, interval, stop)
+    refused = {**collected.refused, **found.refused}
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
-    for part in found.parts(most):
+    parts, until = deque(found.parts(most)), time.monotonic() + _LATE_SECONDS
+    while parts and (parts[0].asked or time.monotonic() < until):
+        part = parts.popleft()
         sources = file_sources(part.files, lake.stream, most)
         lines = _lines(lake, sources, part.size, most, in_tasks)
         landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
@@ -200,6 +204,7 @@ def land(
             landing.lines.close()
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
+        parts.extend(map(found.of, landing.apart))
     told = {REFUSED: json.dumps(refused)} if refused else {}
     return {**figures, **told}
 
@@ -221,10 +226,10 @@ def find_landing(
     if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval), raw)
     late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days, stop)
-    own = Landings(interval, stretches(late))
-    for stretch in own.also:
+    for stretch in stretches(late):
         files += landing_files(zone, stretch, rules)
-    return FoundLanding(own, files, refused, raw, broken_off)
+    own = Landings.of([*late, *hours_of(interval)])
+    return FoundLanding(own, files, refused, raw, tuple(late), broken_off)
 
 
 def _nothing(lines: pa.Table) -> pa.Array:
@@ -408,9 +413,10 @@ class _Landing:
     """A landing until it has changed `events`.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
-    accounts of. `at` are the versions that the lines were read at, if they come from tables. What
-    is under way in the hours of `stay` is so afterwards, too. `stored` is the version of
-    `raw_events` that this landing's lines were put behind.
+    accounts of, `apart` earlier hours that are to be landed by themselves. `at` are the versions
+    that the lines were read at, if they come from tables. What is under way in the hours of `stay`
+    is so afterwards, too. `stored` is the version of `raw_events` that this landing's lines were
+    put behind.
     """
 
     lake: Lake
@@ -422,6 +428,7 @@ class _Landing:
     in_tasks: InTasks = in_turn
     also: set[str] = field(default_factory=set)
     at: Seen | None = None
+    apart: list[tuple[int, ...]] = field(default_factory=list)
     stay: Collection[str] = ()
     stored: int | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
@@ -432,8 +439,7 @@ class _Landing:
         Raises:
             ConflictError: others wrote first: it is to be tried again.
         """
-        lake, ours = self.lake, self.found.own
-        own = list(map(hour_label, hours_of(ours.interval)))
+        lake, ours, own = self.lake, self.found.own, self.found.asked
         seen = self.at or Seen.of(lake)
         self._require_kept()
         landing = self._judge(seen)
@@ -445,8 +451,8 @@ class _Landing:
             raise
         others = [accounts[label] for label in sorted(accounts.keys() - set(ours.labels))]
         spoiled = self._spoiled(others)
-        if self._refuse_bad(accounts, spoiled):
-            return self.attempt()
+        if left := self._leave_bad(accounts, spoiled):
+            return self.attempt() if self._go_on_without(left) else {}
         if spoiled:
             raise spoiled
         seen.require_alone(lake, stored=False, merged=False)
@@ -526,9 +532,10 @@ class _Landing:
             size = sum(_unpacked(n, of[0]) for files in seen_files for n, of in files.items())
             size += self.found.size
             if size > self.most:
-                sources, refused = self.lines.sources, self.found.refused
+                sources = self.lines.sources
+                gone = [*self.found.refused, *map(hour_label, chain.from_iterable(self.apart))]
                 lines = LinesInTasks.of(self.lake, sources, size, self.most, self.in_tasks)
-                self.lines = lines.without(refused)
+                self.lines = lines.without(gone)
                 labels |= self.lines.others(seen, ours)
         return self.lines.judge(labels)
 
@@ -549,15 +556,20 @@ class _Landing:
                     )
         return None
 
-    def _refuse_bad(
+    def _leave_bad(
         self, accounts: Mapping[str, dict[str, Any]], spoiled: DataError | None
-    ) -> bool:
-        """Leave out the earlier hours of which too much is bad; whether there are any.
+    ) -> set[int]:
+        """The earlier hours that are not to land now: too much of each is bad.
 
-        All of them, where they may be what has another landing judged again that is `spoiled`.
+        Or one of them may be what has another landing judged again that is `spoiled`: then they are
+        landed apart from the others, by halves until it is found.
         """
-        bad = {}
-        for label in map(hour_label, self.found.late):
+        late, bad = self.found.late, dict[str, str]()
+        if spoiled and (self.found.asked or len(late) > 1):
+            middle = 0 if self.found.asked else len(late) // 2
+            self.apart += filter(None, (late[:middle], late[middle:]))
+            return set(late)
+        for label in map(hour_label, late):
             if spoiled:
                 bad[label] = spoiled.message
                 continue
@@ -565,16 +577,25 @@ class _Landing:
                 _require_few_bad([accounts[label]], self.allowed)
             except DataError as error:
                 bad[label] = error.message
-        if bad:
-            self.lines = self.lines.without(bad)
-            self.found = self.found.without(bad)
-        return bool(bad)
+        self.found.refused.update(bad)
+        return set(map(parse_hour, bad))
+
+    def _go_on_without(self, left: set[int]) -> bool:
+        """Leave some hours out; whether any is left to land."""
+        rest = set(map(parse_hour, self.found.own.labels)) - left
+        if rest:
+            self.lines = self.lines.without(list(map(hour_label, left)))
+            self.found = replace(self.found.of(rest), refused=self.found.refused)
+        else:
+            self.found = replace(self.found, late=())
+        return bool(rest)
 
     def _show_bad(self, error: DataError) -> None:
         """Put refused lines into quarantine, but those of hours that have landed and stay so."""
-        own = Landings(self.found.own.interval)
-        landed = self.lake.rows("landings", own.expression(by_day=False), columns=["landing"])
-        if new := set(own.labels) - landings_of(landed):
+        own = self.found.asked
+        of_own = pc.field("landing").isin(own)
+        landed = self.lake.rows("landings", of_own, columns=["landing"])
+        if new := set(own) - landings_of(landed):
             self._write_quarantine(Landings.of(map(parse_hour, new)))
         else:
             error.hint = "what had landed stays; `elsinore run --quarantine` shows what is wrong"

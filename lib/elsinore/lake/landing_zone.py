@@ -42,7 +42,7 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
-#: A longer time without any run is no stop of the scheduler: what lies there is history.
+#: What a longer stop of the scheduler leaves is history.
 _LONGEST_STOP = 31 * DAY
 #: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
@@ -283,16 +283,16 @@ def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(pc.starts_with(listings, held("{}")[:-1]), False)
 
 
-def hours_of_stop(lake: Lake, until: int) -> range:
-    """The hours since the last one that has landed and before an instant: no run was about them.
+def hours_of_stop(lake: Lake, until: int) -> list[int]:
+    """The hours before an instant that have not landed, behind the first one that has, in order.
 
-    As after a stop of the scheduler; none where the last one landed is more than 31 days ago.
+    Of the last 31 days: a stop of the scheduler that is longer leaves history, to be asked for.
     """
     recent = Landings(Interval(until - _LONGEST_STOP, until)).expression(by_day=False)
     rows = lake.rows("landings", recent, columns=["landing", "listing"])
     ended = rows["landing"].filter(pc.invert(under_way(rows["listing"])))
-    last = max(map(parse_hour, ended.to_pylist()), default=until - HOUR)
-    return range(last + HOUR, until, HOUR)
+    landed = set(map(parse_hour, ended.to_pylist()))
+    return [hour for hour in range(min(landed, default=until), until, HOUR) if hour not in landed]
 
 
 def late_landings(

@@ -78,7 +78,7 @@ def note_metrics(
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 
-def note_tried(lake: Lake, workload: Workload, interval: Interval) -> None:
+def note_tried(lake: Lake, workload: Workload | None, interval: Interval) -> None:
     """Note that hours are to be published, also where their run cannot land them or never came."""
     where = (pc.field("run_key") == run_key(interval)) & (pc.field("step") == LAND_STEP)
     if not read_metrics(lake.root, where).num_rows:

@@ -10,7 +10,7 @@ run that was about it failed, or if it lies between others, as while the schedul
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -108,23 +108,31 @@ def _changed_hours(
 
 def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[int]:
     """Those of some hours whose windows held events that were removed, as old as is kept."""
-    asked, names = set(hours), ["first_event", "last_event", "kept_from"]
-    rows = read_rows(lake, "landings") if asked else pa.table({})
-    if "kept_from" not in rows.column_names:  # the night of an earlier release has told nobody
+    if not (asked := set(hours)):
         return set()
-    rows = rows.filter(pc.is_valid(rows["kept_from"]))
-    if not rows.num_rows:
-        return set()
-    first, last, kept = (rows[name].cast(pa.int64()).to_numpy() for name in names)
-    order = np.argsort(first)
-    first, ends = first[order], np.maximum.accumulate(np.minimum(last + 1, kept)[order])
+    is_lost = _spans(lake, removed=True)
+    return {hour for hour in asked if is_lost(_reach(workload, hour))}
 
-    def is_lost(hour: int) -> bool:
-        reach = reach_of(workload.queries, Interval(hour, hour + HOUR))
+
+def _spans(lake: LakePath, *, removed: bool = False) -> Callable[[Interval], bool]:
+    """Tells of an interval whether events of landings may lie in it, or such as were removed.
+
+    Each landing had them from its first to its last.
+    """
+    rows = read_rows(lake, "landings")
+    if removed and "kept_from" not in rows.column_names:  # an earlier release has told nobody
+        return lambda _: False
+    names = ["first_event", "last_event", *["kept_from"] * removed]
+    rows = rows.select(names).drop_null()
+    first, last, *kept = (rows[name].cast(pa.int64()).to_numpy() for name in names)
+    order = np.argsort(first)
+    first, ends = first[order], np.maximum.accumulate(np.minimum.reduce([last + 1, *kept])[order])
+
+    def holds(reach: Interval) -> bool:
         before = int(np.searchsorted(first, reach.end))
         return before > 0 and bool(ends[before - 1] > reach.start)
 
-    return set(filter(is_lost, asked))
+    return holds
 
 
 def require_kept(lake: LakePath, workload: Workload, interval: Interval) -> None:
@@ -195,18 +203,23 @@ def awaited_landings(
 
 def _reached(workload: Workload, hour: int) -> Iterator[int]:
     """The hours that the windows of an hour hold."""
-    return hours_of(reach_of(workload.queries, Interval(hour, hour + HOUR)))
+    return hours_of(_reach(workload, hour))
+
+
+def _reach(workload: Workload, hour: int) -> Interval:
+    """From where to where the windows of an hour reach."""
+    return reach_of(workload.queries, Interval(hour, hour + HOUR))
 
 
 def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[int]:
-    """The hours that have windows with landed files, and that nobody has published for any queries.
+    """The hours whose windows hold landed files or events, and that nobody has published for any
+    queries.
 
     From the first published hour on those of the last days before an instant, or before the latest
     published one; and of whatever time those of runs that failed. Without days none is looked for.
     """
     if not days:
         return set()
-    landed = _landed(lake)
     published = read_rows(lake, PUBLICATIONS, columns=["owned_hour"])["owned_hour"]
     known = set(map(parse_hour, published.to_pylist()))
     ends = {until, max(known, default=until)}
@@ -216,10 +229,14 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     before = {hour for hour in map(parse_hour, accounts) if hour < max(ends)} - known
     if before:  # seldom, in a lake of one workload
         before &= tried_hours(lake)
+    unknown = before.union(*lately) - known
+    if not unknown:
+        return set()
+    landed, holds_events = _landed(lake), _spans(lake)
     return {
         hour
-        for hour in before.union(*lately) - known
-        if landed.intersection(_reached(workload, hour))
+        for hour in unknown
+        if landed.intersection(_reached(workload, hour)) or holds_events(_reach(workload, hour))
     }
 
 

@@ -369,7 +369,9 @@ def call_step(
         landed, share = time_slice["landed"], time_slice["share"]
         arguments = Arguments(own, run_id, page, landed, share, workloads=workloads)
     else:
-        arguments = Arguments(context_interval(context), run_id, page, workloads=workloads)
+        by_hand = context["params"].get("start") or context["dag_run"].run_type == "backfill"
+        own = context_interval(context)
+        arguments = Arguments(own, run_id, page, workloads=workloads, by_hand=bool(by_hand))
     if _BESIDE is None:
         collect_seldom()
     run = run_step if _BESIDE is None else _BESIDE.run_step

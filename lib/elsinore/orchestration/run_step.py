@@ -52,6 +52,8 @@ class Arguments:
             concern.
         share: how much of the run these hours are, between 0 and 1.
         workloads: names of those that the run answers; none: those that the settings are of.
+        by_hand: whether somebody asked for just these hours; else those of a stop before them are
+            landed with them.
     """
 
     interval: Interval
@@ -60,6 +62,7 @@ class Arguments:
     landed: bool = True
     share: float = 1.0
     workloads: tuple[str, ...] = ()
+    by_hand: bool = False
 
 
 def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, Any]:

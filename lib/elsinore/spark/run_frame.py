@@ -85,10 +85,12 @@ def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
     raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
     wanted = {first_name(field, frame.columns) for field in raw}
-    quoted = {name: f"`{name.replace('`', '``')}`" for name in frame.columns}  # dots are no paths
-    fields = [F.col(quoted[name]) for name in frame.columns if name in wanted]
-    numbered = frame.select(*fields, F.monotonically_increasing_id().alias(_POSITION))
-    return numbered.mapInArrow(_decoding(schema), from_arrow_schema(_decoded_rows(schema)))
+    # By place: dots are no paths, and Spark may take `k` and `K` for one name.
+    named = {f"c{n}": name for n, name in enumerate(frame.columns)}
+    fields = {place: name for place, name in named.items() if name in wanted}
+    numbered = frame.toDF(*named).select(*fields, F.monotonically_increasing_id().alias(_POSITION))
+    task = _decoding(schema, [*fields.values()])
+    return numbered.mapInArrow(task, from_arrow_schema(_decoded_rows(schema)))
 
 
 def _decoded_rows(schema: StreamSchema) -> pa.Schema:
@@ -96,8 +98,8 @@ def _decoded_rows(schema: StreamSchema) -> pa.Schema:
     return pa.schema([*fields, pa.field(_REASON, pa.string())])
 
 
-def _decoding(schema: StreamSchema) -> Task:
-    """A task that types rows by the decoder of files."""
+def _decoding(schema: StreamSchema, names: list[str]) -> Task:
+    """A task that types rows, whose columns have some names, by the decoder of files."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = _decoded_rows(schema)
@@ -105,7 +107,7 @@ def _decoding(schema: StreamSchema) -> Task:
             table = pa.Table.from_batches([batch])
             label = pa.repeat("DataFrame", table.num_rows)
             where = pa.table({"file": label, _POSITION: table[_POSITION]})
-            fields = table.drop([_POSITION])
+            fields = table.drop([_POSITION]).rename_columns(names)
             records = ArrowRecords(fields, quoted=schema.quoted_numbers)
             decoded = type_records(records, where, {}, schema)
             events = decoded.events.drop(["file"])

@@ -83,7 +83,7 @@ def test_ignored_types_are_quarantined_as_such_and_envelopes_are_read() -> None:
     assert batch["_reason"][1].as_py() == "the schema does not list its type"
 
 
-LATE = Interval.parse("2013-01-01T02:00Z", "2013-01-01T03:00Z")
+LATE = Interval.parse("2013-01-01T04:00Z", "2013-01-01T06:00Z")
 OWN = Interval.parse("2013-01-01T10:00Z", "2013-01-01T14:00Z")
 
 
@@ -94,23 +94,22 @@ def file(hour: int, size: int, name: str = "x.jsonl") -> LandingFile:
 @pytest.mark.parametrize(
     ("most", "cuts"),
     [
-        (10**9, ["10"]),
-        (60, ["10", "12", "13"]),
-        (50, ["10", "11", "13"]),
-        (1, ["10", "11", "12", "13"]),
+        (10**9, ["04 05 10 11 12 13"]),
+        (60, ["10 11 12", "13", "04 05"]),
+        (50, ["10 11", "12", "13", "04", "05"]),
+        (1, ["10", "11", "12", "13", "04", "05"]),
     ],
 )
 def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
-    """Of 10, 20, 30 and 50 bytes, the third packed; an earlier hour has 30 and lands first."""
-    late, (ten, eleven, twelve, last) = LATE.start, hours_of(OWN)
-    sizes = {late: 30, ten: 10, eleven: 20, last: 50}
+    """Of 10, 20, 30 and 50 bytes, the third packed; two earlier hours of 30 and 25 land last."""
+    late, (ten, eleven, twelve, last) = [*hours_of(LATE)], hours_of(OWN)
+    sizes = {late[0]: 30, late[1]: 25, ten: 10, eleven: 20, last: 50}
     files = [file(hour, size) for hour, size in sizes.items()] + [file(twelve, 6, "x.jsonl.gz")]
-    found = FoundLanding(Landings(OWN, (LATE,)), tuple(sorted(files)), {"2013-01-01T03": "bad"}, 0)
-    parts = list(found.parts(most))
-    assert [hour_label(part.own.interval.start)[-2:] for part in parts] == cuts
-    assert [hour for part in parts for hour in hours_of(part.own.interval)] == [*hours_of(OWN)]
+    found = FoundLanding(
+        Landings(LATE, (OWN,)), tuple(sorted(files)), {"2013-01-01T03": "bad"}, 0, tuple(late)
+    )
+    parts = found.parts(most)
+    assert [" ".join(label[-2:] for label in part.own.labels) for part in parts] == cuts
     assert sorted(each for part in parts for each in part.files) == sorted(files)
-    assert [(part.late, part.refused) for part in parts] == [
-        ([late], {"2013-01-01T03": "bad"}),
-        *(([], {}) for _ in cuts[1:]),
-    ]
+    assert [hour for part in parts for hour in part.late] == late
+    assert sum(map(len, (part.asked for part in parts))) == 4
