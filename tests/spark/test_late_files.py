@@ -281,6 +281,7 @@ def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_landed_and_publ
 ) -> None:  # fmt: skip
     files = [put(settings, hour, departure(hour, hour=hour)) for hour in range(6, 12)]
     replayed(6, 7)
+    put(settings, 6, departure(60, hour=6, minute=1), name="-late")
     if is_killed:
         with monkeypatch.context() as patch:
             patch.setattr(Lake, "amend", raising(LostWorkerError("killed")))
@@ -289,12 +290,12 @@ def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_landed_and_publ
         files[2].unlink()  # what it brought stays
     first = 41 if is_killed else 40
     found = replayed(first, first + 1)
-    assert found["late_landings"] == (4 if is_killed else 33), "all since 7 o'clock"
+    assert found["late_landings"] == (5 if is_killed else 34), "all since 6 o'clock"
     assert [part["start"][8:13] for part in found["reopened"]] == ["01T11"], "and noon"
     # Whoever comes next goes on, until nothing is left.
     for hour in range(first + 1, first + 4):
-        assert replayed(hour, hour + 1)["reopened_hours"] == (2 if hour < first + 3 else 0)
-    wanted = {"06": "1", **dict.fromkeys(("07", "08", "09", "10", "11"), "3"), "12": "1"}
+        assert replayed(hour, hour + 1)["reopened_hours"] == (2 if hour < first + 3 else 1)
+    wanted = {"06": "3", "07": "7", **dict.fromkeys(("08", "09", "10", "11"), "3"), "12": "1"}
     assert counts(lake) == wanted
     assert provisional(lake)["12"] == ["12"], "it has no file"
 

@@ -166,11 +166,12 @@ def land(
     is at any version what the landings before it make of the files. Of two of the same hours the
     one that stores its lines last has the last word, and says which files these are of.
 
-    Of the days before (`Settings.late_days`) it lands the hours that have files which came, or were
-    changed, since somebody looked last; and with or without files the hours of a `stop`
-    (`hours_of_stop`). They come after the run's own, for some minutes: the rest is left to the next
-    run. Such an hour never fails a run: where it cannot be read or too much of it is bad, it is
-    left as it was, and tried again by each run until its files change or are too old.
+    Of the days before (`Settings.late_days`), counted from a `stop` (`hours_of_stop`) if there was
+    one, it lands the hours that have files which came, or were changed, since somebody looked last,
+    and those of the stop with or without files. They come after the run's own, for some minutes:
+    the rest is left to the next run. Such an hour never fails a run: where it cannot be read or too
+    much of it is bad, it is left as it was, and tried again by each run until its files change or
+    are too old.
 
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
@@ -185,7 +186,7 @@ def land(
         EngineError: the lines do not add up.
     """
     aside = settings.local / settings.stream / ".collected"
-    days = max([settings.late_days, *(ceil((interval.start - hour) / DAY) for hour in stop[:1])])
+    days = settings.late_days + ceil((interval.start - min([interval.start, *stop])) / DAY)
     collected = collect(settings.landing, lake.stream, interval, days, aside)
     figures, most = Counter(collected.figures), settings.landing_bytes
     found = find_landing(lake, settings, interval, stop)

@@ -284,15 +284,15 @@ def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def hours_of_stop(lake: Lake, until: int) -> list[int]:
-    """The hours before an instant that have not landed, behind the first one that has, in order.
+    """The hours before an instant that have not landed, from the first on that has begun to.
 
     Of the last 31 days: a stop of the scheduler that is longer leaves history, to be asked for.
     """
     recent = Landings(Interval(until - _LONGEST_STOP, until)).expression(by_day=False)
     rows = lake.rows("landings", recent, columns=["landing", "listing"])
-    ended = rows["landing"].filter(pc.invert(under_way(rows["listing"])))
-    landed = set(map(parse_hour, ended.to_pylist()))
-    return [hour for hour in range(min(landed, default=until), until, HOUR) if hour not in landed]
+    has_ended = pc.invert(under_way(rows["listing"])).to_pylist()
+    landed = dict(zip(map(parse_hour, rows["landing"].to_pylist()), has_ended, strict=True))
+    return [h for h in range(min(landed, default=until), until, HOUR) if not landed.get(h)]
 
 
 def late_landings(
@@ -300,7 +300,7 @@ def late_landings(
 ) -> tuple[list[int], dict[str, str], tuple[str, ...]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
-    Looked at are so many days before an instant, and the hours of a stop, which are late with or
+    Looked at are so many days before an instant, or before a stop, whose hours are late with or
     without a file. A file that is gone makes no hour late: landing zones are cleaned up, and what
     they brought stays. An hour that has a new or changed file is to be landed with the files that
     it has now. Beside the hours, by label, why some cannot be landed; and the labels of those
@@ -308,7 +308,7 @@ def late_landings(
     """
     if not days:
         return [], {}, ()
-    files, faults, before = [], {}, Interval(min([until - days * DAY, *stop]), until)
+    files, faults, before = [], {}, Interval(min([until, *stop]) - days * DAY, until)
     for path, label in _named(zone, before, lake.stream.sources):
         try:
             files.append(describe(zone, path, label))
