@@ -101,7 +101,8 @@ class FoundLanding:
     @property
     def asked(self) -> list[str]:
         """The labels of the run's own hours."""
-        return [label for label in self.own.labels if parse_hour(label) not in self.late]
+        late = set(map(hour_label, self.late))
+        return [label for label in self.own.labels if label not in late]
 
     @property
     def size(self) -> int:
@@ -193,7 +194,7 @@ def land(
     refused = {**collected.refused, **found.refused}
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
-    parts, until = deque(found.parts(most)), time.monotonic() + _LATE_SECONDS
+    parts, until = deque(found.parts(most)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
         sources = file_sources(part.files, lake.stream, most)
@@ -206,6 +207,8 @@ def land(
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
         parts.extend(map(found.of, landing.apart))
+        if part.asked:
+            until = time.monotonic() + _LATE_SECONDS
     told = {REFUSED: json.dumps(refused)} if refused else {}
     return {**figures, **told}
 
