@@ -45,7 +45,7 @@ from elsinore.timeline import (
     parse_instant,
     stretches,
 )
-from elsinore.windows import Window
+from elsinore.windows import Window, joint_reach
 from elsinore.wording import some_of
 
 
@@ -224,20 +224,27 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     known = set(map(parse_hour, published.to_pylist()))
     ends = {until, max(known, default=until)}
     first = min(known, default=until)
-    lately = (range(max(first, end - days * DAY), end, HOUR) for end in ends)
+    lately = {
+        hour
+        for end in ends
+        for hour in range(max(first, end - days * DAY), end, HOUR)
+        if hour not in known
+    }
     accounts = read_rows(lake, "landings", columns=["landing"])["landing"].to_pylist()
-    before = {hour for hour in map(parse_hour, accounts) if hour < max(ends)} - known
-    if before:  # seldom, in a lake of one workload
-        before &= tried_hours(lake)
-    unknown = before.union(*lately) - known
-    if not unknown:
+    before = {hour for hour in map(parse_hour, accounts) if hour < max(ends)} - known - lately
+    if not before and not lately:
         return set()
     landed, holds_events = _landed(lake), _spans(lake)
-    return {
-        hour
-        for hour in unknown
-        if landed.intersection(_reached(workload, hour)) or holds_events(_reach(workload, hour))
-    }
+    windows = {query.window for query in workload.queries}
+
+    def holds(hour: int) -> bool:
+        reach = joint_reach(windows, Interval(hour, hour + HOUR))
+        return not landed.isdisjoint(hours_of(reach)) or holds_events(reach)
+
+    before = set(filter(holds, before))
+    if before:  # seldom, in a lake of one workload
+        before &= tried_hours(lake)
+    return before.union(filter(holds, lately))
 
 
 def overtaken(lake: LakePath, workload: Workload, interval: Interval) -> tuple[Interval, ...]:
