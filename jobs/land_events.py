@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 from elsinore.errors import DataError
 from elsinore.lake.answered import Answered, answered_by, names_of
 from elsinore.lake.land import REFUSED, land
 from elsinore.lake.landing_zone import hours_of_stop, raw_names, unread_files
-from elsinore.lake.provenance import standing
+from elsinore.lake.provenance import read_publications, standing
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import (
     LAND_STEP,
@@ -20,6 +19,7 @@ from elsinore.lake.run_metrics import (
     note_tried,
     record_metrics,
     text_metrics,
+    tried_hours,
 )
 from elsinore.lake.stale_hours import hours_to_reopen, silent_hours
 from elsinore.lake.tables import Lake
@@ -27,7 +27,7 @@ from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import in_tasks_of
-from elsinore.timeline import Interval, stretches
+from elsinore.timeline import Interval, parse_hour, stretches
 from elsinore.wording import some_of
 
 
@@ -45,17 +45,16 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         own.lake.create_all()
     looks = settings.late_days > 0 and not arguments.by_hand
     stop = hours_of_stop(lake, interval.start) if looks else []
-    for own, part in product(every, [*stretches(stop), interval]):
-        if part != interval or own.workload is None:
-            note_tried(own.lake, own.workload, part)
-            record_metrics(own.lake, run, part)
+    for own in every:
+        if stop:
+            _note_stop(own, stop, run)
+        note_tried(own.lake, own.workload, interval)
+        if own.workload is None:  # it has no report that would do so
+            record_metrics(own.lake, run, interval)
+    told = _told(lake, workload, interval, REFUSED) if stop else ()
+    last = {label for refused in map(json.loads, told) for label in refused}
     with in_tasks_of(settings, f"land_events {interval} {run}") as in_tasks:
-        try:
-            figures = land(lake, settings, interval, run=run, in_tasks=in_tasks, stop=stop)
-        except DataError:
-            for one in answered:
-                note_tried(one.lake, one.workload, interval)
-            raise
+        figures = land(lake, settings, interval, run=run, in_tasks=in_tasks, stop=stop, last=last)
     rules = lake.stream.sources
     unread = some_of(unread_files(settings.landing, interval, rules))
     unread_first = ""
@@ -67,7 +66,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     most, days = settings.reopen_hours, settings.late_days
     ours = [(one.lake.root, one.workload) for one in answered]
     reopened = hours_to_reopen(ours, interval, most=most, next_most=most, days=days)
-    noted = figures | {"hours_left": reopened["hours_left"]}
+    noted = figures | {name: reopened[name] for name in ("hours_left", "hours_lost")}
     fails = unread and not figures["files"]
     if fails:  # then the next run tells of them
         noted.pop(REFUSED, None)
@@ -101,6 +100,17 @@ def _every_workload(
         valid.get(name) or _OfRun(Lake.open(settings.of_workload(name)), None)
         for name in names_of(settings, names)
     ]
+
+
+def _note_stop(own: _OfRun, stop: Sequence[int], run: str) -> None:
+    """Note that a workload is to have the hours of a stop published, but for those before it came.
+
+    They count as tried, so that later runs go on with what this one does not get to.
+    """
+    known = {*map(parse_hour, read_publications(own.lake.root)), *tried_hours(own.lake.root)}
+    for missed in stretches(hour for hour in stop if known and hour > min(known)):
+        note_tried(own.lake, own.workload, missed, is_run=False)
+        record_metrics(own.lake, run, missed)
 
 
 def _refused_first(

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from elsinore.errors import DataError, LostWorkerError
 from elsinore.lake.provenance import PUBLISHED, read_publications, standing
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import read_metrics, record_metrics
+from elsinore.lake.run_metrics import read_metrics, record_metrics, run_keys
 from elsinore.lake.tables import Lake
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
@@ -380,6 +380,26 @@ def test_hours_that_failed_are_taken_on_however_long_ago_that_was(
     assert {"10", "11"} < counts(lake).keys()
 
 
+def test_an_hour_whose_run_was_killed_as_soon_as_it_had_landed_is_taken_on(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    for hour in (6, 7):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(6, 7)
+    with monkeypatch.context() as patch:
+        patch.setattr(land_events, "hours_to_reopen", raising(LostWorkerError("killed")))
+        with pytest.raises(LostWorkerError):
+            replayed(7, 8)
+    record_metrics(lake, "the night")
+    (both,) = replayed(60, 61)["reopened"]
+    assert (both["start"][8:13], both["end"][8:13]) == ("01T07", "01T09")
+    assert counts(lake) == {"06": "1", "07": "3", "08": "1"}
+    for hours_of_it in ("2013-01-01T08_2013-01-03T12", "2013-01-01T09_2013-01-01T10"):
+        assert hours_of_it not in run_keys(lake.root)
+    assert "2013-01-01T07_2013-01-01T08" in run_keys(lake.root)
+
+
 def test_a_first_hour_that_was_refused_is_published_once_its_file_is_mended(
     lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]]
 ) -> None:
@@ -395,7 +415,7 @@ def test_a_first_hour_that_was_refused_is_published_once_its_file_is_mended(
         )
         return list(found["value"].to_pylist())
 
-    assert refused(8) == [0]
+    assert refused(8) == []
     for hour in (8, 9):
         put(settings, hour, departure(hour, hour=hour))
     assert [part["start"][11:13] for part in replayed(9, 10)["reopened"]] == ["08"]

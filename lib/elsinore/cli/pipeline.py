@@ -12,7 +12,7 @@ from rich.console import Console
 
 from elsinore.errors import DataError, ParameterError
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import read_metrics
+from elsinore.lake.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
@@ -55,7 +55,7 @@ def report(
 
 def require_run(lake: LakePath, interval: Interval) -> None:
     """Refuse hours that no run was over; DataError: no step of such a run left a figure."""
-    known = sorted({*read_metrics(lake)["run_key"].to_pylist()})
+    known = run_keys(lake)
     if (key := run_key(interval)) not in known:
         last = f"the last ones are {', '.join(known[-3:])}" if known else "there was none at all"
         raise DataError(f"there was no run {key}", hint=last)

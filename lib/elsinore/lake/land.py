@@ -121,16 +121,18 @@ class FoundLanding:
             tuple(hour for hour in map(parse_hour, own.labels) if hour in late),
         )
 
-    def parts(self, most: int) -> list[FoundLanding]:
+    def parts(self, most: int, last: Collection[str] = ()) -> list[FoundLanding]:
         """The same in parts of at most so many bytes of lines, or of one hour.
 
         The run's own hours come first: what a run does not get to of others, the next one does.
+        Those of the labels `last` come after all others.
         """
         sizes: Counter[str] = Counter()
         for file in self.files:
             sizes[file.landing] += _unpacked(file.name, file.size)
         parts, size = list[list[int]](), most
-        for hour in [*map(parse_hour, self.asked), *self.late]:
+        late = sorted(self.late, key=lambda hour: hour_label(hour) in last)
+        for hour in [*map(parse_hour, self.asked), *late]:
             own = sizes[hour_label(hour)]
             if not parts or size + own > most:
                 parts, size = [*parts, []], 0
@@ -145,7 +147,7 @@ def _unpacked(name: str, size: int) -> int:
 
 def land(
     lake: Lake, settings: Settings, interval: Interval, *, run: str, in_tasks: InTasks = in_turn,
-    stop: Sequence[int] = (),
+    stop: Sequence[int] = (), last: Collection[str] = (),
 ) -> Figures:  # fmt: skip
     """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
@@ -172,7 +174,7 @@ def land(
     and those of the stop with or without files. They come after the run's own, for some minutes:
     the rest is left to the next run. Such an hour never fails a run: where it cannot be read or too
     much of it is bad, it is left as it was, and tried again by each run until its files change or
-    are too old.
+    are too old. Those of the labels `last`, which were refused before, come after all others.
 
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
@@ -194,7 +196,7 @@ def land(
     refused = {**collected.refused, **found.refused}
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
-    parts, until = deque(found.parts(most)), 0.0
+    parts, until = deque(found.parts(most, last)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
         sources = file_sources(part.files, lake.stream, most)

@@ -29,7 +29,7 @@ from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
-from elsinore.timeline import Interval, hours_of
+from elsinore.timeline import HOUR, Interval, hours_of
 
 #: The table, and its folder of figures that are not recorded yet; Delta passes over such names.
 TABLE, _NOTED = "run_metrics", "_noted"
@@ -40,6 +40,9 @@ Metric = float | int | str
 #: Names of steps; that of planning is a kind of rows of `plans`, too.
 LAND_STEP, AGGREGATE_STEP, VALIDATE_STEP = "land", "aggregate", "validate"
 PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
+
+#: Of hours that are to be published, those of a run and others: no steps that reports tell of.
+_TRIED, _MISSED = "tried", "missed"
 
 #: The metric of landing that names what lies in the landing zone and is not read.
 UNREAD = "unread_files"
@@ -65,24 +68,35 @@ def note_metrics(
 
     They lie in a file beside the table until `record_metrics` puts those of all steps into it.
     """
+    _note(lake, workload, interval, step, {**metrics, **step_times()})
+
+
+def note_tried(
+    lake: Lake, workload: Workload | None, interval: Interval, *, is_run: bool = True
+) -> None:
+    """Note that hours are to be published, also where their run never lands them, or never came.
+
+    It `is_run` if a run was about just these hours.
+    """
+    step = _TRIED if is_run else _MISSED
+    _note(lake, workload, interval, step, {"hours": interval.length // HOUR})
+
+
+def _note(
+    lake: Lake, workload: Workload | None, interval: Interval, step: str,
+    metrics: Mapping[str, Metric],
+) -> None:  # fmt: skip
     own = "" if workload is None else workload_fingerprint(workload)
     key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": step}
     rows = [
         {**key, "metric": metric, "value": None, "detail": None}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
-        for metric, value in {**metrics, **step_times()}.items()
+        for metric, value in metrics.items()
     ]
     with whole_file(
         lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json", shared=True
     ) as out:
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
-
-
-def note_tried(lake: Lake, workload: Workload | None, interval: Interval) -> None:
-    """Note that hours are to be published, also where their run cannot land them or never came."""
-    where = (pc.field("run_key") == run_key(interval)) & (pc.field("step") == LAND_STEP)
-    if not read_metrics(lake.root, where).num_rows:
-        note_metrics(lake, workload, interval, LAND_STEP, {"lines": 0})
 
 
 def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:
@@ -129,6 +143,17 @@ def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table
     Raises:
         DataError: the table is missing or cannot be read.
     """
+    of_steps = ~pc.field("step").isin([_TRIED, _MISSED])
+    return _read(lake, of_steps if where is None else where & of_steps)
+
+
+def run_keys(lake: LakePath) -> list[str]:
+    """The names of all runs, in order; raises as `read_metrics`."""
+    found = _read(lake, pc.field("step") != _MISSED)["run_key"]
+    return sorted(found.unique().to_pylist())
+
+
+def _read(lake: LakePath, where: pc.Expression) -> pa.Table:
     # In this order: what is recorded meanwhile is there twice, and not missing.
     noted = [row for *_, rows in _noted(lake) for row in rows]
     recorded = read_rows(lake, TABLE, where=where)
@@ -137,7 +162,7 @@ def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table
     new = pa.Table.from_pylist(noted, schema=recorded.schema)
     again = pc.is_in(_step_of(recorded), _step_of(new))
     recorded = recorded.filter(pc.invert(again))
-    return pa.concat_tables([recorded, new if where is None else new.filter(where)])
+    return pa.concat_tables([recorded, new.filter(where)])
 
 
 def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
@@ -171,12 +196,10 @@ def find_text(
 
 
 def tried_hours(lake: LakePath) -> set[int]:
-    """The hours of runs that landed theirs and have ended, whatever the queries were then.
-
-    The last step of a run records its figures; until then they are noted alone.
-    """
+    """The hours of runs that have ended, and those of stops, whatever the queries were then."""
     of_landing = (pc.field("step") == LAND_STEP) & (pc.field("metric") == "lines")
-    keys = read_rows(lake, TABLE, columns=["run_key"], where=of_landing)["run_key"].unique()
+    where = of_landing | pc.field("step").isin([_TRIED, _MISSED])
+    keys = read_rows(lake, TABLE, columns=["run_key"], where=where)["run_key"].unique()
     runs = map(interval_of, keys.to_pylist())
     under_way = {interval for *_, interval, _ in _noted(lake)}
     return set(chain.from_iterable(map(hours_of, runs))).difference(*map(hours_of, under_way))

@@ -340,8 +340,9 @@ def hours_to_reopen(
     """What a run is to compute beside its own hours: those that are stale or were missed.
 
     For JSON: the stretches that it takes on, each to be computed by itself, as `reopened`, how many
-    hours they are (`reopened_hours`) and how many are too many for it (`hours_left`), and of these
-    the next stretch to `catch_up` with. Hours that have failed before come after all others, one by
+    hours they are (`reopened_hours`), how many are too many for it (`hours_left`), and of these the
+    next stretch to `catch_up` with; and how many hours were missed whose events have been removed
+    (`hours_lost`). Hours that have failed before come after all others, one by
     one: what is wrong with one of them keeps no other from being published.
 
     Args:
@@ -352,11 +353,12 @@ def hours_to_reopen(
         days: how many days before its own hours may have been missed, beside those of earlier runs
             that failed; 0: neither is looked for.
     """
-    hours, new = set[int](), set[int]()
+    hours, new, lost = set[int](), set[int](), set[int]()
     for lake, workload in answered:
         stale = chain.from_iterable(map(hours_of, stale_hours(lake, workload).own))
         missed = _missed(lake, workload, interval.start, days)
-        own = {*stale, *missed - lost_hours(lake, workload, missed)}
+        gone = lost_hours(lake, workload, missed)
+        own, lost = {*stale, *missed - gone}, lost | gone
         own = {hour for hour in own if not interval.contains(hour)}
         hours |= own
         new |= own - _tried(lake, workload, own)
@@ -369,6 +371,7 @@ def hours_to_reopen(
         "reopened": [_borders(part) for part in _parts(order[cut:], new)],
         "reopened_hours": len(order) - cut,
         "hours_left": cut,
+        "hours_lost": len(lost),
         "catch_up": [_borders(part) for part in catch_up],
     }
 

@@ -113,3 +113,5 @@ def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
     assert sorted(each for part in parts for each in part.files) == sorted(files)
     assert [hour for part in parts for hour in part.late] == late
     assert sum(map(len, (part.asked for part in parts))) == 4
+    again = [hour for part in found.parts(most, [hour_label(late[0])]) for hour in part.late]
+    assert again == (late if most > 50 else late[::-1])
