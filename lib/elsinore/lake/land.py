@@ -191,21 +191,14 @@ def land(
     aside = settings.local / settings.stream / ".collected"
     days = settings.late_days + ceil((interval.start - min([interval.start, *stop])) / DAY)
     collected = collect(settings.landing, lake.stream, interval, days, aside)
-    figures, most = Counter(collected.figures), settings.landing_bytes
-    found = find_landing(lake, settings, interval, stop)
-    refused = {**collected.refused, **found.refused}
+    most, found = settings.landing_bytes, find_landing(lake, settings, interval, stop)
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
+    figures, refused = Counter(collected.figures), {**collected.refused, **found.refused}
     parts, until = deque(found.parts(most, last)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
-        sources = file_sources(part.files, lake.stream, most)
-        lines = _lines(lake, sources, part.size, most, in_tasks)
-        landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
-        try:
-            figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
-        finally:
-            landing.lines.close()
+        landing = _land_part(lake, settings, part, run, in_tasks, figures)
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
         parts.extend(map(found.of, landing.apart))
@@ -213,6 +206,22 @@ def land(
             until = time.monotonic() + _LATE_SECONDS
     told = {REFUSED: json.dumps(refused)} if refused else {}
     return {**figures, **told}
+
+
+def _land_part(
+    lake: Lake, settings: Settings, part: FoundLanding, run: str, in_tasks: InTasks,
+    figures: Counter[str],
+) -> _Landing:  # fmt: skip
+    """Land a part; its totals are added to some figures."""
+    most = settings.landing_bytes
+    sources = file_sources(part.files, lake.stream, most)
+    lines = _lines(lake, sources, part.size, most, in_tasks)
+    landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
+    try:
+        figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
+    finally:
+        landing.lines.close()
+    return landing
 
 
 def find_landing(
