@@ -171,10 +171,10 @@ def land(
 
     Of the days before (`Settings.late_days`), counted from a `stop` (`hours_of_stop`) if there was
     one, it lands the hours that have files which came, or were changed, since somebody looked last,
-    and those of the stop with or without files. They come after the run's own, for some minutes:
-    the rest is left to the next run. Such an hour never fails a run: where it cannot be read or too
-    much of it is bad, it is left as it was, and tried again by each run until its files change or
-    are too old. Those of the labels `last`, which were refused before, come after all others.
+    and those of the stop with or without files: after the run's own, those of the labels `last`
+    after all others. What it does not get to in some minutes is left to the next run. Such an hour
+    never fails a run: where it cannot be read or too much of it is bad, it is left as it was, and
+    tried again by each run until its files change or are too old.
 
     Returns:
         Totals of the run's own hours: files, bytes, lines, accepted, duplicates, quarantined. Of
