@@ -151,13 +151,12 @@ def land(
 ) -> Figures:  # fmt: skip
     """Land the hours of an interval, whole, and earlier ones whose files are new or have changed.
 
-    First it collects what the stream's rules are about; see `collect`.
-
-    The tables follow from the files alone: hours landed again, in any order, in any cut, leave the
-    same `raw_events`, `quarantine`, `events` and `landings`. Where a line of this landing decides
-    on one of another, that landing is judged again and its account written anew. So a long landing
-    is made in parts (`Settings.landing_bytes`), each of which fits into this process, and an hour
-    that does not is landed `in_tasks`, by buckets of ids (`land_in_tasks`).
+    First what the stream's rules are about is collected (`collect`). The tables follow from the
+    files alone: hours landed again, in any order, in any cut, leave the same `raw_events`,
+    `quarantine`, `events` and `landings`. Where a line of this landing decides on one of another,
+    that landing is judged again and its account written anew. So a long landing is made in parts
+    (`Settings.landing_bytes`), each of which fits into this process, and an hour that does not is
+    landed `in_tasks`, by buckets of ids (`land_in_tasks`).
 
     First `landings` says that the hours are under way, and after all else that they are not: a run
     that is killed in between is mended by the next one of these hours, or that looks back to them.
