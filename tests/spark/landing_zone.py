@@ -75,7 +75,6 @@ def by_hand(spark: SparkSession, lake: Lake, statement: str, table: str) -> None
 
 
 def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
-    lake.create_all()
     return elsinore.lake.land.land(lake, settings, interval, run="test")
 
 

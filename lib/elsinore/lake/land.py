@@ -236,6 +236,7 @@ def find_landing(
     zone = settings.landing
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
+    lake.create_all()
     raw = lake.version("raw_events")
     if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval), raw)
