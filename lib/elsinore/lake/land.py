@@ -159,7 +159,7 @@ def land(
     landed `in_tasks`, by buckets of ids (`land_in_tasks`).
 
     First `landings` says that the hours are under way, and after all else that they are not: a run
-    that is killed in between is mended by the next one of these hours, or that looks back to them.
+    that is killed in between is mended by the next one of these hours, or for which they are late.
     Events are written after all that tells of them. Where too much of hours that have not landed is
     bad, quarantine alone is written, so that it can be looked at.
 
