@@ -107,8 +107,9 @@ def _note_stop(own: _OfRun, stop: Sequence[int], run: str) -> None:
 
     They count as tried, so that later runs go on with what this one does not get to.
     """
-    known = {*map(parse_hour, read_publications(own.lake.root)), *tried_hours(own.lake.root)}
-    for missed in stretches(hour for hour in stop if known and hour > min(known)):
+    tried = tried_hours(own.lake.root)
+    first = min([*map(parse_hour, read_publications(own.lake.root)), *tried], default=stop[-1])
+    for missed in stretches(hour for hour in stop if hour > first and hour not in tried):
         note_tried(own.lake, own.workload, missed, is_run=False)
         record_metrics(own.lake, run, missed)
 

@@ -326,7 +326,9 @@ def test_hours_of_a_stop_land_whatever_else_has_landed_among_them_and_when_they_
     assert [label[-2:] for label in json.loads(found["refused_landings"])] == ["08"]
     assert [event for event, _ in landed(lake)] == ["d10", "d11", "d6", "d7", "d9"]
     bad.write_text(json.dumps(departure(8, hour=8)) + "\n", encoding="utf-8")
+    noted = lake.version("run_metrics")
     assert replayed(42, 43)["late_landings"] == 1
+    assert lake.version("run_metrics") == noted, "there was nothing new to note"
     while replayed(43, 44)["reopened_hours"]:
         pass
     ends = {"06": "1", "12": "1"}
