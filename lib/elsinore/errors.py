@@ -7,6 +7,7 @@ alone. Errors carry fields beside their text and survive process borders (they p
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -273,9 +274,11 @@ def storage_error(error: BaseException | None) -> DataError | SetupError | Store
     while error is not None:
         text = str(error)
         if found := _FULL.search(text):
-            named = isinstance(error, OSError) and error.filename
+            name = error.filename if isinstance(error, OSError) else None
+            folder = os.path.dirname(name) if isinstance(name, str) else ""
+            where = f", in {folder}" if folder else ""
             hint = "make room, or the folder writable, and run it again"
-            return SetupError(f"cannot write: {error if named else found[0]}", hint=hint)
+            return SetupError(f"cannot write: {found[0]}{where}", hint=hint)
         if lacking := _NO_COLUMN.search(text):
             hint = "`elsinore migrate` adds the columns of this release"
             return SetupError(f"a table of the lake has no column {lacking[1]}", hint=hint)

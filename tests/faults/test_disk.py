@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -64,6 +63,6 @@ def test_a_disk_without_room_is_named_and_with_room_again_the_landing_completes(
     full, room, read_only, _ = done.stdout.split("=====\n")
     assert "cannot write: No space left on device (make room" in full
     assert json.loads(room)["job"] == "land_events"
-    assert re.search(r"cannot write: .*Read-only file system.* \(make room, or", read_only)
+    assert "cannot write: Read-only file system" in read_only
     left = contents(tmp_path / "lake")
     assert differences(left, clean.after[clean.step("land_events")]) == []

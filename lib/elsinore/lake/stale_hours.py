@@ -216,7 +216,7 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     queries.
 
     From the first published hour on those of the last days before an instant, or before the latest
-    published one; and of whatever time those of runs that failed. Without days none is looked for.
+    published one; and of whatever time those of stops and of runs that failed. Without days none.
     """
     if not days:
         return set()
