@@ -121,6 +121,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     server = settings.home / "spark" / "server.json"  # no log
     server.parent.mkdir()
     server.write_text(GONE)
+    (lake.path("raw_events") / "part-0.parquet#1").write_text(GONE)  # of a killed writer
     assert {"lake/events", "lake/trend_aggregates", "lake/validations"} <= holding(settings)
     for name, value in settings.model_dump(mode="json", exclude_none=True).items():
         if name in ("home", "workload_file"):
@@ -269,6 +270,33 @@ def test_killed_it_does_the_rest_when_it_is_called_again(
     land(lake, settings, hours(20, 21))  # with the files that it takes for changed
     land(theirs, clean, hours(20, 21))
     assert differences(contents(lake.root, LANDED), contents(clean.lake, LANDED)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "point", "says_so"),
+    [(elsinore.lake.forget, "land_without", True), (elsinore.lake.land, "change_events", False),
+     (elsinore.lake.forget, "_purge", False), (elsinore.lake.forget, "_drop_spools", True)],
+)  # fmt: skip
+def test_what_it_has_mended_when_it_was_killed_is_not_taken_for_changed(
+    settings: Settings, lake: Lake, module: object, point: str, says_so: bool
+) -> None:
+    """Landed anew, the hour would lose the events of a file that is archived by now."""
+    archived = put(settings, 10, departure(1), name="-a")
+    put(settings, 10, departure(2), departure(3, tailnum=GONE), name="-b")
+    land(lake, settings, hours(10, 11))
+    archived.unlink()
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+    killed_at(module, point, settings, key)
+    figures = land(lake, settings, hours(11, 12))
+    assert ("forgetting a key broke off" in str(figures.get("refused_landings"))) == says_so
+    assert {"d1", "d2"} <= set(rows(lake, "events", "event_id"))
+    forget(settings, key, run="again", dry_run=False)
+    figures = land(lake, settings, hours(12, 13))
+    assert (figures["late_landings"], "refused_landings" in figures) == (0, False)
+    assert rows(lake, "events", "event_id") == ["d1", "d2"]
+    assert [name for text in rows(lake, "landings", "listing") for name in json.loads(text)] == [
+        f"2013/01/01/events-2013-01-01T10-{name}.jsonl" for name in "ab"
+    ]
 
 
 ACCOUNT = ("landing", "lines", "accepted", "duplicates", "quarantined")

@@ -120,9 +120,10 @@ def test_nobody_else_learns_the_token(settings: Settings) -> None:
         assert server.token not in words
 
 
-@pytest.mark.parametrize("token", ["", "another"])
-def test_without_the_token_nothing_is_answered(settings: Settings, token: str) -> None:
-    stranger = connect(with_token(f"sc://127.0.0.1:{running_server(settings).port}", token))
+@pytest.mark.parametrize("token", [None, "", "another"])
+def test_without_the_token_nothing_is_answered(settings: Settings, token: str | None) -> None:
+    address = f"sc://127.0.0.1:{running_server(settings).port}"
+    stranger = connect(address if token is None else with_token(address, token))
     with pytest.raises(PySparkException):
         stranger.range(1).collect()
 
@@ -162,6 +163,15 @@ def test_a_session_is_of_one_try(settings: Settings) -> None:
             first.range(2).count()
     with open_session(settings, "one") as third:
         assert third.range(2).count() == 2
+
+
+@pytest.mark.parametrize("other", [{"stream": "rides"}, {"workload_file": Path("rides.sase")}])
+def test_streams_and_workloads_have_sessions_of_their_own(
+    settings: Settings, other: dict[str, Any]
+) -> None:
+    theirs = settings.model_copy(update=other)
+    with open_session(settings, "one") as first, open_session(theirs, "one") as second:
+        assert (first.range(2).count(), second.range(3).count()) == (2, 3)
 
 
 def test_a_server_of_other_code_is_replaced(settings: Settings, changed: Settings) -> None:

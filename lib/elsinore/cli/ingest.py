@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from os.path import relpath
 from pathlib import Path
 from string import Template
 from typing import Annotated
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,7 +82,7 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
         )
     beside = settings.landing if is_here(settings.landing) else settings.local
     with at_work(settings.local):  # not while something is forgotten
-        spool = HourLines(beside / f"{INGESTED}{os.getpid()}")
+        spool = HourLines(beside / f"{INGESTED}{uuid4().hex}")
         try:
             _read(events, stream, max_bad_share, spool)
             hours = sorted(spool.lines)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import shutil
 from collections import Counter, defaultdict
@@ -32,18 +33,20 @@ from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
 from elsinore.lake.land import land_without
 from elsinore.lake.landing_zone import (
+    FORGETTING,
+    UNDER_WAY,
     LandingFile,
     all_files,
     blank_lines,
+    held,
     scan_files,
     scanned_schema,
-    under_way,
 )
-from elsinore.lake.maintain import keep_history
+from elsinore.lake.maintain import drop_unfinished, keep_history
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.regions import Hours, Landings
 from elsinore.lake.stale_hours import stale_hours
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.places import is_here, whole_file
 from elsinore.settings import Settings
@@ -211,6 +214,8 @@ class _Found:
 
     Attributes:
         files: lines of raw files in the landing zone.
+        blanked: raw files that lost such lines when forgetting broke off, by their names, sizes and
+            times in `landings`.
         landings: the labels of those that are to be judged again.
         expired: the labels of those whose raw lines are gone, of which quarantine has lines.
         rows: by table, how many rows have the values.
@@ -219,6 +224,7 @@ class _Found:
     """
 
     files: Mapping[LandingFile, set[int]]
+    blanked: dict[tuple[str, int, int], LandingFile]
     landings: Collection[str]
     expired: Collection[str]
     rows: Mapping[str, int]
@@ -257,10 +263,10 @@ def forget(
     for own in every.values():
         own.create_all()  # columns of this release, which accounts are to have
     stale = _stale(settings)
-    mended = {
-        (file.name, file.size, file.changed): blank_lines(file, positions)
-        for file, positions in found.files.items()
-    }
+    _mark(lake, {file.landing for file in found.files}.intersection(found.landings), run)
+    blanked = {file: blank_lines(file, positions) for file, positions in found.files.items()}
+    known = {(file.name, file.size, file.changed): file for file in blanked} | found.blanked
+    mended = {was: blanked.get(file, file) for was, file in known.items()}
     _drop_spools(settings)
     for labels in _parts(lake, found.landings, settings.landing_bytes):
         land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
@@ -277,6 +283,21 @@ def forget(
     for _, own, table in holding:
         _clear_log(own, table)
     return found.removed(files), _stale(settings) - stale
+
+
+def _mark(lake: Lake, labels: Collection[str], run: str) -> None:
+    """Say that raw files of landings are made anew, so that no landing takes them for changed.
+
+    Killed from here on, it is known to have done so.
+    """
+
+    def marked(rows: pa.Table) -> pa.Table:
+        known = rows["listing"].to_pylist()
+        marks = [text and held(text, FORGETTING) for text in known]
+        return with_column(rows, "listing", pa.array(marks, pa.string()))
+
+    if labels:
+        lake.amend("landings", marked, where=Landings.of(map(parse_hour, labels)), run=run)
 
 
 def _drop_spools(settings: Settings) -> None:
@@ -311,12 +332,21 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
             files[by_name[row["file"]]].add(row["position"])
     (raw, stored), (bad, _) = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
     landings = _events(lake, key)
+    accounts = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
+    known = {one["landing"]: json.loads(one["listing"] or "{}") for one in accounts}
     # What a killed one has left of a landing is found wherever it is.
-    accounts = lake.rows("landings", columns=["landing", "listing"])
-    killed = set(accounts["landing"].filter(under_way(accounts["listing"])).to_pylist())
+    killed = {label for label, listing in known.items() if {UNDER_WAY, FORGETTING} & listing.keys()}
+    # A file that it has made blank keeps its time. In a store, where it does not, it has changed.
+    blanked = {
+        (name, size, time): by_name[name]
+        for label in killed
+        for name, (size, time) in known[label].items()
+        if name in by_name and by_name[name].changed == time
+    }
     expired = bad.keys() - stored - killed
     return _Found(
         files,
+        blanked,
         {*raw, *bad, *landings, *killed} - expired,
         expired,
         {
@@ -445,7 +475,7 @@ def _purge(lake: Lake, table: str, run: str) -> int:
         removed = lake.log(table).vacuum(
             0, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=note
         )
-    return len(removed)
+    return len(removed) + drop_unfinished(lake.path(table), math.inf)
 
 
 def _clear_log(lake: Lake, table: str) -> None:

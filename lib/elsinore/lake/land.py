@@ -51,6 +51,7 @@ from elsinore.lake.land_in_tasks import (
     stored_rows,
 )
 from elsinore.lake.landing_zone import (
+    FORGETTING,
     UNDER_WAY,
     LandingFile,
     as_stored,
@@ -280,13 +281,16 @@ def land_without(
             mended.get((name, size, time)) or LandingFile(label, name, "", size, time * (not ends))
             for label, listing in known.items()
             for name, (size, time) in listing.items()
-            if name != UNDER_WAY and (name in stored or not ends)
+            if name not in (UNDER_WAY, FORGETTING) and (name in stored or not ends)
         ]
         gone = stored - left
         empty = [empty_file(file, lake.stream) for file in files if file.name in gone]
         found = FoundLanding(ours, tuple(files), {}, seen.raw)
         lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
-        landing = _Landing(lake, run, 1.0, found, lines, most, also=also, at=seen, stay=stay)
+        mark = UNDER_WAY if ends else FORGETTING
+        landing = _Landing(
+            lake, run, 1.0, found, lines, most, also=also, at=seen, stay=stay, mark=mark
+        )
         try:
             landing.attempt()
         finally:
@@ -430,8 +434,8 @@ class _Landing:
     `allowed` is the share of lines that may be bad, `also` are other landings that it has written
     accounts of, `apart` earlier hours that are to be landed by themselves. `at` are the versions
     that the lines were read at, if they come from tables. What is under way in the hours of `stay`
-    is so afterwards, too. `stored` is the version of `raw_events` that this landing's lines were
-    put behind.
+    is so afterwards, too; `mark` says of the others that they are, until it has ended. `stored` is
+    the version of `raw_events` that this landing's lines were put behind.
     """
 
     lake: Lake
@@ -445,6 +449,7 @@ class _Landing:
     at: Seen | None = None
     apart: list[tuple[int, ...]] = field(default_factory=list)
     stay: Collection[str] = ()
+    mark: str = UNDER_WAY
     stored: int | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
 
@@ -473,7 +478,8 @@ class _Landing:
         seen.require_alone(lake, stored=False, merged=False)
         # A run that is killed from here on has landed no file: the next one looks for them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
-        marked = {label: held(text) for label, text in listings_of.items()}
+        marks = dict.fromkeys(listings_of, self.mark) | dict.fromkeys(self.stay, UNDER_WAY)
+        marked = {label: held(text, marks[label]) for label, text in listings_of.items()}
         listings_of |= {label: marked[label] for label in self.stay}
         rows = [accounts[label] | {"listing": text} for label, text in marked.items()]
         lake.record("landings", rows, where=[ours], run=self.run)

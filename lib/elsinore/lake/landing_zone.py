@@ -46,8 +46,9 @@ _PARTS = (".part", ".tmp")
 _LONGEST_STOP = 31 * DAY
 #: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
-#: The name that stands in `landings` beside those of files until their landing has ended.
-UNDER_WAY = ""
+#: Names that stand in `landings` beside those of files: until their landing has ended, and until a
+#: key has been forgotten, for which files were made anew that no landing is to take for changed.
+UNDER_WAY, FORGETTING = "", "/"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -154,6 +155,8 @@ def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
     """The file, with some lines made blank, so that those behind them keep their places.
 
+    Here it keeps the time of its last change, too.
+
     Raises:
         ConflictError: it is gone, or is no longer the file whose lines these are.
     """
@@ -171,6 +174,7 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
         _require_same(real, file)
     if is_here(real):
         real.chmod(mode)
+        os.utime(real, ns=(file.changed, file.changed))
     size, changed = state(real)
     return replace(file, size=size, changed=changed)
 
@@ -273,9 +277,10 @@ def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
     return found
 
 
-def held(listing: str) -> str:
-    """A listing as it is until the events of its files are those of `events`."""
-    return json.dumps({UNDER_WAY: [0, 0], **json.loads(listing)})
+def held(listing: str, mark: str = UNDER_WAY) -> str:
+    """A listing with a mark; what is under way stays so."""
+    known = json.loads(listing)
+    return listing if UNDER_WAY in known else json.dumps({mark: [0, 0], **known})
 
 
 def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -303,8 +308,9 @@ def late_landings(
     Looked at are so many days before an instant, or before a stop, whose hours are late with or
     without a file. A file that is gone makes no hour late: landing zones are cleaned up, and what
     they brought stays. An hour that has a new or changed file is to be landed with the files that
-    it has now. Beside the hours, by label, why some cannot be landed; and the labels of those
-    without a file whose landing was killed halfway.
+    it has now; but where forgetting broke off, nobody knows who has changed them. Beside the hours,
+    by label, why some cannot be landed; and the labels of those without a file whose landing was
+    killed halfway.
     """
     if not days:
         return [], {}, ()
@@ -327,6 +333,9 @@ def late_landings(
 
     missed = set(map(hour_label, stop)) - known.keys()
     late = {*filter(is_late, there), *missed} - faults.keys()
+    broken = {label for label in late if FORGETTING in (known.get(label) or {})}
+    faults |= dict.fromkeys(broken, "forgetting a key broke off: call `elsinore forget` again")
+    late -= broken
     gone = known.keys() - there.keys() - faults.keys()
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
     return sorted(map(parse_hour, late)), faults, tuple(broken_off)

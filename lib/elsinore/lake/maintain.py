@@ -14,6 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from itertools import takewhile
 from pathlib import Path
@@ -33,6 +34,7 @@ from elsinore.lake.run_metrics import TABLE as METRICS
 from elsinore.lake.stale_hours import touched_times
 from elsinore.lake.tables import LOG_KEPT, Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
+from elsinore.places import is_here
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
 
@@ -95,8 +97,23 @@ def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> dict[str, in
         # Which files these are: a vacuum without any would write two commits about it.
         if stale := lake.log(table).vacuum(keep_hours, full=True):
             lake.log(table).vacuum(keep_hours, dry_run=False, full=True, commit_properties=note)
+        removed = len(stale) + drop_unfinished(lake.path(table), time.time() - keep_hours * 3600)
     live = len(lake.log(table).file_uris())
-    return {f"{table}_live_before": before, f"{table}_live": live, f"{table}_removed": len(stale)}
+    return {f"{table}_live_before": before, f"{table}_live": live, f"{table}_removed": removed}
+
+
+def drop_unfinished(table: Path, before: float) -> int:
+    """Remove files of a table that a killed writer had not finished, if changed before a time.
+
+    On a disk delta-rs writes `<file>#<number>` and renames it; VACUUM does not see such names.
+    """
+    removed = 0
+    for path in table.rglob("*#[0-9]*") if is_here(table) else ():
+        with suppress(FileNotFoundError):  # it has just been finished
+            if path.stat().st_mtime < before:
+                path.unlink()
+                removed += 1
+    return removed
 
 
 def _new_retention(lake: Lake, table: str, keep_hours: int) -> dict[str, str]:

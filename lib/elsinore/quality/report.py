@@ -27,7 +27,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import bad_lines
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
-from elsinore.places import state
+from elsinore.places import state, whole_file
 from elsinore.quality.judge import Judgement, Severity
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import MOST_HOURS, Bar, Story
@@ -103,9 +103,8 @@ def write_report(
 
 
 def _write_whole(path: Path, text: str) -> None:
-    made = path.with_suffix(f".{os.getpid()}.making")
-    made.write_text(text, encoding="utf-8")
-    made.replace(path)
+    with whole_file(path, shared=True) as out:
+        out.write(text.encode())
 
 
 def write_index(out: Path) -> None:

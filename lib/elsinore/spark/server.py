@@ -100,9 +100,17 @@ def with_token(url: str, token: str) -> str:
     >>> with_token("sc://cluster:443/;use_ssl=true", "t")
     'sc://cluster:443/;use_ssl=true;token=t'
     """
-    start = url if "/;" in url else f"{url.rstrip('/')}/"
     shown = f"token={token}" if "use_ssl=true" in url else f"authorization=Bearer%20{token}"
-    return f"{start};{shown}"
+    return f"{with_parameters(url)};{shown}"
+
+
+def with_parameters(url: str) -> str:
+    """An `sc://` address behind which `;` begins a parameter.
+
+    >>> with_parameters("sc://spark-connect:15002")
+    'sc://spark-connect:15002/'
+    """
+    return url if "/;" in url else f"{url.rstrip('/')}/"
 
 
 def server_url(settings: Settings) -> str:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
-from elsinore.spark.server import server_url, stop_server
+from elsinore.spark.server import server_url, stop_server, with_parameters
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
@@ -29,8 +29,9 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
     Args:
         settings: name the server; the embedded one is started if it does not run.
         name: what the session works for, such as a job over an interval in a run. What an earlier
-            session of this name has left running is stopped first, for then its client is gone, or
-            not wanted any more. Without a name there is none.
+            session of this name, for the same stream and workload, has left running is stopped
+            first, for then its client is gone, or not wanted any more. Without a name there is
+            none.
 
     Raises:
         SetupError: the server cannot be started or reached, or does not know us.
@@ -39,7 +40,9 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
     try:
         with spark_failures():
             url = server_url(settings)
-            session = _named(url, f"{settings.home} {name}") if name else connect(url)
+            # Scheduled runs of all streams have the same name.
+            own = f"{settings.home} {settings.stream} {settings.queries.stem} {name}"
+            session = _named(url, own) if name else connect(url)
             try:
                 yield session
             finally:
@@ -54,8 +57,8 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
 def connect(url: str, session: UUID | None = None) -> Any:
     """A client of the server at an address; nothing is asked of the server yet."""
     # Not with getOrCreate: a process may have several sessions, one inside the other.
-    client = SparkSession.builder.remote(f"{url};user_id=elsinore;session_id={session or uuid4()}")
-    spark: Any = client.create()
+    own = f"user_id=elsinore;session_id={session or uuid4()}"
+    spark: Any = SparkSession.builder.remote(f"{with_parameters(url)};{own}").create()
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
