@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.errors import DataError, LostWorkerError
+from elsinore.lake.land import find_landing
 from elsinore.lake.provenance import PUBLISHED, read_publications, standing
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import read_metrics, record_metrics, run_keys
@@ -134,6 +135,30 @@ def test_an_hour_that_cannot_land_stays_as_it_was_until_its_files_are_mended(
     figures = land(lake, settings, hours(14, 15))
     assert "refused_landings" not in figures
     assert [event for event, _ in landed(lake)] == ["d1", "d12", "d13", "d2", "d3"]
+
+
+@pytest.mark.parametrize("most", [1, 10**8])
+def test_a_late_file_that_goes_before_it_is_read_fails_no_run(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    settings = settings.model_copy(update={"landing_bytes": most})
+    put(settings, 8, departure(8, hour=8))
+    land(lake, settings, hours(8, 9))
+    late = [put(settings, hour, departure(hour, hour=hour)) for hour in (9, 10)]
+    put(settings, 11, departure(11, hour=11))
+
+    def found(*arguments: Any) -> Any:
+        what = find_landing(*arguments)
+        late[0].unlink()
+        return what
+
+    with monkeypatch.context() as patch:
+        patch.setattr("elsinore.lake.land.find_landing", found)
+        figures = land(lake, settings, hours(11, 12))
+    refused = json.loads(figures["refused_landings"])
+    assert "No such file" in refused.pop("2013-01-01T09")
+    assert (refused, figures["accepted"], figures["late_landings"]) == ({}, 1, 1)
+    assert [event for event, _ in landed(lake)] == ["d10", "d11", "d8"]
 
 
 def test_without_days_to_look_back_only_its_own_hours_land(lake: Lake, settings: Settings) -> None:

@@ -198,7 +198,18 @@ def land(
     parts, until = deque(found.parts(most, last)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
-        landing = _land_part(lake, settings, part, run, in_tasks, figures)
+        try:
+            landing = _land_part(lake, settings, part, run, in_tasks, figures)
+        except DataError as error:  # such as a late file that has just gone
+            if not part.late:
+                raise
+            if len(part.own.labels) == 1:
+                refused[part.own.labels[0]] = error.message
+                continue
+            if part.asked:
+                parts.appendleft(part.of(map(parse_hour, part.asked)))
+            parts.extend(part.of([hour]) for hour in part.late)
+            continue
         figures["late_landings"] += len(landing.found.late)
         refused |= landing.found.refused
         parts.extend(map(found.of, landing.apart))
@@ -242,10 +253,10 @@ def find_landing(
     if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
         _require_not_removed(lake, Landings(interval), raw)
     late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days, stop)
-    for stretch in stretches(late):
-        files += landing_files(zone, stretch, rules)
-    own = Landings.of([*late, *hours_of(interval)])
-    return FoundLanding(own, files, refused, raw, tuple(late), broken_off)
+    hours = [*map(parse_hour, late)]
+    own = Landings.of([*hours, *hours_of(interval)])
+    files = (*files, *chain.from_iterable(late.values()))
+    return FoundLanding(own, files, refused, raw, tuple(hours), broken_off)
 
 
 def _nothing(lines: pa.Table) -> pa.Array:

@@ -302,18 +302,19 @@ def hours_of_stop(lake: Lake, until: int) -> list[int]:
 
 def late_landings(
     lake: Lake, zone: Path, until: int, days: int, stop: Sequence[int] = ()
-) -> tuple[list[int], dict[str, str], tuple[str, ...]]:
+) -> tuple[dict[str, list[LandingFile]], dict[str, str], tuple[str, ...]]:
     """The hours with files that `landings` does not know, or knows with another size or time.
 
     Looked at are so many days before an instant, or before a stop, whose hours are late with or
     without a file. A file that is gone makes no hour late: landing zones are cleaned up, and what
     they brought stays. An hour that has a new or changed file is to be landed with the files that
-    it has now; but where forgetting broke off, nobody knows who has changed them. Beside the hours,
-    by label, why some cannot be landed; and the labels of those without a file whose landing was
-    killed halfway.
+    it has now; but where forgetting broke off, nobody knows who has changed them.
+
+    By label, in order, the files of these hours; why some cannot be landed; and the labels of those
+    without a file whose landing was killed halfway.
     """
     if not days:
-        return [], {}, ()
+        return {}, {}, ()
     files, faults, before = [], {}, Interval(min([until, *stop]) - days * DAY, until)
     for path, label in _named(zone, before, lake.stream.sources):
         try:
@@ -338,7 +339,11 @@ def late_landings(
     late -= broken
     gone = known.keys() - there.keys() - faults.keys()
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
-    return sorted(map(parse_hour, late)), faults, tuple(broken_off)
+    of_late: dict[str, list[LandingFile]] = {label: [] for label in sorted(late)}
+    for file in sorted(set(files)):
+        if file.landing in late:
+            of_late[file.landing].append(file)
+    return of_late, faults, tuple(broken_off)
 
 
 #: What rows of lines have beside their place: here with a `_`, in tables without.

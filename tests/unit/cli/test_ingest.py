@@ -6,10 +6,12 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+import elsinore.cli.ingest
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
@@ -100,6 +102,24 @@ def test_nothing_is_overwritten_nor_ingested_twice(
         "events-2025-03-03T11~0001",
     ]  # fmt: skip
     assert (folder / "events-2025-03-03T10.jsonl").read_text() == "somebody's\n"
+
+
+def test_two_at_once_lose_no_line_whatever_their_processes_are_called(
+    zone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers over one volume count their processes each for itself."""
+    real, path = elsinore.cli.ingest._move, written("csv", tmp_path)
+
+    def meanwhile(*arguments: Any) -> bool:
+        monkeypatch.setattr("elsinore.cli.ingest._move", real)
+        assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 0
+        return real(*arguments)
+
+    monkeypatch.setattr("elsinore.cli.ingest._move", meanwhile)
+    monkeypatch.setattr("elsinore.lake.collect._WAITING", 0)  # what is read is written at once
+    assert run_command(["ingest", str(path)]) == 0
+    found = [gzip.decompress(Path(file.path).read_bytes()) for file in landing_files(zone, DAY)]
+    assert sum(text.count(b"\n") for text in found) == 3, "one hour's lines are alike in both"
 
 
 def test_what_is_ingested_last_comes_last(zone: Path, tmp_path: Path) -> None:
