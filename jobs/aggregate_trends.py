@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 from elsinore.engine.plan import compile_plan
+from elsinore.errors import ElsinoreError
 from elsinore.lake.answered import answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
@@ -11,10 +15,27 @@ from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import aggregate
 from elsinore.spark.session import open_session
+from elsinore.timeline import HOUR
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
-    """Aggregate all workloads of the run under the plan of the run that the slice belongs to."""
+    """Aggregate all workloads of the run under the plan of the run that the slice belongs to.
+
+    Where that fails for hours that are not the run's own, their halves are staged if they can be.
+    The next run takes staged hours on one by one (`hours_to_reopen`): they do not wait for what is
+    wrong with the others.
+    """
+    try:
+        return _aggregate(arguments, settings)
+    except ElsinoreError:
+        if not arguments.landed and arguments.interval.length > HOUR:
+            for half in arguments.interval.split(2, grain=HOUR):
+                with suppress(ElsinoreError):  # the one that is raised tells what it is
+                    _aggregate(replace(arguments, interval=half), settings)
+        raise
+
+
+def _aggregate(arguments: Arguments, settings: Settings) -> Figures:
     answered, slice_ = answered_by(settings, arguments.workloads), arguments.interval
     lake, workload = answered[0].lake, joined(answered)
     # A session has the same name whenever the job is tried again.

@@ -8,11 +8,12 @@ from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
-from elsinore.lake.stale_hours import overtaken, stale_hours
+from elsinore.lake.stale_hours import lost_hours, overtaken, require_kept, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.timeline import hours_of
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
 
@@ -27,11 +28,19 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     results that were not published yet, so that it is for this run to compute them anew: before it
     publishes, and where an event came in that very moment, again. What another run has aggregated
     since this one validated it is validated again; where that was for another workload, it is
-    aggregated anew before.
+    aggregated anew before. Hours that another workload re-opened, and of which this one lacks
+    events, are not its concern.
+
+    Raises:
+        DataError: events of the run's own hours were removed, as old as is kept.
+        ConflictError: the results keep changing meanwhile.
     """
     lake = Lake.open(settings)
     workload = load_workload(settings.queries, lake.stream)
     interval, name = arguments.interval, settings.queries.stem
+    if not arguments.landed and lost_hours(lake.root, workload, hours_of(interval)):
+        return {"provisional": 0, **standing(settings.lake)}  # they stay as they are published
+    require_kept(lake.root, workload, interval)
     for _ in range(ROUNDS):
         behind = overtaken(settings.lake, workload, interval)
         if not behind:

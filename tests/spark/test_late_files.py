@@ -19,10 +19,19 @@ from elsinore.lake.provenance import PUBLISHED, read_publications, standing
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import read_metrics, record_metrics, run_keys
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.report_data import ReportData
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of
-from jobs import land_events, reopen_hours, report_quality
+from jobs import (
+    aggregate_trends,
+    find_plan,
+    land_events,
+    publish_results,
+    reopen_hours,
+    report_quality,
+    validate_results,
+)
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import by_hand, departure, hours, land, put, rows, run_jobs
 
@@ -405,6 +414,46 @@ def test_hours_that_failed_are_taken_on_however_long_ago_that_was(
     assert [part["start"][8:13] for part in replayed(61, 62)["reopened"]] == ["01T11"]
     assert [part["start"][8:13] for part in replayed(62, 63)["reopened"]] == ["01T10"]
     assert {"10", "11"} < counts(lake).keys()
+
+
+def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
+    lake: Lake, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "legs.sase").write_text(QUERIES, encoding="utf-8")
+    settings = settings.model_copy(update={"workload_file": tmp_path / "legs.sase"})
+    midnight = hours(0, 1).start
+    for number in range(21, 29):
+        label = hour_label(midnight + number * HOUR)
+        path = settings.landing / label[:10].replace("-", "/") / f"events-{label}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        event = departure(number, time=f"{label}:00:00Z")
+        path.write_text(json.dumps(event) + "\n", encoding="utf-8")
+
+    def run(number: int) -> dict[str, str]:
+        """A run of the hour of this number since midnight; says why hours could not be computed."""
+        own = Interval(midnight + number * HOUR, midnight + (number + 1) * HOUR)
+        reopened = land_events.main(Arguments(own, "run"), settings)["reopened"]
+        find_plan.main(Arguments(own, "run"), settings)
+        for file in (lake.path("events") / "event_day=2013-01-01").glob("*.parquet"):
+            file.write_bytes(file.read_bytes()[: None if number == 21 else 100])
+        failed = dict[str, str]()
+        for part in (own, *(Interval.parse(one["start"], one["end"]) for one in reopened)):
+            arguments = Arguments(part, "run", landed=part == own)
+            try:
+                for job in (aggregate_trends, validate_results, publish_results):
+                    job.main(arguments, settings)
+            except DataError as error:
+                failed |= dict.fromkeys(map(hour_label, hours_of(part)), error.message)
+        return failed
+
+    assert run(21) == {}
+    assert len(run(27)) == 5
+    failed = run(28)
+    assert sorted(failed) == ["2013-01-01T22", "2013-01-01T23", "2013-01-02T00"]
+    assert all("cannot read the file of events" in said for said in failed.values())
+    assert read_publications(lake.root).keys() == {
+        "2013-01-01T21", "2013-01-02T01", "2013-01-02T02", "2013-01-02T03", "2013-01-02T04"
+    }  # fmt: skip
 
 
 def test_an_hour_whose_run_was_killed_as_soon_as_it_had_landed_is_taken_on(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
+from deltalake import DeltaTable
 
-from elsinore.errors import QueryError, ValidationError
+from elsinore.errors import DataError, QueryError, ValidationError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.forget import Key, forget
+from elsinore.lake.maintain import _tell_landings
 from elsinore.lake.plans import PLAN
 from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, STAGED, read_publications
 from elsinore.lake.regions import Hours
@@ -20,7 +24,7 @@ from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
-from elsinore.timeline import DAY, HOUR, Interval
+from elsinore.timeline import DAY, HOUR, Interval, hour_label
 from jobs import (
     aggregate_trends,
     check_published,
@@ -199,3 +203,35 @@ def test_a_workload_that_was_not_valid_after_a_stop_has_its_hours_when_it_is_men
     missed = {label for label in every if label < "2013-01-02"}
     assert len(missed) > 3
     assert missed <= theirs
+
+
+def test_hours_of_which_one_workload_lacks_events_are_renewed_for_the_others(
+    settings: Settings,
+) -> None:
+    start = hours(22, 23).end
+    for hour in (parts := [start + n * HOUR for n in range(5)]):
+        label = hour_label(hour)
+        day, of_day = label.split("T")
+        path = settings.landing / day.replace("-", "/") / f"events-{label}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        two = (departure(0, id=f"{of_day}.{n}", time=f"{label}:0{n}:00Z") for n in (1, 2))
+        path.write_text("".join(f"{json.dumps(event)}\n" for event in two))
+    run(settings, Interval(start, parts[4]), "history")
+    main, ops = Lake.open(settings), Lake.open(settings.of_workload("ops"))
+    _tell_landings(main, date(2013, 1, 2), "night")
+    main.remove_before("events", "event_day", date(2013, 1, 2), note='{"touched": {}}')
+    DeltaTable(str(main.path("events"))).delete("event_id IN ('01.1', '02.1')")
+    run(settings, Interval(parts[4], parts[4] + HOUR), "next")
+
+    def counts(lake: Lake) -> dict[str, int]:
+        found = lake.rows(PUBLISHED, pc.field("query") == "chains").to_pylist()
+        return {
+            r["owned_hour"][-2:]: int(r["exact"]) for r in found if r["aggregate"][:5] == "COUNT"
+        }
+
+    # Windows of hour 00 reach into the day that is gone; at 01 those of three hours do, not of two.
+    assert counts(main) == {"23": 2, "00": 4, "01": 3, "02": 2, "03": 3}
+    assert counts(ops) == {"23": 2, "00": 4, "01": 6, "02": 4, "03": 4}
+    own = Arguments(Interval(parts[2], parts[3]), "again")  # asked for, it is no empty answer
+    with pytest.raises(DataError, match="events that windows of 2013-01-02T01 hold were removed"):
+        publish_results.main(own, settings.of_workload("ops"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heapify, heappop, heappush
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.sorting import ascending
-from elsinore.errors import ConflictError
+from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
@@ -173,6 +174,7 @@ def events_in_order(
 
     Raises:
         ConflictError: a file is gone, since another process cleaned the table up meanwhile.
+        DataError: a file is damaged.
     """
     of_types = (code if name in types else None for name, code in schema.type_codes.items())
     codes = pa.array(of_types, pa.int32())
@@ -216,7 +218,7 @@ def _row_groups(
     heapify(ahead)
     while ahead:
         _, number, group = heappop(ahead)
-        with _opened(files[number], schema, attributes) as parquet:
+        with _damage_told(files[number]), _opened(files[number], schema, attributes) as parquet:
             if group == _ALL and parquet.num_row_groups != 1:
                 for span, group in _spans(parquet.metadata, files[number]):
                     if span.overlaps(interval):
@@ -266,6 +268,17 @@ def _events(
     wanted = pc.and_(inside, pc.is_valid(kinds))
     found = pa.table(columns)
     return found if pc.all(wanted).as_py() else found.filter(wanted)
+
+
+@contextmanager
+def _damage_told(file: EventFile) -> Iterator[None]:
+    """Raises a DataError where a file is damaged; what a store or a disk says stays as it is."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if storage_error(error):
+            raise
+        raise DataError(f"cannot read the file of events {file.path}: {error}") from error
 
 
 def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pq.ParquetFile:

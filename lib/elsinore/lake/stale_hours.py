@@ -10,9 +10,10 @@ run that was about it failed, or if it lies between others, as while the schedul
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def _spans(lake: LakePath, *, removed: bool = False) -> Callable[[Interval], boo
 
 
 def require_kept(lake: LakePath, workload: Workload, interval: Interval) -> None:
-    """Refuse to compute hours anew from what is left of their events (DataError)."""
+    """Refuse to give out what hours come to with what is left of their events (DataError)."""
     if lost := lost_hours(lake, workload, hours_of(interval)):
         raise DataError(
             f"events that windows of {some_of(map(hour_label, sorted(lost)))} hold were removed: "
@@ -330,7 +331,7 @@ def touched_hours(lake: LakePath, versions: Mapping[int, int], until: int) -> se
 
 
 def hours_to_reopen(
-    answered: Iterable[tuple[LakePath, Workload]],
+    answered: Collection[tuple[LakePath, Workload]],
     interval: Interval,
     *,
     most: int,
@@ -342,8 +343,9 @@ def hours_to_reopen(
     For JSON: the stretches that it takes on, each to be computed by itself, as `reopened`, how many
     hours they are (`reopened_hours`), how many are too many for it (`hours_left`), and of these the
     next stretch to `catch_up` with; and how many hours were missed whose events have been removed
-    (`hours_lost`). Hours that have failed before come after all others, one by
-    one: what is wrong with one of them keeps no other from being published.
+    (`hours_lost`). Hours that have failed before come after all others, one by one: what is wrong
+    with one of them keeps no other from being published. In all hours of a stretch the same
+    workloads lack events (`lost_hours`).
 
     Args:
         answered: the workloads of the run, each with the folder of its tables.
@@ -362,13 +364,16 @@ def hours_to_reopen(
         own = {hour for hour in own if not interval.contains(hour)}
         hours |= own
         new |= own - _tried(lake, workload, own)
+    lacking: dict[int, int] = Counter()
+    for number, (lake, workload) in enumerate(answered):
+        lacking.update(dict.fromkeys(lost_hours(lake, workload, hours), 1 << number))
     # The latest ones: catching up begins with the first.
     order = [*sorted(hours - new), *sorted(new)]
     cut = max(len(order) - most, 0)
-    following = _parts(order[:cut], new)[:1]
+    following = _parts(order[:cut], new, lacking)[:1]
     catch_up = [Interval(p.start, min(p.end, p.start + next_most * HOUR)) for p in following]
     return {
-        "reopened": [_borders(part) for part in _parts(order[cut:], new)],
+        "reopened": [_borders(part) for part in _parts(order[cut:], new, lacking)],
         "reopened_hours": len(order) - cut,
         "hours_left": cut,
         "hours_lost": len(lost),
@@ -376,10 +381,13 @@ def hours_to_reopen(
     }
 
 
-def _parts(hours: Collection[int], new: Collection[int]) -> list[Interval]:
-    """The new ones of some hours, in order, neighbours together; then each of the others."""
+def _parts(
+    hours: Collection[int], new: Collection[int], lacking: Mapping[int, int]
+) -> list[Interval]:
+    """The new ones of some hours, in order, neighbours together that are alike; then the others."""
+    alike = groupby((hour for hour in hours if hour in new), key=lambda hour: lacking[hour])
     others = (Interval(hour, hour + HOUR) for hour in hours if hour not in new)
-    return [*stretches(hour for hour in hours if hour in new), *others]
+    return [*chain.from_iterable(stretches(same) for _, same in alike), *others]
 
 
 def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> set[int]:
