@@ -8,12 +8,11 @@ from elsinore.errors import ConflictError
 from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
-from elsinore.lake.stale_hours import lost_hours, overtaken, require_kept, stale_hours
+from elsinore.lake.stale_hours import is_lost, overtaken, require_kept, stale_hours
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.timeline import hours_of
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
 
@@ -38,7 +37,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     lake = Lake.open(settings)
     workload = load_workload(settings.queries, lake.stream)
     interval, name = arguments.interval, settings.queries.stem
-    if not arguments.landed and lost_hours(lake.root, workload, hours_of(interval)):
+    if not arguments.landed and is_lost(lake.root, workload, interval):
         return {"provisional": 0, **standing(settings.lake)}  # they stay as they are published
     require_kept(lake.root, workload, interval)
     for _ in range(ROUNDS):

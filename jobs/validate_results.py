@@ -9,7 +9,7 @@ from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
-from elsinore.lake.stale_hours import lost_hours
+from elsinore.lake.stale_hours import is_lost
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import require_no_mismatch, validate
 from elsinore.orchestration.run_step import Arguments, Figures
@@ -18,7 +18,7 @@ from elsinore.quality.run_tables import read_run_tables
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import DAY, hours_of, parse_hour, stretches
+from elsinore.timeline import DAY, parse_hour, stretches
 from jobs.aggregate_trends import main as aggregate_trends
 
 #: Results that are checked of a slice of a run at least, however small its share of the run.
@@ -30,7 +30,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     lake = Lake.open(settings)
     workload = load_workload(settings.queries, lake.stream)
     interval, own = arguments.interval, workload_fingerprint(workload)
-    if not arguments.landed and lost_hours(lake.root, workload, hours_of(interval)):
+    if not arguments.landed and is_lost(lake.root, workload, interval):
         return {}  # they were re-opened for another workload
     # What a run of another workload has staged over these hours since.
     staged = staged_origins(lake.root, interval)

@@ -111,8 +111,14 @@ def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[
     """Those of some hours whose windows held events that were removed, as old as is kept."""
     if not (asked := set(hours)):
         return set()
-    is_lost = _spans(lake, removed=True)
-    return {hour for hour in asked if is_lost(_reach(workload, hour))}
+    holds_removed = _spans(lake, removed=True)
+    return {hour for hour in asked if holds_removed(_reach(workload, hour))}
+
+
+def is_lost(lake: LakePath, workload: Workload, interval: Interval) -> bool:
+    """Whether none of some hours can be computed any more (`lost_hours`)."""
+    hours = {*hours_of(interval)}
+    return lost_hours(lake, workload, hours) == hours
 
 
 def _spans(lake: LakePath, *, removed: bool = False) -> Callable[[Interval], bool]:
