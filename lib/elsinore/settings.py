@@ -275,8 +275,12 @@ class Settings(BaseSettings):
                 hint=f"set {PREFIX}HOME to another folder",
             )
         own = found.workload if stream in ("", found.stream) else ""
-        if stream := stream or found.stream:
-            found = found.of_stream(stream, must_exist=must_exist)
+        name = stream or found.stream
+        is_default = name == found.schema_file.stem and name not in found.streams
+        if is_default and not (found.home / name).is_dir():  # the stream that needs no name
+            found = found.model_copy(update={"stream": ""})
+        elif name:
+            found = found.of_stream(name, must_exist=must_exist)
         return found.of_workload(own)
 
     def of_stream(self, name: str, *, must_exist: bool = True) -> Self:

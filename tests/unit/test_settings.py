@@ -121,6 +121,20 @@ def test_of_a_home_in_a_store_what_belongs_to_a_machine_lies_here(
     assert own == tuple(tmp_path / name for name in ("alerts.jsonl", "quality", "reports"))
 
 
+def test_the_stream_that_needs_no_name_may_be_called_by_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path))
+    monkeypatch.setenv("ELSINORE_STREAM", "flights")
+    for settings in (Settings.load(), Settings.load("flights")):
+        assert (settings.stream, settings.landing) == ("", tmp_path / "landing")
+    monkeypatch.setenv("ELSINORE_STREAMS", '["flights"]')  # it has DAGs of its own
+    assert Settings.load().landing == tmp_path / "flights" / "landing"
+    monkeypatch.delenv("ELSINORE_STREAMS")
+    (tmp_path / "flights").mkdir()  # of a release before
+    assert Settings.load().landing == tmp_path / "flights" / "landing"
+
+
 def test_all_wrong_values_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SLICES", "0")
     monkeypatch.setenv("ELSINORE_SAMPLE_BUDGET", "-1")
