@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from elsinore.engine.plan import compile_plan
-from elsinore.errors import ElsinoreError
+from elsinore.errors import DataError, ElsinoreError, EngineError, LostWorkerError
 from elsinore.lake.answered import answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
@@ -27,7 +27,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     try:
         return _aggregate(arguments, settings)
-    except ElsinoreError:
+    except (DataError, EngineError, LostWorkerError):  # perhaps of some of the hours alone
         if not arguments.landed and arguments.interval.length > HOUR:
             for half in arguments.interval.split(2, grain=HOUR):
                 with suppress(ElsinoreError):  # the one that is raised tells what it is

@@ -148,11 +148,15 @@ def local_copy(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path, level: int | None = None, *, shared: bool = False) -> Iterator[BinaryIO]:
+def whole_file(
+    path: Path, level: int | None = None, *, shared: bool = False,
+    like: os.stat_result | None = None,
+) -> Iterator[BinaryIO]:  # fmt: skip
     """A file that appears under its name only when it is whole, in place of an existing one.
 
     Folders are made; `level` is of gzip, None: not packed. Of several that write a `shared` one at
-    once the last has it; each leaves a part of its own where it is killed.
+    once the last has it; each leaves a part of its own where it is killed. It comes with mode and
+    times `like` others.
     """
     with ExitStack() as stack:
         folder = path.parent if is_here(path) else Path(stack.enter_context(TemporaryDirectory()))
@@ -165,6 +169,9 @@ def whole_file(path: Path, level: int | None = None, *, shared: bool = False) ->
                 # No file name and no time of writing in the header: both would change the bytes.
                 out = writing.enter_context(gzip.GzipFile("", "wb", level, out, mtime=0))
             yield out
+        if like is not None:
+            part.chmod(like.st_mode)
+            os.utime(part, ns=(like.st_atime_ns, like.st_mtime_ns))
         move(part, path)
 
 

@@ -17,6 +17,7 @@ from deltalake import write_deltalake
 
 import elsinore.lake.forget
 import elsinore.lake.land
+import elsinore.places
 from elsinore.cli.main import run_command
 from elsinore.errors import ConflictError, DataError, ParameterError
 from elsinore.lake.forget import Key, forget
@@ -246,6 +247,28 @@ def test_a_raw_file_that_changes_while_it_is_searched_loses_no_line(
     land(lake, settings, hours(11, 12))
     events = ["d1"] if is_gone else ["d1", "d3"]
     assert sorted(rows(lake, "events", "event_id")) == events
+
+
+def test_what_a_producer_adds_as_soon_as_a_raw_file_is_blank_is_not_lost(
+    settings: Settings, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(settings, 10, departure(1), departure(2, tailnum=GONE))
+    land(lake, settings, hours(10, 11))
+    key, move = Key.parse([f"tailnum={GONE}"], lake.stream), elsinore.places.move
+
+    def moved(part: Path, to: Path) -> None:
+        move(part, to)
+        if to == path:
+            with path.open("a") as file:
+                file.write(json.dumps(departure(3)) + "\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(elsinore.places, "move", moved)
+        with pytest.raises(ConflictError, match="was changed while it was searched"):
+            forget(settings, key, run="test", dry_run=False)
+    forget(settings, key, run="again", dry_run=False)
+    land(lake, settings, hours(11, 12))
+    assert sorted(rows(lake, "events", "event_id")) == ["d1", "d3"]
 
 
 @pytest.mark.parametrize(

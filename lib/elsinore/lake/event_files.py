@@ -272,11 +272,13 @@ def _events(
 
 @contextmanager
 def _damage_told(file: EventFile) -> Iterator[None]:
-    """Raises a DataError where a file is damaged; what a store or a disk says stays as it is."""
+    """Raises what a file comes to that is gone or damaged; other errors stay as they are."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        if storage_error(error):
+    except FileNotFoundError as error:
+        raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        if storage_error(error) or getattr(error, "errno", None):  # of the machine, not of the file
             raise
         raise DataError(f"cannot read the file of events {file.path}: {error}") from error
 
@@ -290,8 +292,6 @@ def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) ->
     except KeyError:  # of a text that the file is older than
         there = set(pq.read_schema(file.path).names)
         return _opened(file, schema, [name for name in attributes if name in there])
-    except FileNotFoundError as error:
-        raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
 
 
 def micros(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -164,18 +164,17 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
     real = real.resolve() if is_here(real) else real  # not a link to it
     packed = COMPRESSION if real.suffix.lower() == ".gz" else None
     _require_same(real, file)
-    mode = real.stat().st_mode
+    like = real.stat() if is_here(real) else None
     with (
         local_copy(real) as copy,
         open_unpacked(copy, DEFAULT_LIMITS) as lines,
-        whole_file(real, packed) as out,
+        whole_file(real, packed, like=like) as out,
     ):
         out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
         _require_same(real, file)
-    if is_here(real):
-        real.chmod(mode)
-        os.utime(real, ns=(file.changed, file.changed))
     size, changed = state(real)
+    if like is not None:  # else it was changed as soon as it was there
+        _require_same(real, replace(file, size=size))
     return replace(file, size=size, changed=changed)
 
 

@@ -110,7 +110,7 @@ def drop_unfinished(table: Path, before: float) -> int:
     removed = 0
     for path in table.rglob("*#[0-9]*") if is_here(table) else ():
         with suppress(FileNotFoundError):  # it has just been finished
-            if path.stat().st_mtime < before:
+            if path.is_file() and path.stat().st_mtime < before:
                 path.unlink()
                 removed += 1
     return removed

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from elsinore.errors import ConflictError
+from elsinore.errors import ConflictError, DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import (
     Bucket,
@@ -117,6 +117,13 @@ def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) 
     assert sum(next(batches).num_rows for _ in range(2)) == 120_000
     with pytest.raises(ConflictError, match=r"removed meanwhile.*gone\.parquet"):
         next(batches)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1")
+    cut = EventFile(str(tmp_path / "cut.parquet"), 1, 0, 1)
+    with pytest.raises(DataError, match=r"cannot read the file of events .*cut\.parquet"):
+        next(events_in_order([cut], Interval(0, 10**6), SCHEMA, set("A"), ["k"]))
 
 
 def test_row_groups_are_read_only_where_they_are_asked_for_and_one_by_one(
