@@ -25,7 +25,7 @@ _LOST = re.compile(
     r"|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED"
     # A Python worker died while Spark wrote to it; or, before it sent anything, it or the process
     # that forks them.
-    r"|Exception: (?:Broken pipe|Connection reset)"
+    r"|Exception: (?:Broken pipe|Connection reset)|Python daemon failed to launch worker"
     r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
     r"\.createPythonWorker\("
 )

@@ -25,6 +25,8 @@ CREATED = """
         "Lost task 0.3 in stage 8.0: java.io.EOFException\n"
         "\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)" + CREATED,
         "java.net.SocketException: Connection reset" + CREATED,
+        # Killed with what forks them.
+        "Lost task 0.3: java.lang.IllegalStateException: Python daemon failed to launch worker.",
         # Killed while Spark wrote to it.
         "Lost task 0.3 in stage 0.0: java.io.IOException: Broken pipe\n\tat sun.nio.ch.Write",
         "SparkException: Python worker exited unexpectedly (crashed): java.io.IOException",
