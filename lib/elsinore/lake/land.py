@@ -195,7 +195,18 @@ def land(
     if found.broken_off:
         land_without(lake, found.broken_off, _nothing, {}, most=most, run=run, ends=True)
     figures, refused = Counter(collected.figures), {**collected.refused, **found.refused}
-    parts, until = deque(found.parts(most, last)), 0.0
+    refused |= _land_found(lake, settings, found, last, run, in_tasks, figures)
+    told = {REFUSED: json.dumps(refused)} if refused else {}
+    return {**figures, **told}
+
+
+def _land_found(
+    lake: Lake, settings: Settings, found: FoundLanding, last: Collection[str], run: str,
+    in_tasks: InTasks, figures: Counter[str],
+) -> dict[str, str]:  # fmt: skip
+    """Land part by part; totals are added to some figures. By label, why earlier hours are not."""
+    refused: dict[str, str] = {}
+    parts, until = deque(found.parts(settings.landing_bytes, last)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
         try:
@@ -215,8 +226,7 @@ def land(
         parts.extend(map(found.of, landing.apart))
         if part.asked:
             until = time.monotonic() + _LATE_SECONDS
-    told = {REFUSED: json.dumps(refused)} if refused else {}
-    return {**figures, **told}
+    return refused
 
 
 def _land_part(
