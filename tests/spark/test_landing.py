@@ -25,6 +25,7 @@ from elsinore.files.read_lines import read_lines
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.delta_log import commits
 from elsinore.lake.event_files import bucket_numbers
+from elsinore.lake.landing_zone import FORGETTING, UNDER_WAY
 from elsinore.lake.maintain import LEAST_KEPT, maintain
 from elsinore.lake.regions import Landings
 from elsinore.lake.stored_events import files_of
@@ -597,6 +598,67 @@ def test_a_landing_that_was_killed_ends_also_if_its_file_is_gone(
             ("2013-01-01T10", 1, 2, 1, 1), ("2013-01-01T11", 1, 2, 2, 0),
             ("2013-01-01T12", 0, 0, 0, 0),
         ]  # fmt: skip
+
+
+@EITHER_WAY
+@pytest.mark.parametrize("step", ["_require_accounted", "change_events"])
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_what_a_line_had_corrected_counts_again_also_if_the_landing_without_it_was_killed(
+    lake: Lake,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    is_gone: bool,
+) -> None:
+    """Its event was deleted by hand: once its line is gone, too, nothing tells of it."""
+    late = settings.model_copy(update={"late_days": 1})
+    put(settings, 10, departure(1), departure(2))
+    put(settings, 11, departure(1, dep_delay=9), departure(3, hour=11))
+    land(lake, settings, hours(10, 12))
+    deltalake.DeltaTable(str(lake.path("events"))).delete("event_id = 'd1'")
+    file = put(settings, 11, departure(3, hour=11))
+
+    def killed() -> None:
+        raise LostWorkerError("killed")
+
+    with monkeypatch.context() as patch:
+        interrupt(patch, step, killed)
+        with pytest.raises(LostWorkerError):
+            land(lake, late, hours(12, 13))
+    if is_gone:
+        file.unlink()
+    for _ in range(2):
+        land(lake, late, hours(12, 13))
+        assert rows(lake, "events", "event_id", "landing") == [
+            ("d1", "2013-01-01T10"), ("d2", "2013-01-01T10"), ("d3", "2013-01-01T11"),
+        ]  # fmt: skip
+        assert rows(lake, "quarantine") == []
+        assert rows(lake, "landings", "landing", "accepted")[:2] == [
+            ("2013-01-01T10", 2), ("2013-01-01T11", 1),
+        ]  # fmt: skip
+    listings = map(json.loads, rows(lake, "landings", "listing"))
+    assert not any({UNDER_WAY, FORGETTING} & listing.keys() for listing in listings)
+
+
+def test_what_a_line_had_corrected_counts_again_also_if_others_land_as_it_goes(
+    lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(settings, 10, departure(1))
+    put(settings, 11, departure(1, dep_delay=9))
+    land(lake, settings, hours(10, 12))
+    deltalake.DeltaTable(str(lake.path("events"))).delete("event_id = 'd1'")
+    put(settings, 11, departure(3, hour=11))
+    put(settings, 12, departure(4, hour=12))
+    store = elsinore.lake.land._LinesHere.store_lines
+
+    def stored(own: Any, *arguments: Any) -> None:
+        store(own, *arguments)
+        monkeypatch.setattr(elsinore.lake.land._LinesHere, "store_lines", store)
+        land(lake, settings, hours(12, 13))
+
+    monkeypatch.setattr(elsinore.lake.land._LinesHere, "store_lines", stored)
+    land(lake, settings, hours(11, 12))
+    assert rows(lake, "events", "event_id") == ["d1", "d3", "d4"]
 
 
 def test_lines_that_the_night_removes_meanwhile_do_not_come_back(

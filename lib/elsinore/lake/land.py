@@ -57,6 +57,7 @@ from elsinore.lake.landing_zone import (
     as_stored,
     empty_file,
     held,
+    judged_with,
     landing_files,
     late_landings,
     listings,
@@ -497,10 +498,15 @@ class _Landing:
         if spoiled:
             raise spoiled
         seen.require_alone(lake, stored=False, merged=False)
-        # A run that is killed from here on has landed no file: the next one looks for them.
+        again = [account["landing"] for account in others]
+        self.also.update(again)
+        # A run that is killed from here on has landed no file: the next one looks for them. What
+        # has others judged again may be gone once its lines are stored: the marks name them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
         marks = dict.fromkeys(listings_of, self.mark) | dict.fromkeys(self.stay, UNDER_WAY)
-        marked = {label: held(text, marks[label]) for label, text in listings_of.items()}
+        marked = {
+            label: held(text, marks[label], landing.others) for label, text in listings_of.items()
+        }
         listings_of |= {label: marked[label] for label in self.stay}
         rows = [accounts[label] | {"listing": text} for label, text in marked.items()]
         lake.record("landings", rows, where=[ours], run=self.run)
@@ -510,11 +516,9 @@ class _Landing:
             self.stored = seen.raw
         raw_version = lake.version("raw_events")
         # Accounts of others are written only while nobody has landed anything else, and when the
-        # lines are there that say why: by these the next run finds them, if this one is killed.
+        # lines are there that say why.
         seen.require_alone(lake, stored=storing, merged=False)
         if others:
-            again = [account["landing"] for account in others]
-            self.also.update(again)
             where = Landings.of(map(parse_hour, again))
             lake.record("landings", others, where=[where], run=self.run)
         _require_accounted(lake, accounts, landing.region, raw_version)
@@ -567,6 +571,8 @@ class _Landing:
     def _judge(self, seen: Seen) -> JudgedLanding:
         """Judge the lines, and those of landings whose lines may change their fate by these."""
         ours = self.found.own
+        marks = self.lake.rows("landings", ours.expression(by_day=False), columns=["listing"])
+        self.also |= judged_with(marks["listing"]) - set(ours.labels)
         labels = self.lines.others(seen, ours) | self.also
         if isinstance(self.lines, _LinesHere):
             others = _earlier_accounts(self.lake, stretches(map(parse_hour, labels)))

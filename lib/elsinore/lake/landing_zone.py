@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeGuard
 
@@ -276,15 +277,28 @@ def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
     return found
 
 
-def held(listing: str, mark: str = UNDER_WAY) -> str:
-    """A listing with a mark; what is under way stays so."""
+def held(listing: str, mark: str = UNDER_WAY, others: Iterable[Interval] = ()) -> str:
+    """A listing with a mark, which names other landings that are judged again with this one.
+
+    What is under way stays so.
+    """
     known = json.loads(listing)
-    return listing if UNDER_WAY in known else json.dumps({mark: [0, 0], **known})
+    again = [[hour_label(part.start), hour_label(part.end)] for part in others]
+    return listing if UNDER_WAY in known else json.dumps({mark: [0, again], **known})
 
 
 def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
     """Which listings are of landings that have not ended."""
-    return pc.fill_null(pc.starts_with(listings, held("{}")[:-1]), False)
+    return pc.fill_null(pc.starts_with(listings, json.dumps({UNDER_WAY: [0]})[:-2]), False)
+
+
+def judged_with(listings: pa.ChunkedArray) -> set[str]:
+    """The labels of the landings that marks of listings name."""
+    known = (json.loads(text or "{}") for text in listings.to_pylist())
+    marks = (of[mark][1] or () for of in known for mark in (UNDER_WAY, FORGETTING) if mark in of)
+    borders = chain.from_iterable(marks)
+    parts = (Interval(parse_hour(start), parse_hour(end)) for start, end in borders)
+    return {hour_label(hour) for part in parts for hour in hours_of(part)}
 
 
 def hours_of_stop(lake: Lake, until: int) -> list[int]:
