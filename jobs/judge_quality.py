@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from elsinore.catalog.load_schema import load_schema
 from elsinore.lake.regions import run_key
+from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
@@ -12,9 +12,10 @@ from elsinore.settings import Settings
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Judge; a failed critical expectation fails the job after its page was built."""
-    interval, stream = arguments.interval, load_schema(settings.schema_file)
+    interval, lake = arguments.interval, Lake.open(settings)
+    lake.create_all()  # a new workload has had no run yet
     judgement = judge(
-        read_run_tables(settings.lake, interval, stream),
+        read_run_tables(lake.root, interval, lake.stream),
         settings.quality,
         run_key(interval),
         expectations_dir=settings.expectations_dir,

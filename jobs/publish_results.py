@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from elsinore.errors import ConflictError
+from elsinore.lake.answered import answered_by
 from elsinore.lake.provenance import RestagedError, standing
 from elsinore.lake.publish import publish
 from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
 from elsinore.lake.stale_hours import is_lost, overtaken, require_kept, stale_hours
-from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
@@ -34,8 +33,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         DataError: events of the run's own hours were removed, as old as is kept.
         ConflictError: the results keep changing meanwhile.
     """
-    lake = Lake.open(settings)
-    workload = load_workload(settings.queries, lake.stream)
+    _, lake, workload = answered_by(settings, (settings.workload,))[0]
     interval, name = arguments.interval, settings.queries.stem
     if not arguments.landed and is_lost(lake.root, workload, interval):
         return {"provisional": 0, **standing(settings.lake)}  # they stay as they are published

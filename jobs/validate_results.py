@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil
 
-from elsinore.lake.provenance import STAGED, staged_origins
+from elsinore.lake.answered import answered_by
+from elsinore.lake.provenance import STAGED, require_origins
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
 from elsinore.lake.sample import SampleSize
 from elsinore.lake.stale_hours import is_lost
-from elsinore.lake.tables import Lake
 from elsinore.lake.validate import require_no_mismatch, validate
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, parse_hour, stretches
@@ -27,13 +26,12 @@ LEAST = 20
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Check, judge, and only then record what publishing asks for."""
-    lake = Lake.open(settings)
-    workload = load_workload(settings.queries, lake.stream)
+    _, lake, workload = answered_by(settings, (settings.workload,))[0]
     interval, own = arguments.interval, workload_fingerprint(workload)
     if not arguments.landed and is_lost(lake.root, workload, interval):
         return {}  # they were re-opened for another workload
     # What a run of another workload has staged over these hours since.
-    staged = staged_origins(lake.root, interval)
+    staged = require_origins(lake.root, interval)
     others = (hour for hour in staged if staged[hour].workload != own)
     for taken in stretches(map(parse_hour, others)):
         aggregate_trends(replace(arguments, interval=taken), settings)

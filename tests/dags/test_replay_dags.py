@@ -176,6 +176,9 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
     assert run_slices(context, reopened, landed=True) == slices(
         (10, 12), (12, 14), reopened=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
     )
+    monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "4")
+    as_many = slices((10, 12), (12, 14), reopened=[(3, 4, 1.0)])
+    assert run_slices(context, reopened, landed=True) == as_many, "the next run finds the others"
 
 
 def test_outlets(load_dag: Load, root: Path) -> None:

@@ -137,9 +137,11 @@ def test_rows_name_the_query_and_the_commit_the_rest(ground: Ground) -> None:
     rows = ground.lake.rows(STAGED, Hours(owned).expression(by_day=True)).to_pylist()
     named = {(row["query"], row["query_fingerprint"]) for row in rows}
     assert named == {(query.name, query.fingerprint) for query in queries.queries}
-    expected = Origin("test", workload_fingerprint(queries), "p17", done.events_version)
+    told = ("test", workload_fingerprint(queries), "p17", done.events_version)
+    staged = ground.lake.log(STAGED).history(1)[0]["timestamp"]
     labels = [f"2013-02-08T{hour}" for hour in (15, 16, 17)]
-    assert staged_origins(ground.lake.root, owned) == dict.fromkeys(labels, expected)
+    expected = dict.fromkeys(labels, Origin(*told, staged))
+    assert staged_origins(ground.lake.root, owned) == expected
     # Of an hour that is aggregated again alone, the later commit counts.
     ground.run(QUERIES, hours("16", "17"), static_plan="p18", run="later")
     found = staged_origins(ground.lake.root, hours("15", "19"))

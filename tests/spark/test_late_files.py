@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.errors import DataError, LostWorkerError
+from elsinore.errors import DataError, EngineError, LostWorkerError
 from elsinore.lake.land import find_landing
 from elsinore.lake.provenance import PUBLISHED, read_publications, standing
 from elsinore.lake.regions import run_key
@@ -454,6 +455,45 @@ def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     assert read_publications(lake.root).keys() == {
         "2013-01-01T21", "2013-01-02T01", "2013-01-02T02", "2013-01-02T03", "2013-01-02T04"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [EngineError("too large"), TimeoutError()])
+def test_more_hours_that_fail_than_a_run_takes_on_keep_no_other_waiting(
+    lake: Lake, settings: Settings, replayed: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch, error: Exception,
+) -> None:  # fmt: skip
+    aggregate, bad = aggregate_trends._aggregate, {*hours_of(hours(8, 12))}
+
+    def failing(arguments: Arguments, settings: Settings) -> Any:
+        if bad.intersection(hours_of(arguments.interval)):
+            raise error
+        return aggregate(arguments, settings)
+
+    monkeypatch.setattr(aggregate_trends, "_aggregate", failing)
+    jobs = (aggregate_trends, validate_results, publish_results)
+
+    class Tried:
+        """All jobs, each as if it were a task."""
+
+        @staticmethod
+        def main(arguments: Arguments, settings: Settings) -> None:
+            with suppress(EngineError, TimeoutError):
+                for job in jobs:
+                    job.main(arguments, settings)
+
+    for hour in range(6, 15):
+        put(settings, hour, departure(hour, hour=hour))
+    replayed(6, 7)
+    for hour in range(20, 26):
+        left = replayed(hour, hour + 1, last=[Tried])["catch_up"]
+        if left:
+            start, end = (int(left[0][name][11:13]) for name in ("start", "end"))
+            replayed(start, end, reopen_hours, last=[Tried])
+    assert counts(lake).keys() >= {"06", "07", "12", "13", "14"}
+    bad.clear()
+    for hour in range(26, 32):
+        replayed(hour, hour + 1)
+    assert counts(lake).keys() >= {"06", "07", "08", "09", "10", "11", "12", "13", "14"}
 
 
 def test_an_hour_whose_run_was_killed_as_soon_as_it_had_landed_is_taken_on(

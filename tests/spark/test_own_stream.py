@@ -123,6 +123,28 @@ def test_streams_of_one_home_from_samples_of_their_events(
     assert sorted(path.name for path in (checkout / "var").iterdir() if path.is_dir()) == [*SAMPLES]
 
 
+def test_the_steps_by_their_commands(
+    settings: Settings,
+    sell: Sell,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Settings, "load", lambda: settings)
+    file, when = sell(10), ("--start", "2013-01-01T10:00Z", "--end", "2013-01-01T11:00Z")
+
+    def told(command: str, code: int = 0) -> str:
+        assert run_command([command, *when]) == code
+        return "".join(capsys.readouterr())
+
+    told("land")
+    assert "nothing says what the staged results of 2013-01-01T10" in told("validate", 1)
+    for command in ("aggregate", "validate", "publish", "report"):
+        told(command)
+    assert published(settings) == answered(settings, file)
+    assert run_command(["report", "--night", "2999-01-01"]) == 2
+    assert "the day '2999-01-01' is not over" in capsys.readouterr().err
+
+
 def test_a_schema_that_grows(
     settings: Settings,
     sell: Sell,

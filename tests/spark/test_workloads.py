@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from elsinore.errors import DataError, QueryError, ValidationError
+from elsinore.errors import DataError, QueryError, UnsupportedQueryError, ValidationError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.forget import Key, forget
 from elsinore.lake.maintain import _tell_landings
@@ -29,6 +29,7 @@ from jobs import (
     aggregate_trends,
     check_published,
     find_plan,
+    judge_quality,
     land_events,
     maintain_tables,
     publish_results,
@@ -167,6 +168,58 @@ def test_what_is_wrong_with_one_workload_keeps_no_other_from_being_published(
         job.main(run_of_main, settings)
     with pytest.raises(QueryError, match="Boat"):
         validate_results.main(run_of_main, ops)
+
+
+def test_what_the_engine_cannot_run_of_one_workload_keeps_no_other_waiting(
+    settings: Settings,
+) -> None:
+    ops = settings.of_workload("ops")
+    ops.queries.write_text(
+        "QUERY x RETURN COUNT(a) PATTERN SEQ(Departure a+, Departure b+) WITHIN 1 hour;"
+    )
+    run(settings, hours(8, 10), "run")
+    assert read_publications(settings.lake).keys() == {"2013-01-01T08", "2013-01-01T09"}
+    for job in (validate_results, publish_results):
+        with pytest.raises(UnsupportedQueryError, match="greta cannot run x"):
+            job.main(Arguments(hours(8, 10), "run"), ops)
+    ops.queries.write_text(OPS)
+    with pytest.raises(DataError, match="nothing says what the staged results of 2013-01-01T08"):
+        validate_results.main(Arguments(hours(8, 10), "run"), ops)
+    run(settings, hours(10, 11), "next")
+    assert len(read_publications(ops.lake)) == 3
+
+
+def test_a_workload_runs_by_itself_over_hours_that_it_had_with_others(settings: Settings) -> None:
+    run(settings, hours(8, 9), "both")
+    run(settings, hours(9, 10), "both")
+    for workload in settings.workloads:
+        own, theirs = Arguments(hours(8, 10), "backfill"), settings.of_workload(workload)
+        own = replace(own, workloads=(workload,))
+        find_plan.main(own, theirs)
+        for part in own.interval.split(2, grain=HOUR):
+            assert aggregate_trends.main(replace(own, interval=part, share=0.5), theirs)["rows"]
+    settings.of_workload("ops").queries.unlink()
+    put(settings, 8, departure(88, 58, 8, tailnum="N1", dep_delay=20), name="-late")
+    run(settings, hours(10, 11), "the other is gone")
+    assert not stale_hours(settings.lake, answered_by(settings)[0].workload).own
+
+
+def test_nothing_is_removed_as_too_old_while_a_workload_is_not_valid(settings: Settings) -> None:
+    run(settings, hours(8, 10), "run")
+    kept = settings.model_copy(update={"keep_days": {"events": 800}})
+    ops, after = settings.of_workload("ops"), hours(0, 1).start + 900 * DAY
+    lake, night = Lake.open(settings), Arguments(Interval(after, after + DAY), "night")
+    ops.queries.write_text("QUERY")
+    maintain_tables.main(night, kept)
+    assert lake.rows("events").num_rows == 12
+    ops.queries.write_text(OPS)
+    maintain_tables.main(night, kept)
+    assert lake.rows("events").num_rows == 0
+
+
+def test_a_new_workload_can_be_judged_before_its_first_run(settings: Settings) -> None:
+    run(settings, hours(8, 10), "run", workloads=("",))
+    assert judge_quality.main(Arguments(hours(8, 10), "night"), settings.of_workload("ops"))
 
 
 def test_maintenance_and_forgetting_reach_the_results_of_every_workload(settings: Settings) -> None:

@@ -88,7 +88,9 @@ def _step(job: str, text: str) -> Callable[[Start, End], int]:
 
 
 land = _step("land_events", "Land the raw files of an interval.")
-aggregate = _step("aggregate_trends", "Aggregate the windows that end in an interval.")
+aggregate = _step(
+    "aggregate_trends", "Find a plan, and aggregate the windows that end in an interval."
+)
 validate = _step("validate_results", "Check a sample of staged results against the reference.")
 publish = _step("publish_results", "Publish the validated results of an interval.")
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from elsinore.errors import QueryError
+from elsinore.errors import ElsinoreError, QueryError, UnsupportedQueryError
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.template.support import require
 
 #: In names of queries that run with those of other workloads, behind their own one's.
 BETWEEN = "/"
@@ -32,20 +33,23 @@ def names_of(settings: Settings, names: Sequence[str] = ()) -> Sequence[str]:
 def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered, ...]:
     """The workloads of some names; without any, those that the settings are of.
 
-    One that is not valid is left out, unless it is the only one: the others do not wait for it to
-    be mended, and its own tasks say what is wrong with it.
+    One that is not valid, or that the engine cannot run, is left out, unless it is the only one:
+    the others do not wait for it to be mended, and its own tasks say what is wrong with it.
 
     Raises:
-        QueryError: none is valid.
+        QueryError, UnsupportedQueryError: none can be run.
         ParameterError: there is no such workload.
     """
-    found, faults = [], []
+    found, faults = list[Answered](), list[ElsinoreError]()
     for one in map(settings.of_workload, names_of(settings, names)):
         lake = Lake.open(one)
         try:
-            found.append(Answered(one.workload, lake, load_workload(one.queries, lake.stream)))
-        except QueryError as error:
+            workload = load_workload(one.queries, lake.stream)
+            require(workload.queries)
+        except (QueryError, UnsupportedQueryError) as error:
             faults.append(error)
+        else:
+            found.append(Answered(one.workload, lake, workload))
     if not found:
         raise faults[0]
     return tuple(found)

@@ -167,7 +167,9 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         PlanError: the plan is damaged.
     """
     named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT, interval)
-    there = {row["fingerprint"] for row in _rows(lake, "fingerprint", kind=PLAN)}
+    own = workload_fingerprint(workload)  # runs of several workloads name the plan of all of them
+    found = _rows(lake, "fingerprint", kind=PLAN, workload_fingerprint=own)
+    there = {row["fingerprint"] for row in found}
     runs = {interval_of(key): name for key, name in named.items() if name in there}
     later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
     around = [run for run in later if run.start <= interval.start]

@@ -41,6 +41,7 @@ class Origin:
     workload: str
     plan: str
     events_version: int
+    time: int  #: when they were staged, in milliseconds since 1970
 
 
 def origin(run: str, workload: Workload, plan: str, events_version: int, owned: Interval) -> str:
@@ -74,7 +75,8 @@ def staged_origins(
         note = commit.note
         if "hours" not in note or (version is not None and commit.version > version):
             continue
-        staged = Origin(note["run"], note["workload"], note["plan"], int(note["events_version"]))
+        version_of = int(note["events_version"])
+        staged = Origin(note["run"], note["workload"], note["plan"], version_of, commit.time)
         for hour in hours_of(_borders(note["hours"])):
             if hour_label(hour) in wanted:
                 found.setdefault(hour_label(hour), staged)

@@ -7,6 +7,8 @@ commit for each would make the log of this table the longest of all.
 from __future__ import annotations
 
 import json
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,8 +43,9 @@ Metric = float | int | str
 LAND_STEP, AGGREGATE_STEP, VALIDATE_STEP = "land", "aggregate", "validate"
 PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
 
-#: Of hours that are to be published, those of a run and others: no steps that reports tell of.
-_TRIED, _MISSED = "tried", "missed"
+#: Of hours that are to be published, those of a run and others, and of such that could not be
+#: aggregated: no steps that reports tell of.
+_TRIED, _MISSED, _FAILED = "tried", "missed", "failed"
 
 #: The metric of landing that names what lies in the landing zone and is not read.
 UNREAD = "unread_files"
@@ -80,6 +83,37 @@ def note_tried(
     """
     step = _TRIED if is_run else _MISSED
     _note(lake, workload, interval, step, {"hours": interval.length // HOUR})
+
+
+def record_failed(
+    lake: Lake, workload: Workload, interval: Interval, events_version: int, *, run: str
+) -> None:
+    """Record that hours could not be aggregated, of a version of `events`.
+
+    Raises:
+        ConflictError: others kept writing meanwhile.
+    """
+    own = workload_fingerprint(workload)
+    told = {"events_version": float(events_version), "time": time.time() * 1000}
+    key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": _FAILED}
+    rows = [{**key, "metric": name, "value": value, "detail": None} for name, value in told.items()]
+    lake.record(TABLE, rows, where=[RunStep(interval, _FAILED, own)], run=run)
+
+
+def failed_hours(lake: LakePath, workload: Workload) -> dict[int, tuple[int, float]]:
+    """The hours that could not be aggregated for a workload, each with the version of `events` that
+    this was tried at last, and when that was, in milliseconds since 1970.
+    """
+    of_own = pc.field("workload_fingerprint") == workload_fingerprint(workload)
+    rows = read_rows(lake, TABLE, where=of_own & (pc.field("step") == _FAILED)).to_pylist()
+    told: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        told[row["run_key"]][row["metric"]] = row["value"]
+    found: dict[int, tuple[int, float]] = {}
+    for key, one in sorted(told.items(), key=lambda each: each[1]["time"]):
+        for hour in hours_of(interval_of(key)):
+            found[hour] = int(one["events_version"]), one["time"]
+    return found
 
 
 def _note(
@@ -143,13 +177,13 @@ def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table
     Raises:
         DataError: the table is missing or cannot be read.
     """
-    of_steps = ~pc.field("step").isin([_TRIED, _MISSED])
+    of_steps = ~pc.field("step").isin([_TRIED, _MISSED, _FAILED])
     return _read(lake, of_steps if where is None else where & of_steps)
 
 
 def run_keys(lake: LakePath) -> list[str]:
     """The names of all runs, in order; raises as `read_metrics`."""
-    found = _read(lake, pc.field("step") != _MISSED)["run_key"]
+    found = _read(lake, ~pc.field("step").isin([_MISSED, _FAILED]))["run_key"]
     return sorted(found.unique().to_pylist())
 
 

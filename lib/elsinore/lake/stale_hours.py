@@ -11,7 +11,7 @@ run that was about it failed, or if it lies between others, as while the schedul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
@@ -30,7 +30,7 @@ from elsinore.lake.provenance import (
     read_publications,
     staged_origins,
 )
-from elsinore.lake.run_metrics import tried_hours
+from elsinore.lake.run_metrics import failed_hours, tried_hours
 from elsinore.lake.tables import Lake, with_column
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
@@ -349,9 +349,9 @@ def hours_to_reopen(
     For JSON: the stretches that it takes on, each to be computed by itself, as `reopened`, how many
     hours they are (`reopened_hours`), how many are too many for it (`hours_left`), and of these the
     next stretch to `catch_up` with; and how many hours were missed whose events have been removed
-    (`hours_lost`). Hours that have failed before come after all others, one by one: what is wrong
-    with one of them keeps no other from being published. In all hours of a stretch the same
-    workloads lack events (`lost_hours`).
+    (`hours_lost`). Hours that have failed before come after all others, one by one, those first
+    that have waited longest: what is wrong with some of them keeps no other from being published.
+    In all hours of a stretch the same workloads lack events (`lost_hours`).
 
     Args:
         answered: the workloads of the run, each with the folder of its tables.
@@ -361,7 +361,7 @@ def hours_to_reopen(
         days: how many days before its own hours may have been missed, beside those of earlier runs
             that failed; 0: neither is looked for.
     """
-    hours, new, lost = set[int](), set[int](), set[int]()
+    hours, new, lost, tried = set[int](), set[int](), set[int](), dict[int, float]()
     for lake, workload in answered:
         stale = chain.from_iterable(map(hours_of, stale_hours(lake, workload).own))
         missed = _missed(lake, workload, interval.start, days)
@@ -369,12 +369,15 @@ def hours_to_reopen(
         own, lost = {*stale, *missed - gone}, lost | gone
         own = {hour for hour in own if not interval.contains(hour)}
         hours |= own
-        new |= own - _tried(lake, workload, own)
+        failed = _tried(lake, workload, own)
+        new |= own - failed.keys()
+        tried |= {hour: max(at, tried.get(hour, at)) for hour, at in failed.items()}
     lacking: dict[int, int] = Counter()
     for number, (lake, workload) in enumerate(answered):
         lacking.update(dict.fromkeys(lost_hours(lake, workload, hours), 1 << number))
     # The latest ones: catching up begins with the first.
-    order = [*sorted(hours - new), *sorted(new)]
+    again = sorted(hours - new, key=lambda hour: (tried[hour], hour), reverse=True)
+    order = [*again, *sorted(new)]
     cut = max(len(order) - most, 0)
     following = _parts(order[:cut], new, lacking)[:1]
     catch_up = [Interval(p.start, min(p.end, p.start + next_most * HOUR)) for p in following]
@@ -388,24 +391,30 @@ def hours_to_reopen(
 
 
 def _parts(
-    hours: Collection[int], new: Collection[int], lacking: Mapping[int, int]
+    hours: Sequence[int], new: Collection[int], lacking: Mapping[int, int]
 ) -> list[Interval]:
-    """The new ones of some hours, in order, neighbours together that are alike; then the others."""
+    """The new ones of some hours, in order, neighbours together that are alike; then the others,
+    the last first.
+    """
     alike = groupby((hour for hour in hours if hour in new), key=lambda hour: lacking[hour])
-    others = (Interval(hour, hour + HOUR) for hour in hours if hour not in new)
+    others = (Interval(hour, hour + HOUR) for hour in reversed(hours) if hour not in new)
     return [*chain.from_iterable(stretches(same) for _, same in alike), *others]
 
 
-def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> set[int]:
-    """Those of some unpublished hours whose staged results are of today's events: they failed."""
+def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> dict[int, float]:
+    """Those of some unpublished hours that were staged of today's events, or could not be: they
+    failed. By hour when, in milliseconds since 1970.
+    """
     if not hours:
-        return set()
+        return {}
     own, every = workload_fingerprint(workload), Interval(min(hours), max(hours) + HOUR)
-    staged = {parse_hour(label): one for label, one in staged_origins(lake, every).items()}
-    versions = {
-        hour: staged[hour].events_version
-        for hour in hours
-        if hour in staged and staged[hour].workload == own
-    }
+    failed = failed_hours(lake, workload)
+    known = {hour: failed[hour] for hour in hours if hour in failed}
+    for hour, one in ((parse_hour(of), one) for of, one in staged_origins(lake, every).items()):
+        staged = one.events_version, float(one.time)
+        if hour in hours and one.workload == own and known.get(hour, staged) <= staged:
+            known[hour] = staged
+    versions = {hour: version for hour, (version, _) in known.items()}
     windows = {query.window for query in workload.queries}
-    return versions.keys() - _touched_since(lake, windows, versions) if versions else set()
+    touched = _touched_since(lake, windows, versions) if versions else set()
+    return {hour: at for hour, (_, at) in known.items() if hour not in touched}

@@ -279,20 +279,26 @@ def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[d
 def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
     """What is computed slice by slice, as plain data: the run's hours, and those re-opened.
 
+    Of these as many as Airflow maps tasks over; the next run finds the others again.
+
     Raises:
-        ParameterError: they are more than Airflow maps tasks over.
+        ParameterError: the run's own are more.
     """
     own, number = context_interval(context), Settings.load().slices
     hours = int(context["params"].get("batch_hours") or 0)
     most, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
     cut = [(own, landed, own.split(most, grain=grain))]
-    cut += [(stretch, False, stretch.split(number, grain=HOUR)) for stretch in reopened]
-    amount, limit = sum(len(pieces) for *_, pieces in cut), conf.getint("core", "max_map_length")
+    amount, limit = len(cut[0][-1]), conf.getint("core", "max_map_length")
     if amount > limit:
         raise ParameterError(
             f"these are {amount:,} slices; Airflow takes {limit:,} in a run",
             hint="ask for larger batches, fewer hours, or raise its [core] max_map_length",
         )
+    for stretch in reopened:
+        pieces = stretch.split(number, grain=HOUR)
+        if (amount := amount + len(pieces)) > limit:
+            break
+        cut.append((stretch, False, pieces))
     return [
         {
             "start": format_instant(piece.start),

@@ -64,7 +64,7 @@ def day_interval(day: object) -> Interval:
     """The 24 hours of a day in UTC.
 
     Raises:
-        ParameterError: the text is no day, as `YYYY-MM-DD`.
+        ParameterError: the text is no day, as `YYYY-MM-DD`, or the day is not over.
 
     >>> str(day_interval("2013-02-08"))
     '[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)'
@@ -75,6 +75,8 @@ def day_interval(day: object) -> Interval:
         start = parse_instant(day)
     except ValueError as error:
         raise ParameterError(str(error)) from error
+    if start + DAY > instant_of(datetime.now(UTC)):
+        raise ParameterError(f"the day {shown(day)} is not over")
     return _of_our_times(Interval(start, start + DAY))
 
 

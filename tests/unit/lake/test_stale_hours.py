@@ -158,8 +158,24 @@ def test_an_hour_whose_landing_is_under_way_or_was_killed_is_waited_for(tmp_path
     assert silent_hours(tmp_path, at("10:00")) == 1
 
 
+def fail(lake: Path, *keys: str, version: int = 0, time: float = 0.0) -> None:
+    """Hours that could not be aggregated; without any the table of such."""
+    own = {"workload_fingerprint": workload_fingerprint(LONG), "step": "failed"}
+    told = {"events_version": float(version), "time": time}
+    rows = [
+        own | {"run_key": f"{DAY}T{key[:2]}_{DAY}T{key[3:]}", "metric": name, "value": value}
+        for key in keys
+        for name, value in told.items()
+    ]
+    texts = [(name, pa.string()) for name in ("workload_fingerprint", "step", "run_key", "metric")]
+    schema = pa.schema([*texts, ("value", pa.float64())])
+    table = pa.Table.from_pylist(rows, schema)
+    write_deltalake(str(lake / "run_metrics"), table, mode="append")
+
+
 def test_hours_that_have_failed_come_last_and_one_by_one(tmp_path: Path) -> None:
     landed(tmp_path, h01="{}")
+    fail(tmp_path)
     commit(tmp_path)
     publish(tmp_path, dict.fromkeys(range(3, 20), 0))
     touch(tmp_path, "05:30", "11:30", "15:30")  # each in two windows
@@ -175,8 +191,16 @@ def test_hours_that_have_failed_come_last_and_one_by_one(tmp_path: Path) -> None
     assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-17"], [])
     stage(tmp_path, (5, 7), 2, OTHER)
     assert reopened(tmp_path, 9) == (["05-07", "11-13", "15-17"], [])
-    stage(tmp_path, (3, 20), 2)
-    assert reopened(tmp_path, 1) == (["16-17"], ["05-06"])
+    # Those that could not even be staged; of all the one that has waited longest is the first.
+    fail(tmp_path, "11-13", version=2, time=2e15)
+    fail(tmp_path, "05-06", version=0)
+    assert reopened(tmp_path, 9) == (["05-07", "15-17", "11-12", "12-13"], [])
+    stage(tmp_path, (3, 11), 2)
+    stage(tmp_path, (15, 20), 2)
+    fail(tmp_path, "06-07", version=2, time=3e15)
+    assert reopened(tmp_path, 1) == (["05-06"], ["15-16"])
+    assert reopened(tmp_path, 4) == (["05-06", "15-16", "16-17", "11-12"], ["12-13"])
+    assert reopened(tmp_path, 6)[0][-1] == "06-07"
 
 
 def test_hours_of_another_workload_are_told_and_left_to_it(tmp_path: Path) -> None:

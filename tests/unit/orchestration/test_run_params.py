@@ -59,7 +59,17 @@ def test_a_day_has_24_hours() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "2013-02-30", "2013-2-8", "2013-02-08T00:00", "{{ ds }}", "0001-01-01", "9999-12-31"],
+    [
+        "",
+        "2013-02-30",
+        "2013-2-8",
+        "2013-02-08T00:00",
+        "{{ ds }}",
+        "0001-01-01",
+        "9999-12-31",
+        f"{datetime.now(UTC):%Y-%m-%d}",
+        "2199-12-31",
+    ],
 )
 def test_what_is_no_day_is_refused(text: str) -> None:
     with pytest.raises(ParameterError):
