@@ -453,11 +453,12 @@ class _LinesHere:
 class _Landing:
     """A landing until it has changed `events`.
 
-    `allowed` is the share of lines that may be bad, `also` are other landings that it has written
-    accounts of, `apart` earlier hours that are to be landed by themselves. `at` are the versions
-    that the lines were read at, if they come from tables. What is under way in the hours of `stay`
-    is so afterwards, too; `mark` says of the others that they are, until it has ended. `stored` is
-    the version of `raw_events` that this landing's lines were put behind.
+    `allowed` is the share of lines that may be bad, `also` are other landings that are judged again
+    with it, whatever its lines say by now, `apart` earlier hours that are to be landed by
+    themselves. `at` are the versions that the lines were read at, if they come from tables. What is
+    under way in the hours of `stay` is so afterwards, too; `mark` says of the others that they are,
+    until it has ended. `stored` is the version of `raw_events` that this landing's lines were put
+    behind.
     """
 
     lake: Lake
