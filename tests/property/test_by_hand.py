@@ -367,3 +367,15 @@ def test_predecessors_before_a_burst_are_told_apart(text: str, first: int, secon
         (word[0].upper(), int(word[1:]), {"x": 1 + word.startswith("B")}) for word in text.split()
     ]
     judge(workload, rows, [[(first,)], [(second,)]], "greta hamlet auto")
+
+
+@pytest.mark.parametrize("depth", [10, 40])
+def test_conditions_that_nest_deeply(depth: int) -> None:
+    """B - (N - (B - (N - ... 0))) = depth * (B - N), and no value is known before the last one."""
+    nested = "0"
+    for _ in range(depth):
+        nested = f"B.x - (NEXT(B).x - ({nested}))"
+    loop = f"PATTERN B+ WHERE {nested} = {2 * depth} WITHIN 100"
+    workload = workload_of(f"COUNT(*) {loop}", f"COUNT(*), SUM(B.x) {loop}")
+    rows: list[Event] = [("B", time, {"x": x}) for time, x in enumerate((3, 4, 1, 2))]
+    judge(workload, rows, [[(6,)], [(6, 10 + 4 + 6)]], "greta hamlet auto")

@@ -214,5 +214,5 @@ def _make_block(graph: MergedGraph, members: int, room: int) -> Block:
         alive=np.zeros(members, np.bool_),
         sets=np.zeros((programs + 1, room), np.int64),
         first_sets=np.zeros((programs, room), np.int64),
-        stack=make_stack(graph.program, members),
+        stack=make_stack(graph.program, graph.program_start, members),
     )

@@ -29,8 +29,6 @@ from elsinore.kernels.compiled import inlined, ripened
 #: Pairs of a block.
 BLOCK = 128
 
-MAX_STACK = 32
-
 
 class Op(IntEnum):
     """Operations. `_L` works on int64, `_D` on doubles.
@@ -103,10 +101,15 @@ class Stack(NamedTuple):
     sure: np.ndarray
 
 
-def make_stack(program: np.ndarray, pairs: int) -> Stack:
-    """What some programs, int64[n, 2], need; of no place if no pairs are looked at."""
-    pushing = int((program[:, 0] <= Op.OPEN).sum()) if pairs else 0
-    shape = min(pushing, MAX_STACK), BLOCK
+def make_stack(program: np.ndarray, starts: np.ndarray, pairs: int) -> Stack:
+    """What programs, int64[n, 2], that begin at `starts` need; no place if no pairs are looked at.
+
+    Every step pushes a value, changes the last one, or makes one of the last two.
+    """
+    op = program[:, 0]
+    held = np.cumsum((op <= Op.OPEN).astype(np.int64) - (op >= Op.AND))
+    held -= np.repeat(np.arange(starts.size - 1), np.diff(starts))  # each before it left its truth
+    shape = int(held.max(initial=0)) if pairs else 0, BLOCK
     return Stack(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.bool_))
 
 

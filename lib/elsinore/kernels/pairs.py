@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 def make_pairs(graph: Graph, buffer: int) -> Pairs:
     """Scratch for windows of up to `buffer` entries."""
     return Pairs(
-        make_stack(graph.program, buffer),
+        make_stack(graph.program, graph.program_start, buffer),
         np.empty(buffer, np.int64),
         np.empty((graph.floor_contiguous.size, buffer + 1), np.int64),
         np.empty((int(graph.open_slot.max(initial=-1)) + 1, buffer), np.bool_),

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.errors import UnsupportedQueryError
-from elsinore.kernels.pair_program import MAX_STACK, Op
+from elsinore.kernels.pair_program import Op
 from elsinore.query.expressions import Applied, BoundExpression, operands_of, sides_of, turned
 from elsinore.template.template import (
     ALWAYS,
@@ -101,27 +100,13 @@ class Programs:
         """The number of the program of a condition on events at two states; -1 for none.
 
         Where nothing is asked, or a floor alone, no pairs need be looked at.
-
-        Raises:
-            UnsupportedQueryError: the condition nests deeper than the kernels' stack.
         """
         if condition == ALWAYS or isinstance(condition, Reaches):
             return -1
         steps = _Lowering(self, earlier, later).condition(condition)
-        if _height(steps) > MAX_STACK:
-            raise UnsupportedQueryError("an edge predicate is nested too deeply for the kernels")
         if steps not in self.programs:
             self.programs.append(steps)
         return self.programs.index(steps)
-
-
-def _height(steps: Steps) -> int:
-    """The places that a program takes on the stack."""
-    height = highest = 0
-    for op, _ in steps:
-        height += 1 if op <= Op.OPEN else 0 if op < Op.AND else -1
-        highest = max(highest, height)
-    return highest
 
 
 @dataclass

@@ -23,7 +23,7 @@ class Layout:
 
 
 def lay_out(template: Template) -> Layout:
-    """A template's layout; UnsupportedQueryError: a condition is deeper than kernels' stacks."""
+    """A template's layout."""
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)

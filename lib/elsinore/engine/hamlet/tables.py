@@ -44,7 +44,6 @@ def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
 
     Raises:
         ParameterError: the queries are not one sharable set.
-        UnsupportedQueryError: a condition nests deeper than the kernels' stack.
     """
     found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
     if found is None:
