@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     assert run_command(["forget", f"tailnum={GONE}"]) == 0
     told = capsys.readouterr().out
     assert [line.split()[:2] for line in would.splitlines()[1:6]] == [
-        ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "5"],
+        ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "6"],
         ["trend_aggregates_staged", "12"],
     ]  # fmt: skip
     assert holding(settings) == {"rides/reports", "spark/server.json"}
@@ -360,10 +360,20 @@ def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
     for table, day in (("events", "event_day"), ("raw_events", "landing_day")):
         lake.remove_before(table, day, date(2013, 1, 2), note='{"touched": {}}')
     accounts = rows(lake, "landings", *ACCOUNT)
-    (settings.landing / "2013/01/01/events-2013-01-01T10.jsonl").unlink()
+    raw = settings.landing / "2013/01/01/events-2013-01-01T10.jsonl"
     forget(settings, Key.parse([f"tailnum={GONE}"], lake.stream), run="test", dry_run=False)
+    assert raw.read_text().splitlines()[1:] == ["", "broken"]
     assert rows(lake, "quarantine", "line") == ["broken"]
     assert rows(lake, "landings", *ACCOUNT) == accounts
+    put(settings, 11, departure(2, 0, 11))
+    assert land(lake, settings, hours(11, 12))["late_landings"] == 0
+    raw.touch()  # late from now on
+    put(settings, 12, departure(3, 0, 12))
+    why = "the raw lines of 2013-01-01T10 were removed: they were as old as is kept"
+    assert (
+        land(lake, settings, hours(12, 13))["refused_landings"] == f'{{"2013-01-01T10": "{why}"}}'
+    )
+    assert rows(lake, "events", "event_id") == ["d2", "d3"]
     with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
         land(lake, settings, hours(10, 11))
 
@@ -390,3 +400,91 @@ def test_nobody_forgets_while_a_step_is_under_way(settings: Settings) -> None:
         pass  # steps beside each other
     with at_work(settings.home, alone=True):
         pass
+
+
+PEOPLE = """
+stream: people
+time: {field: at, unit: iso}
+type: {field: event}
+types:
+  View: {user: {type: long, field: payload.user.id, nullable: true}, page: {type: string, nullable: true}}
+  Restock: {item: {type: long, field: item.id, nullable: true}}
+sources: [{files: "in/{date}-*.csv"}]
+"""  # noqa: E501
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Settings:
+    """A home of its own, where nothing has landed."""
+    path, queries = tmp_path / "people.yaml", tmp_path / "people.sase"
+    path.write_text(PEOPLE, encoding="utf-8")
+    queries.write_text("QUERY q RETURN COUNT(*) PATTERN View WITHIN 1 hour", encoding="utf-8")
+    return Settings(
+        home=tmp_path / "home", schema_file=path, workload_file=queries, max_bad_share=1
+    )
+
+
+def of_people(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"event": kind, "at": "2013-01-01T10:00:00Z", **fields}
+
+
+@pytest.mark.parametrize("is_landed", [True, False])
+def test_a_key_is_looked_for_where_the_attribute_lies(people: Settings, is_landed: bool) -> None:
+    """Other fields may be called like the last part of its path, and have the value."""
+    of_key = [
+        of_people("View", payload={"user": {"id": 7}}),
+        of_people("Restock", payload={"user": {"id": 7}}),
+        of_people("Restock", item={"id": 1}, **{"payload.user": {"id": "7"}}),
+    ]
+    others = [
+        of_people("Restock", item={"id": 7}, note=":7,"),
+        of_people("View", payload={"user": {"id": 8}}, page="7"),
+        of_people("View", payload={"id": 7, "user": {"name": {"id": 7}}}),
+        of_people("Restock", user={"id": 7}, id=7),
+    ]
+    path = put(people, 10, *of_key, *others)
+    lake = Lake.open(people)
+    if is_landed:
+        lake.create_all()
+        land(lake, people, hours(10, 11))
+    key = Key.parse(["user=7"], lake.stream)
+    told = {**forget(people, key, run="test", dry_run=True)[0]}
+    removed, _ = forget(people, key, run="test", dry_run=False)
+    assert [json.loads(line) for line in path.read_text().splitlines()[3:]] == others
+    rows_of = {table: count for table, (count, _) in removed.items()}
+    assert rows_of == {table: count for table, (count, _) in told.items()}
+    assert (rows_of["raw files"], rows_of["events"]) == (3, 3 * is_landed)
+    land(lake, people, hours(10, 11))
+    assert len(rows(lake, "events", "landing")) == len(others)
+
+
+def test_lines_in_other_spellings_are_found(people: Settings) -> None:
+    """A byte of Windows in what is no UTF-8, quotes of CSV; not where more of a word follows."""
+    path = put(people, 10)
+    said = 'event "M\xfcller O""Neil", event "M\xfcller\xe9 O""Neil", other'
+    path.write_bytes(said.replace(", ", "\n").encode("cp1252") + b"\n")
+    lake = Lake.open(people)
+    forget(people, Key.parse(['page=Müller O"Neil'], lake.stream), run="test", dry_run=False)
+    assert path.read_bytes() == b'\nevent "M\xfcller\xe9 O""Neil"\nother\n'
+    land(lake, people, hours(10, 11))
+    forget(people, Key.parse(["page=Mülleré"], lake.stream), run="test", dry_run=False)
+    assert rows(lake, "raw_events", "line") == ["other"]
+    assert path.read_bytes() == b"\n\nother\n"
+
+
+def test_a_file_without_a_header_is_told_of_without_its_values(people: Settings) -> None:
+    """Nor does it keep a key from being forgotten: it says why another cannot be read."""
+    source = people.landing / "in" / "2013-01-01-a.csv"
+    source.parent.mkdir(parents=True)
+    source.write_text(f"2013-01-01T10:00:00Z,View,{GONE},1\n", encoding="utf-8")
+    lake = Lake.open(people)
+    land(lake, people, hours(0, 23))
+    problem = "column 'at' is missing; the first line of a CSV file names its columns"
+    reason = f"in/2013-01-01-a.csv:1: {problem}"
+    assert rows(lake, "quarantine", "position", "reason") == [(0, reason)]
+    source.unlink()
+    forget(people, Key.parse([f"page={GONE}"], lake.stream), run="test", dry_run=False)
+    assert holding(people) == set()
+    put(people, 10).write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match=r"T10.jsonl cannot be searched: .* is UTF-16 text"):
+        forget(people, Key.parse([f"page={GONE}"], lake.stream), run="test", dry_run=False)

@@ -219,6 +219,8 @@ def value_text(value: Any) -> str:
             return f"{value:,.10g}"
         case int() if not isinstance(value, bool):
             return shorten_count(str(value), _DIGITS)
+        case list() | dict():
+            return _json(value)
     return str(value)
 
 
@@ -264,13 +266,16 @@ def write_rows(
         if twice := [name for name, count in Counter(columns).items() if count > 1]:
             raise ParameterError(f"two columns are called {twice[0]}", hint="AS names them")
         for row in rows():
-            plain = dict(zip(columns, map(plain_value, row), strict=True))
-            yield json.dumps(plain, ensure_ascii=False, default=str)
+            yield _json(dict(zip(columns, row, strict=True)))
 
     def plain_table() -> pa.Table:
         return _without_formulas(table()) if form is Format.CSV else table()
 
     write(form, output, sheets=sheets(), lines=lines(), table=plain_table)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(plain_value(value), ensure_ascii=False, allow_nan=False, default=str)
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:

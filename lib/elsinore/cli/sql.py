@@ -78,4 +78,8 @@ def _plain(value: Any) -> Any:
             return Instant(instant_of(value))
         case Decimal() if value.as_tuple().exponent == 0:
             return int(value)
+        case list():
+            return list(map(_plain, value))
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
     return value

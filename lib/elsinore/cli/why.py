@@ -74,24 +74,16 @@ def why(
     )
     told = _told(lake or settings.lake, queries, query, wanted, start, limit=limit)
     if as_json:
-        typer.echo(json.dumps(_plain(told), ensure_ascii=False, indent=2, allow_nan=False))
+        plain = plain_value(told)
+        typer.echo(
+            json.dumps(
+                plain, ensure_ascii=False, indent=2, allow_nan=False, default=datetime.isoformat
+            )
+        )
         return
     for title, lines in _lines(told):
         for number, line in enumerate(lines):
             typer.echo(f"{title if number == 0 else '':<{_MARGIN}}{line}")
-
-
-def _plain(told: Any) -> Any:
-    """What is told, as JSON can hold it.
-
-    >>> _plain({"group": {"x": float("nan")}, "trends": [({"y": float("-inf")}, "z")]})
-    {'group': {'x': 'NaN'}, 'trends': [[{'y': '-Infinity'}, 'z']]}
-    """
-    if isinstance(told, Mapping):
-        return {name: _plain(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        return list(map(_plain, told))
-    return told.isoformat() if isinstance(told, datetime) else plain_value(told)
 
 
 def _group(text: str) -> dict[str, Any]:
@@ -230,6 +222,10 @@ def _rows(
             f"nothing is published of query {query} for this group in the window",
             hint=_no_such(workload, query, window_start) or f"published in this window: {named}",
         )
+    # A window of an earlier text of the query may begin there, too: of the text at hand, or last.
+    own = query in workload.by_name and workload.by_name[query].fingerprint
+    one = max(found, key=lambda row: (row["query_fingerprint"] == own, row["owned_hour"]))
+    found = [row for row in found if row["query_fingerprint"] == one["query_fingerprint"]]
     return sorted(found, key=lambda row: str(row["aggregate"]))
 
 

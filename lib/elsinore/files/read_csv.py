@@ -206,10 +206,10 @@ def _header(path: Path, records: Iterator[_Record], schema: StreamSchema) -> _Re
     header = next(records, None)
     if header is None:
         return None
-    problem = header.fault.text if header.fault else column_problem(header.cells, schema)
-    if problem:
-        hint = "the first line of a CSV file names its columns"
-        raise unreadable(path, f":{header.position}: {problem}", Reason.BAD_HEADER, hint)
+    fault = header.fault
+    if found := (fault.text, None) if fault else column_problem(header.cells, schema):
+        problem = f":{header.position}: {found[0]}; the first line of a CSV file names its columns"
+        raise unreadable(path, problem, Reason.BAD_HEADER, found[1])
     return header
 
 

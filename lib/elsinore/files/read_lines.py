@@ -109,7 +109,7 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, Binary
                     hint = "files are UTF-8"
                     raise unreadable(path, " is UTF-16 text", Reason.BAD_ENCODING, hint)
                 block = block.removeprefix(_UTF8_BOM)
-                if said := _SAID.match(_visible(block.partition(b"\n")[0])):
+                if said := _SAID.match(visible(block.partition(b"\n")[0])):
                     raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
             yield position, block, stream
             position += block.count(b"\n") + (not block.endswith(b"\n"))
@@ -125,13 +125,13 @@ def _each(first: int, block: bytes, stream: BinaryIO, limits: ReadLimits) -> Ite
                 size += len(rest)
                 if rest.endswith(b"\n"):
                     break
-            start = _visible(raw[: limits.kept_bytes])
+            start = visible(raw[: limits.kept_bytes])
             yield RawLine(position, f"{start} …[cut, {size} bytes]", TOO_LONG)
             continue
         try:
             yield RawLine(position, raw.decode(), None)
         except UnicodeDecodeError:
-            yield RawLine(position, _visible(raw), _NO_UTF8)
+            yield RawLine(position, visible(raw), _NO_UTF8)
 
 
 def _column(block: bytes) -> pa.Array | None:
@@ -164,7 +164,13 @@ def unusable_line(code: str, reason: str, text: str | None = None) -> str:
     return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
 
 
-def _visible(raw: bytes) -> str:
+def says_unusable(whole: bytes) -> bool:
+    """Whether a file's bytes are but a line that says why another could not be used."""
+    return whole.count(b"\n") == 1 and _SAID.match(visible(whole.rstrip())) is not None
+
+
+def visible(raw: bytes) -> str:
+    r"""Bytes as text, those that are no UTF-8 as `\ufffd\xNN`."""
     text = raw.decode("utf-8", "surrogateescape")
     return _ESCAPED_BYTE.sub(lambda found: f"\ufffd\\x{ord(found[0]) - 0xDC00:02x}", text)
 
@@ -232,24 +238,25 @@ def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) 
 
 def column_problem(
     names: Sequence[str], schema: StreamSchema, *, nested: bool = False
-) -> str | None:
+) -> tuple[str, str | None] | None:
     """What is wrong with the columns of a file: one that is read is there twice, or is lacking.
 
     Where they may be `nested`, a field can lie inside of the column that its path begins with.
+    Beside it which columns there are, for people alone: without a header that is an event.
     """
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
-        return f"its columns are parted by {signs[0]!r}; write them with commas"
+        return f"its columns are parted by {signs[0]!r}; write them with commas", None
     looked_at = names_read(schema, nested=nested)
     twice = [name for name, count in Counter(names).items() if count > 1 and name in looked_at]
     if twice:
-        return f"column {twice[0]!r} occurs twice"
+        return f"column {twice[0]!r} occurs twice", None
     lacking = [
         name for name in schema.raw_needed if name not in names
         and not (nested and first_name(name, names))
     ]  # fmt: skip
     shown = (printable(name[:_SHOWN]) for name in names)
     there = some_of(name if name == name.strip() else repr(name) for name in shown) or "none"
-    return f"column {lacking[0]!r} is missing; there are {there}" if lacking else None
+    return (f"column {lacking[0]!r} is missing", f"there are {there}") if lacking else None
 
 
 def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:

@@ -88,7 +88,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
         except (AttributeError, LookupError, *UNREADABLE):
             raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):
-        raise DataError(f"{frame.name}: {problem}")
+        raise DataError(f"{frame.name}: {problem[0]}", hint=problem[1])
     # In pieces of a table: batches may be of any size.
     pieces = (table.slice(at, _AT_ONCE) for at in range(0, table.num_rows, _AT_ONCE))
     yield from _typed(pieces, frame.name, schema)
@@ -134,4 +134,4 @@ def _check_columns(path: Path, file: Any, schema: StreamSchema, limits: ReadLimi
     if sum(group.total_byte_size for group in groups) > limits.file_bytes:
         raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
     if problem := column_problem(file.schema_arrow.names, schema, nested=True):
-        raise unreadable(path, f": {problem}", Reason.BAD_HEADER)
+        raise unreadable(path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])

@@ -107,6 +107,11 @@ class UnreadableFile(DataError):
         super().__init__(message, hint=hint, reason_code=reason_code, **fields)
         self.reason_code = reason_code
 
+    @property
+    def reason(self) -> str:
+        """What is stored of it: without the names of columns, where an event may stand instead."""
+        return self.message if self.reason_code == Reason.BAD_HEADER else str(self)
+
 
 def bad_lines(reasons: Mapping[str, int]) -> int:
     """How many of the quarantined lines are bad, by their number for each reason code.

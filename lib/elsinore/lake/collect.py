@@ -252,7 +252,7 @@ def _read(
                 done.untimed += int((~is_told).sum())
                 done.told.update(np.unique(hours[is_told]).tolist())
     except UnreadableFile as error:
-        reason = str(error).replace(error.fields["file"], printable(source.name))
+        reason = error.reason.replace(error.fields["file"], printable(source.name))
         lines = HourLines(spool)
         lines.add(np.array([untold]), pa.array([unusable_line(error.reason_code, reason)]))
         return lines, _Done(), reason

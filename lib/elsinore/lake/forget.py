@@ -13,11 +13,14 @@ import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby
+from functools import partial, reduce
+from itertools import chain, groupby
+from operator import or_
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +28,8 @@ from deltalake import CommitProperties
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, ParameterError
-from elsinore.files.rejection import Reason
+from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, says_unusable, visible
+from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.lake.answered import answered_by
 from elsinore.lake.collect import COLLECTED, INGESTED, SPOOL
 from elsinore.lake.delta_log import write_failures
@@ -48,13 +52,16 @@ from elsinore.lake.regions import Hours, Landings
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.places import is_here, whole_file
+from elsinore.places import is_here, local_copy, place, whole_file
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant
 from elsinore.wording import suggest
 
 #: What JSON writes in place of other signs; those beyond 16 bits take two.
 _ESCAPES = re.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]')
+
+#: Bytes of what says that a file could not be used.
+_MOST_SAID = 1 << 16
 
 #: Tables that hold values of events, or groups of them. The others hold counts and names.
 _HOLDING = ("raw_events", "quarantine", "events", STAGED, PUBLISHED, VALIDATIONS)
@@ -74,14 +81,16 @@ class Key:
     Attributes:
         values: by attribute, as columns hold them.
         texts: by attribute, as groups of results spell them.
+        spelled: by attribute, these texts and those that were given.
         written: by attribute, a pattern of how raw lines and pages may spell them, for RE2, too.
-        fields: by attribute, a pattern of what raw lines call it.
+        paths: by attribute, where raw lines have it.
     """
 
     values: Mapping[str, pa.Scalar]
     texts: Mapping[str, str]
+    spelled: Mapping[str, Collection[str]]
     written: Mapping[str, str]
-    fields: Mapping[str, str]
+    paths: Mapping[str, Collection[str]]
 
     @classmethod
     def parse(cls, given: Sequence[str], stream: StreamSchema) -> Self:
@@ -95,7 +104,7 @@ class Key:
         if len(pairs) < len(named):
             raise ParameterError("an attribute has two values", hint="forget one key after another")
         columns = scanned_schema(stream)
-        values, texts, written = {}, {}, {}
+        values, texts = {}, {}
         for name, text in pairs.items():
             kind = stream.attributes[name]
             try:
@@ -104,9 +113,13 @@ class Key:
             except ValueError as error:
                 raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
             texts[name] = _told(value, kind)
-            written[name] = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
-        fields = {name: "|".join(map(_spelled, sorted(_keys(name, stream)))) for name in pairs}
-        return cls(values, texts, written, fields)
+        spelled = {name: sorted({pairs[name], texts[name]}, reverse=True) for name in pairs}
+        written = {name: "|".join(map(_spelled, both)) for name, both in spelled.items()}
+        paths = {
+            name: {kind.by_name[name].raw for kind in stream.types if name in kind.by_name}
+            for name in pairs
+        }
+        return cls(values, texts, spelled, written, paths)
 
     def among(self, lines: pa.Table) -> pa.ChunkedArray:
         """Of rows of `scanned_schema`, which are to be forgotten.
@@ -114,22 +127,26 @@ class Key:
         An event whose type lacks an attribute has its value if its line says so all the same; what
         is no event does where its line holds the texts as words. A file as a whole does not.
         """
+        is_event = pc.is_null(lines["_reason_code"])
         typed = spoken = pa.scalar(True)
         for name, value in self.values.items():
-            text = f'"?(?:{self.written[name]})"?'
-            text = '"null"' if self.texts[name] == "null" else text  # and not NULL
-            field = rf'"(?:{self.fields[name]})"\s*:\s*{text}\s*[,}}]'
-            said = pc.match_substring_regex(lines["_line"], field)
-            lacks = pc.and_(pc.is_null(lines[name]), said)
+            said = pc.match_substring_regex(lines["_line"], self.written[name])
+            field = rf':\s*"?(?:{self.written[name]})"?\s*[,}}]'
+            lacks = pc.and_(is_event, pc.match_substring_regex(lines["_line"], field))
+            lacks = pc.and_(lacks, pc.is_null(lines[name]))
+            has = _where(lacks, lines["_line"], partial(self._has, name))
             same = pc.fill_null(_equal(lines[name], value), False)
-            typed = pc.and_(typed, pc.or_(same, lacks))
-            spoken = pc.and_(spoken, pc.match_substring_regex(lines["_line"], self.written[name]))
-        is_event = pc.is_null(lines["_reason_code"])
+            typed, spoken = pc.and_(typed, pc.or_(same, has)), pc.and_(spoken, said)
         # Arrow's patterns take letters beyond ASCII for the end of a word.
-        spoken = pc.and_(pc.invert(is_event), spoken).combine_chunks()
-        said = map(self._is_said, lines["_line"].filter(spoken).to_pylist())
-        spoken = pc.replace_with_mask(spoken, spoken, pa.array(said, pa.bool_()))
+        spoken = _where(pc.and_(pc.invert(is_event), spoken), lines["_line"], self._is_said)
         return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["position"], 0))
+
+    def _has(self, name: str, line: str) -> bool:
+        """Whether a line of JSON has the value where some type has the attribute."""
+        record = json.loads(line, parse_int=str, parse_float=str)
+        told = chain.from_iterable(_at(record, path) for path in self.paths[name])
+        texts = (json.dumps(value) if isinstance(value, bool) else value for value in told)
+        return any(text in self.spelled[name] for text in texts)
 
     def is_in(self, group: str) -> bool:
         """Whether all events of a group, or those of one of its aliases, have the values."""
@@ -150,20 +167,41 @@ class Key:
     def _is_said(self, *texts: str) -> bool:
         """Whether texts hold all values as words, be they JSON or not."""
         plain = [_ESCAPES.sub(lambda found: json.loads(f'"{found[0]}"'), text) for text in texts]
-        ends = r"(?![\w\u0300-\u036f]|\\u[0-9a-fA-F]{4})"  # an accent, a sign that is escaped
+        # An accent, a sign that is escaped, a byte that is no UTF-8.
+        ends = r"(?![\w\u0300-\u036f]|\\u[0-9a-fA-F]{4}|\ufffd\\x)"
         words = [rf"(?<!\w)(?:{written}){ends}" for written in self.written.values()]
         return all(any(re.search(word, each) for each in (*texts, *plain)) for word in words)
 
 
+def _where(mask: pa.ChunkedArray, lines: pa.ChunkedArray, test: Callable[[str], bool]) -> pa.Array:
+    """Where a mask is true, and a test of the line, too."""
+    passed = map(test, lines.filter(mask).to_pylist())
+    whole = mask.combine_chunks()
+    return pc.replace_with_mask(whole, whole, pa.array(passed, pa.bool_()))
+
+
+def _at(record: Any, path: str) -> Iterator[Any]:
+    """What a record has at a path: a name may have dots, or lie inside of what another names."""
+    for name, value in record.items() if isinstance(record, dict) else ():
+        if name == path:
+            yield value
+        elif path.startswith(f"{name}."):
+            yield from _at(value, path[len(name) + 1 :])
+
+
 def _spelled(text: str) -> str:
-    """A pattern of a text, each sign of which may be one of JSON's escapes."""
+    """A pattern of a text, each sign of which may be one of JSON's escapes.
+
+    Or, in what is no UTF-8 or no record of CSV, a byte of Windows or a doubled quote.
+    """
     return "".join(map(_sign, text))
 
 
 def _sign(sign: str) -> str:
     code = sign.encode("utf-16-be").hex()
     escaped = "".join(rf"\\u(?i:{code[at : at + 4]})" for at in range(0, len(code), 4))
-    short = {sign, json.dumps(sign, ensure_ascii=False)[1:-1], "\\/" if sign == "/" else sign}
+    other = {"/": "\\/", '"': '""'}.get(sign) or visible(sign.encode("cp1252", "ignore")) or sign
+    short = {sign, json.dumps(sign, ensure_ascii=False)[1:-1], other}
     return f"(?:{'|'.join([*map(re.escape, sorted(short)), escaped])})"
 
 
@@ -171,13 +209,6 @@ def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
     """Whether the values are this one; NaN is NaN here."""
     number = value.as_py()
     return pc.is_nan(column) if number != number else pc.equal(column, value)
-
-
-def _keys(name: str, stream: StreamSchema) -> set[str]:
-    """What the key of an attribute may be in raw lines: a name may have dots or lie in a path."""
-    paths = {kind.by_name[name].raw for kind in stream.types if name in kind.by_name}
-    ends = (accumulate(reversed(path.split(".")), "{1}.{0}".format) for path in paths)
-    return set(chain.from_iterable(ends))
 
 
 def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:
@@ -257,11 +288,13 @@ def forget(
     """
     every = {own.workload: Lake.open(own) for own in settings.with_results()}
     lake = every[""]
+    if not all_files(settings.landing, lake.stream.sources):
+        lake.version("raw_events")  # else it may be another home
+    for own in every.values():
+        own.create_all()  # with columns of this release, which accounts are to have
     found = _find(every, settings, key)
     if dry_run:
         return found.removed({}), 0
-    for own in every.values():
-        own.create_all()  # columns of this release, which accounts are to have
     stale = _stale(settings)
     _mark(lake, {file.landing for file in found.files}.intersection(found.landings), run)
     blanked = {file: blank_lines(file, positions) for file, positions in found.files.items()}
@@ -272,6 +305,7 @@ def forget(
         land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
     if found.expired:
         _drop_lines(lake, found.expired, key, run)
+    _know(lake, {file.landing for file in blanked}.difference(found.landings), mended, run)
     for groups in found.groups.values():
         _drop_groups(groups, run)
     _forget_pages(settings, key, found.pages)
@@ -298,6 +332,26 @@ def _mark(lake: Lake, labels: Collection[str], run: str) -> None:
 
     if labels:
         lake.amend("landings", marked, where=Landings.of(map(parse_hour, labels)), run=run)
+
+
+def _know(
+    lake: Lake,
+    labels: Collection[str],
+    mended: Mapping[tuple[str, int, int], LandingFile],
+    run: str,
+) -> None:
+    """Tell landings that have no lines any longer of their raw files as they are now."""
+
+    def listed(rows: pa.Table) -> pa.Table:
+        known = [json.loads(text or "{}") for text in rows["listing"].to_pylist()]
+        for listing in known:
+            for name, (size, time) in listing.items():
+                if file := mended.get((name, size, time)):
+                    listing[name] = [file.size, file.changed]
+        return with_column(rows, "listing", pa.array(map(json.dumps, known), pa.string()))
+
+    if labels:
+        lake.amend("landings", listed, where=Landings.of(map(parse_hour, labels)), run=run)
 
 
 def _drop_spools(settings: Settings) -> None:
@@ -327,11 +381,12 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     by_name = {file.name: file for file in all_files(settings.landing, lake.stream.sources)}
     for batch in scan_files(list(by_name.values()), lake.stream):
         rows = pa.Table.from_batches([batch])
-        _require_searched(rows)
+        _require_searched(rows, by_name)
         for row in rows.filter(key.among(rows)).select(PLACE).to_pylist():
             files[by_name[row["file"]]].add(row["position"])
-    (raw, stored), (bad, _) = (_stored(lake, table, key) for table in ("raw_events", "quarantine"))
-    landings = _events(lake, key)
+    raw, stored, lacking = _stored(lake, "raw_events", key)
+    bad, _, _ = _stored(lake, "quarantine", key)
+    landings = _events(lake, key, lacking)
     accounts = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
     known = {one["landing"]: json.loads(one["listing"] or "{}") for one in accounts}
     # What a killed one has left of a landing is found wherever it is.
@@ -363,33 +418,58 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     )
 
 
-def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str]]:
-    """How many lines of the key a table holds, by the label of their landing; and all labels."""
-    found, every = Counter[str](), set[str]()
+def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str], pa.Table]:
+    """How many lines of the key a table holds, by the label of their landing; and all labels.
+
+    And the places of events whose types lack an attribute of the key.
+    """
+    found, every, lacking = Counter[str](), set[str](), []
     for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
         rows = decoded_lines(lake, pa.Table.from_batches([batch]))
-        found.update(rows["landing"].filter(key.among(rows)).to_pylist())
         every.update(rows["landing"].unique().to_pylist())
-    return found, every
+        rows = rows.filter(key.among(rows))
+        found.update(rows["landing"].to_pylist())
+        lacks = reduce(or_, (pc.field(name).is_null() for name in key.values))
+        lacking.append(rows.filter(lacks & pc.field("_reason_code").is_null()).select(PLACE))
+    schema = scanned_schema(lake.stream)
+    none = pa.schema([schema.field(name) for name in PLACE]).empty_table()
+    return found, every, pa.concat_tables([none, *lacking])
 
 
-def _require_searched(rows: pa.Table) -> None:
+def _require_searched(rows: pa.Table, files: Mapping[str, LandingFile]) -> None:
     """Refuse files of which nobody can tell what they hold."""
     is_empty = pc.field("_reason_code") == Reason.EMPTY_FILE.value
     for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
-        raise DataError(
-            f"the raw file {row['file']} cannot be searched: {row['_reason']}",
-            hint="mend it or take it away first",
-        )
+        if not _stands_for_another(files[row["file"]]):
+            raise DataError(
+                f"the raw file {row['file']} cannot be searched: {row['_reason']}",
+                hint="mend it or take it away first",
+            )
 
 
-def _events(lake: Lake, key: Key) -> list[str]:
-    """The landing of each row of `events` that has the values."""
+def _stands_for_another(file: LandingFile) -> bool:
+    """Whether a raw file is but the reason why a collected one could not be used."""
+    with (
+        suppress(UnreadableFile),
+        local_copy(place(file.path)) as path,
+        open_unpacked(path, DEFAULT_LIMITS) as lines,
+    ):
+        return says_unusable(lines.read(_MOST_SAID))
+    return False
+
+
+def _events(lake: Lake, key: Key, lacking: pa.Table) -> list[str]:
+    """The landing of each row of `events` that has the values, or stands at one of some places."""
     found: list[str] = []
-    for rows in lake.dataset("events").to_batches(columns=["landing", *key.values]):
+    for batch in lake.dataset("events").to_batches(columns=[*PLACE, *key.values]):
+        rows = batch
         for name, value in key.values.items():
             rows = rows.filter(_equal(rows[name].cast(value.type), value))
         found += rows["landing"].to_pylist()
+        if lacking.num_rows:
+            places = batch.select(PLACE).cast(lacking.schema)
+            here = pa.table(places).join(lacking, PLACE, join_type="left semi")
+            found += here["landing"].to_pylist()
     return found
 
 

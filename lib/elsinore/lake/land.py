@@ -254,16 +254,21 @@ def find_landing(
 
     Raises:
         DataError: there is no landing zone, a file cannot be read, a link leads out of it, or the
-            hours had landed and their lines are kept no longer.
+            hours had landed and their lines are kept no longer; such earlier hours are refused.
     """
     zone = settings.landing
     rules = lake.stream.sources
     files = landing_files(zone, interval, rules)
     lake.create_all()
     raw = lake.version("raw_events")
-    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
-        _require_not_removed(lake, Landings(interval), raw)
     late, refused, broken_off = late_landings(lake, zone, interval.start, settings.late_days, stop)
+    if "raw_events" in {*settings.keep_days, *lake.stream.keep_days}:
+        asked = {hour_label(hour) for hour in hours_of(interval)}
+        removed = _removed(lake, asked | late.keys(), raw)
+        if removed & asked:
+            raise _were_removed(sorted(removed & asked))
+        refused |= {label: _were_removed([label]).message for label in removed}
+        late = {label: of for label, of in late.items() if label not in removed}
     hours = [*map(parse_hour, late)]
     own = Landings.of([*hours, *hours_of(interval)])
     files = (*files, *chain.from_iterable(late.values()))
@@ -343,17 +348,17 @@ def _sources_without(
     return [partial(staying, number) for number in numbers], every, left
 
 
-def _require_not_removed(lake: Lake, own: Landings, version: int) -> None:
-    """Refuse hours whose lines are gone: with them alone their events would be back.
+def _removed(lake: Lake, labels: Iterable[str], version: int) -> set[str]:
+    """Hours that had lines which are gone: landed with its files alone, its events would be back.
 
     They are looked for at a version of `raw_events`.
     """
+    own = Landings.of(map(parse_hour, labels))
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
     landed = lake.rows("landings", had_lines, columns=["landing", "listing"])
     landed = landed.filter(pc.invert(under_way(landed["listing"])))
     stored = lake.of("raw_events", own, version).to_table(["landing"])
-    if removed := sorted(landings_of(landed) - landings_of(stored)):
-        raise _were_removed(removed)
+    return landings_of(landed) - landings_of(stored)
 
 
 def _were_removed(labels: Collection[str]) -> DataError:

@@ -425,7 +425,7 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
             if waiting and waiting[-1]["file"][0].as_py() == file.name:
                 raise
             # Without the path of this machine.
-            reason = str(error).replace(error.fields["file"], file.name)
+            reason = error.reason.replace(error.fields["file"], file.name)
             yield _whole(file, error.reason_code, reason, stream)
         else:
             if is_empty:

@@ -182,7 +182,7 @@ def _problem(columns: list[str]) -> str | None:
     if twice := [name for name, number in Counter(columns).items() if number > 1]:
         return f"column {twice[0]!r} occurs twice"
     schema = StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ())
-    return column_problem(columns, schema, nested=True)
+    return (column_problem(columns, schema, nested=True) or (None,))[0]
 
 
 def _require_lines(source: Source, form: InputFormat | None) -> None:

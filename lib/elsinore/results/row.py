@@ -122,10 +122,19 @@ def encode_row(row: ResultRow) -> str:
     )
 
 
-def plain_value(value: Value) -> Any:
-    """A value as JSON holds it: instants and numbers that are not finite as text."""
-    if isinstance(value, Instant):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+def plain_value(value: Any) -> Any:
+    """A value as JSON holds it, also inside of others: instants, numbers not finite as text.
+
+    >>> plain_value({"x": float("nan"), "trends": [({"y": float("-inf")}, Instant(0))]})
+    {'x': 'NaN', 'trends': [[{'y': '-Infinity'}, '1970-01-01T00:00:00.000000Z']]}
+    """
+    match value:
+        case Instant():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        case dict():
+            return {name: plain_value(each) for name, each in value.items()}
+        case list() | tuple():
+            return list(map(plain_value, value))
     return value

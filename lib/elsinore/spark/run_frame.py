@@ -57,7 +57,7 @@ def run(
     bound, schema = workload.bound, workload.schema
     require(bound.queries)
     if problem := column_problem(df.columns, schema, nested=True):
-        raise DataError(f"the DataFrame: {problem}")
+        raise DataError(f"the DataFrame: {problem[0]}", hint=problem[1])
     decoded = _decoded(df, schema)
     if max_bad_share < 1:
         _require_few_bad(decoded, max_bad_share)

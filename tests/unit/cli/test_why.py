@@ -190,6 +190,21 @@ def test_trends_whose_events_were_removed_are_counted(lake: Path, why: Why) -> N
     assert told[-1] == "           the events that are still kept make no more"
 
 
+def test_a_window_of_another_text_that_starts_there_too_is_told_apart(lake: Path, why: Why) -> None:
+    """The query at hand counts; where it is neither, what was published last."""
+    of_both = {"query_fingerprint": "f" * 64, "window_end": at(12), "owned_hour": "2013-01-01T11"}
+    rows = [result("UA", name, 127.0, "127") | of_both for name in ("COUNT(*)", "SUM(D.flight)")]
+    write(lake, "trend_aggregates", rows)
+    told = json.loads(why("chains", "carrier=UA", WINDOW, "--json"))
+    assert told["values"]["COUNT(*)"] == 7
+    assert "SUM(D.flight)" not in told["values"]
+    assert told["window_end"] == "2013-01-01T11:00:00.000000Z"
+    other = QUERIES.replace("1 hour", "30 minutes")
+    told = json.loads(why("chains", "carrier=UA", WINDOW, "--json", queries=other))
+    assert told["values"] == {"COUNT(*)": 127, "SUM(D.flight)": 127}
+    assert told["window_end"] == "2013-01-01T12:00:00.000000Z"
+
+
 _GONE = (
     "version 0 of the events is not kept any longer, and events of the window may have changed "
     "since"

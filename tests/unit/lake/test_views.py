@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import deltalake
@@ -114,6 +115,13 @@ def test_sql_prints_rows_as_run_does(capsys: pytest.CaptureFixture[str]) -> None
     }  # fmt: skip
     assert run_command(["sql", asked, "--format", "table"]) == 0
     assert "1,180,591,620,717,411,303,424  2.0    nan" in capsys.readouterr().out
+    within = (
+        "SELECT {'x': [1e0 / 0, 'nan'::DOUBLE, 2], 't': [TIMESTAMPTZ '2013-02-08T00:00:00Z']} AS s"
+    )
+    for form in ("json", "table"):
+        assert run_command(["sql", within, "--format", form]) == 0
+        found = json.loads(re.findall(r'\{"x".*?\}', capsys.readouterr().out)[0])
+        assert found == {"x": ["Infinity", "NaN", 2.0], "t": ["2013-02-08T00:00:00.000000Z"]}
     assert run_command(["sql", "FROM texts", "--format", "table"]) == 0
     assert "more: --output FILE.csv keeps them" in capsys.readouterr().out
 
