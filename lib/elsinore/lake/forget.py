@@ -83,7 +83,7 @@ class Key:
         texts: by attribute, as groups of results spell them.
         spelled: by attribute, these texts and those that were given.
         written: by attribute, a pattern of how raw lines and pages may spell them, for RE2, too.
-        paths: by attribute, where raw lines have it.
+        paths: by attribute, where raw lines have it: by its name, or by that of its field.
     """
 
     values: Mapping[str, pa.Scalar]
@@ -116,7 +116,7 @@ class Key:
         spelled = {name: sorted({pairs[name], texts[name]}, reverse=True) for name in pairs}
         written = {name: "|".join(map(_spelled, both)) for name, both in spelled.items()}
         paths = {
-            name: {kind.by_name[name].raw for kind in stream.types if name in kind.by_name}
+            name: {name, *(of.by_name[name].raw for of in stream.types if name in of.by_name)}
             for name in pairs
         }
         return cls(values, texts, spelled, written, paths)

@@ -66,6 +66,8 @@ def forgotten(line: str, *given: str) -> bool:
             )
         ),
         (SEEN | {"other.iban": "DE7"}, ("iban=DE7",), False),
+        (SEEN | {"iban": "DE7"}, ("iban=DE7",), True),
+        (SEEN | {"to": {"iban": "DE7"}, "bank": {"iban": "DE7"}}, ("iban=DE7",), False),
         # What is no event: by the word.
         (PAID | {"sum": "much"}, ("card=77",), True),
         (PAID | {"sum": "much"}, ('name=a.b "é"',), True),
