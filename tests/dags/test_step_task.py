@@ -56,7 +56,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     (tmp_path / "jobs" / "__init__.py").touch()
 
     def call(program: str, context: Any = HOURS, **arguments: Any) -> Any:
-        (tmp_path / "jobs" / "trial.py").write_text(program)
+        (tmp_path / "trial").write_text(program)
+        # At once: a process that has just begun may be reading the one before.
+        (tmp_path / "trial").replace(tmp_path / "jobs" / "trial.py")
         return step_task("trial", task_id="trial").function(**arguments, **context)
 
     yield call
