@@ -198,7 +198,8 @@ def _case(entry: _Entry, path: Path) -> Case:
     if isinstance(events, str):
         table = event_table(events, schema, entry.out_of_range)
     else:
-        table = _from_lines([json.dumps(e, default=str) for e in events], schema)
+        lines = [json.dumps(event, default=str) for event in events]
+        table = _from_lines(lines, schema, entry.out_of_range)
     calendar = schema.time_unit.is_calendar
     rows = [_row(query.name, calendar, row) for row in entry.rows]
     executors = entry.executors and tuple(entry.executors)
@@ -225,7 +226,8 @@ def stream_schema(
 
 def bound_query(text: str, schema: StreamSchema, file: str = "<text>") -> BoundQuery:
     """The one query of a text, called q if it begins without its QUERY clause."""
-    whole = text if re.match(r"\s*QUERY\b", text, re.IGNORECASE) else f"QUERY q {text}"
+    begins = re.match(r"(?:\s|--.*\n)*QUERY\b", text, re.IGNORECASE)
+    whole = text if begins else f"QUERY q {text}"
     queries = bind_workload(parse_workload(f"{whole};", file), schema).queries
     if len(queries) != 1:
         raise ValueError(f"query: there are {len(queries)}; a case has one")
@@ -254,10 +256,11 @@ def _bare(kind: EventType) -> EventType:
 def _lines(text: str, schema: StreamSchema) -> list[str]:
     """Compact events as lines of JSON."""
     calendar, lines, end = schema.time_unit.is_calendar, [], 0
-    names = {name.lower(): name for name in schema.by_name}
+    names = {name.lower(): name for name in schema.by_name} | {n: n for n in schema.by_name}
     for match in _EVENT.finditer(text):
         name, first, last, unit, pairs, *_ = match.groups()
-        if match.start() != end or name.lower() not in names:
+        own = names.get(name) or names.get(name.lower())
+        if match.start() != end or own is None:
             break
         end = match.end()
         if unit and not calendar:
@@ -265,7 +268,7 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
         times = range(int(first), int(last or first) + 1)
         if not times:
             raise ValueError(f"{match[0].strip()}: {last} is before {first}")
-        kind = schema.by_name[names[name.lower()]]
+        kind = schema.by_name[own]
         values = {key: _value(kind, key, cell) for key, cell in re.findall(_PAIR, pairs or "")}
         for time in times:
             at = format_instant(time * _UNITS[unit]) if calendar else time
@@ -340,10 +343,13 @@ def _kinds(rows: Sequence[ResultRow]) -> dict[str, type]:
 
 
 def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
-    """A row on a line, doubles to ten digits, so that rounding makes no difference."""
+    """A row on a line, sums and averages to ten digits, so that rounding makes no difference."""
     group, values = (
-        {name: _short(value, kinds.get(name), digits) for name, value in row[part].items()}
-        for part, digits in (("group", 17), ("values", 10))
+        {
+            name: _short(value, kinds.get(name), 10 if name.startswith(rounded) else 17)
+            for name, value in row[part].items()
+        }
+        for part, rounded in (("group", ()), ("values", ("SUM(", "AVG(")))
     )
     parts = [row["window_start"], row["window_end"], *([group] if group else []), values]
     return json.dumps(parts, sort_keys=True, ensure_ascii=False)

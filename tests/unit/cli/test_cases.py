@@ -90,6 +90,34 @@ def test_what_differs_is_shown_row_by_row(capsys: pytest.CaptureFixture[str]) ->
     assert '  expected ["2025-03-03T07:00:00.000000Z"' in out
 
 
+TRAPS = """
+schema: {A: {v: double}, a: {}}
+cases:
+  - name: types that differ by case alone
+    query: |
+      -- a comment: QUERY
+      QUERY q RETURN COUNT(*), MAX(A.v), SUM(A.v) PATTERN A WITHIN 20
+    events: A1(v=1234567890.25) a2
+    rows: [[0, 20, {COUNT(*): 1, MAX(A.v): 1234567890.25, SUM(A.v): 1234567890.25001}]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "1 ok, 0 failed"),
+        ("MAX(A.v): 1234567890.25", "MAX(A.v): 1234567890.5", "0 ok, 1 failed"),
+        ("A1(v=1234567890.25) a2", "[{type: A, time: 1}]\n    out_of_range: 1", "1 should be"),
+    ],
+)
+def test_what_is_nearly_right_is_told_apart(
+    old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in", "cases.yaml").write_text(TRAPS.replace(old, new))
+    run_command(["test", "in/cases.yaml"])
+    assert said in "".join(capsys.readouterr())
+
+
 def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["test", str(ROOT / "tests" / "golden" / "trends" / "papers.yaml")]) == 0
     assert "14 cases: 14 ok, 0 failed" in capsys.readouterr().out
