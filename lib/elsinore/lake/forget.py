@@ -343,12 +343,14 @@ def _know(
     """Tell landings that have no lines any longer of their raw files as they are now."""
 
     def listed(rows: pa.Table) -> pa.Table:
-        known = [json.loads(text or "{}") for text in rows["listing"].to_pylist()]
+        texts = rows["listing"].to_pylist()
+        known = [json.loads(text or "{}") for text in texts]
         for listing in known:
             for name, (size, time) in listing.items():
                 if file := mended.get((name, size, time)):
                     listing[name] = [file.size, file.changed]
-        return with_column(rows, "listing", pa.array(map(json.dumps, known), pa.string()))
+        told = [text and json.dumps(of) for text, of in zip(texts, known, strict=True)]
+        return with_column(rows, "listing", pa.array(told, pa.string()))
 
     if labels:
         lake.amend("landings", listed, where=Landings.of(map(parse_hour, labels)), run=run)
