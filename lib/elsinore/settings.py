@@ -45,8 +45,8 @@ _MARK = Path("schemas", "tables")
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 #: What a home has beside folders of streams.
 RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
-#: Where workloads of choice lie, from the root; and how their files end.
-WORKLOADS, SUFFIX = Path("schemas", "workloads"), ".sase"
+#: Where schemas of streams and workloads lie, from the root; and how the files of these end.
+EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
     "history", "publications", "run_metrics", "trend_aggregates", "trend_aggregates_staged",
@@ -293,10 +293,10 @@ class Settings(BaseSettings):
         Raises:
             SetupError: there is no such schema, or no such workload, though they must exist.
         """
-        schemas, suites = self.root / "schemas", self.root / "expectations" / name
+        suites = self.root / "expectations" / name
         files = {
-            "schema_file": schemas / "events" / f"{name}.yaml",
-            "workload_file": schemas / "workloads" / f"{name}.sase",
+            "schema_file": self.root / EVENTS / f"{name}.yaml",
+            "workload_file": self.root / WORKLOADS / f"{name}{SUFFIX}",
         }
         for file in files.values():
             if must_exist and not file.is_file():
@@ -346,13 +346,14 @@ class Settings(BaseSettings):
         """The names that runs can be asked for: of `workloads`, and of others over the stream.
 
         The others lie in `schemas/workloads` and bear the stream's name, alone or before an
-        underscore: `flights`, `flights_storms`.
+        underscore: `flights`, `flights_storms`, unless that is the name of another stream.
         """
         first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
-        found = (file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}"))
-        ours = (name for name in found if name == stream or name.startswith(f"{stream}_"))
+        found = {file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}")}
+        found -= {file.stem for file in (self.root / EVENTS).glob(f"{stream}_*.yaml")}
+        ours = (name for name in sorted(found) if name == stream or name.startswith(f"{stream}_"))
         valid = (name for name in ours if re.fullmatch(STREAM_NAME, name))
-        return tuple(dict.fromkeys([first, *others, *sorted(valid)]))
+        return tuple(dict.fromkeys([first, *others, *valid]))
 
     @field_validator("*", mode="before")
     @classmethod

@@ -115,7 +115,12 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     run_jobs(settings, DAY, "first")
     for job in (report_quality, judge_quality):
         job.main(Arguments(DAY, "first"), settings)
-    settings.alerts.write_text(f'{{"reason": "about {GONE}"}}\n{{"reason": "another"}}\n', "utf-8")
+    said = [
+        json.dumps({"dag": dag, "reason": reason})
+        for dag in ("hourly_replay", "rides.hourly_replay")
+        for reason in (f"about {GONE}", "another")
+    ]
+    settings.alerts.write_text("".join(f"{line}\n" for line in [f"a torn {GONE}", *said]), "utf-8")
     theirs = settings.home / "rides" / "reports" / "page.html"  # of another stream
     theirs.parent.mkdir(parents=True)
     theirs.write_text(GONE)
@@ -138,8 +143,10 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
         ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "6"],
         ["trend_aggregates_staged", "12"],
     ]  # fmt: skip
-    assert holding(settings) == {"rides/reports", "spark/server.json"}
-    assert settings.alerts.read_text() == '{"reason": "another"}\n'
+    assert holding(settings) == (
+        of_others := {"rides/reports", "spark/server.json", "alerts.jsonl"}
+    )
+    assert settings.alerts.read_text().splitlines() == said[1:]
 
     assert find_landing(lake, settings, hours(20, 21)).files == (), "no file has changed"
     clean = copy_of(settings, new_home)
@@ -152,7 +159,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     assert figures["reopened_hours"] == 6, "10 to 15"
     tables = [contents(home.lake, ["trend_aggregates"]) for home in (settings, clean)]
     assert differences(*tables) == []
-    assert holding(settings) == {"rides/reports", "spark/server.json"}
+    assert holding(settings) == of_others
 
 
 def test_lines_whose_raw_files_are_gone_are_forgotten_all_the_same(

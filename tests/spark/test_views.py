@@ -57,6 +57,27 @@ def test_views_agree_with_those_of_duckdb_and_with_the_library(
     assert {table: lake.version(table) for table in lake.tables} == before
 
 
+def test_views_of_another_workload_leave_those_of_the_first_their_rows(
+    named: SparkSession, tmp_path: Path
+) -> None:
+    settings = settings_of(tmp_path)
+    publish_odd_rows(settings)
+    elsinore.spark.register(named, settings)
+    rows_of_first = named.table("texts").count()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "ops.sase").write_text(
+        "QUERY own RETURN COUNT(*) PATTERN A a WITHIN 1 hour;"
+    )
+    of_ops = settings.of_workload("ops")
+    Lake.open(of_ops).create_all()
+    elsinore.spark.register(named, of_ops)
+    try:
+        assert named.table("own").count() == named.table(PUBLISHED).count() == 0
+        assert named.table("texts").count() == rows_of_first > 0
+    finally:
+        named.sql("DROP VIEW own")
+
+
 def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     Lake.open(settings).create_all()

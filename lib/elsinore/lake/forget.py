@@ -63,6 +63,9 @@ _ESCAPES = re.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]')
 #: Bytes of what says that a file could not be used.
 _MOST_SAID = 1 << 16
 
+#: An alert: its DAG has a stream's name before its own, but for the first stream.
+_ALERT = re.compile(rb'"dag": "(?:(\w+)\.)?')
+
 #: Tables that hold values of events, or groups of them. The others hold counts and names.
 _HOLDING = ("raw_events", "quarantine", "events", STAGED, PUBLISHED, VALIDATIONS)
 
@@ -526,12 +529,22 @@ def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]
 
 def _pages(settings: Settings, key: Key) -> Iterator[Path]:
     """Pages and logs that show the values; other streams of the home have their own pages."""
-    home = settings.local
-    folders = [folder for own in settings.with_results() for folder in (own.reports, own.quality)]
-    files = [path for folder in (*folders, home / "logs") for path in sorted(folder.rglob("*"))]
-    for path in [*files, settings.alerts]:
-        if path.is_file() and key.is_shown(path.read_bytes()):
+    for folder in (
+        folder for own in settings.with_results() for folder in (own.reports, own.quality)
+    ):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and key.is_shown(path.read_bytes()):
+                yield path
+    for path in (*sorted((settings.local / "logs").rglob("*")), settings.alerts):
+        lines = path.read_bytes().splitlines() if path.is_file() else ()
+        if any(_shows(line, key, settings.stream) for line in lines):
             yield path
+
+
+def _shows(line: bytes, key: Key, stream: str) -> bool:
+    """Whether a line of a log shows the values, and is no alert of another stream's run."""
+    alert = _ALERT.search(line)
+    return key.is_shown(line) and (alert is None or (alert[1] or b"").decode() == stream)
 
 
 def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None:
@@ -547,7 +560,7 @@ def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None
         else:
             lines = path.read_bytes().splitlines(keepends=True)
             with whole_file(path) as out:
-                out.writelines(line for line in lines if not key.is_shown(line))
+                out.writelines(line for line in lines if not _shows(line, key, settings.stream))
 
 
 def _purge(lake: Lake, table: str, run: str) -> int:

@@ -121,11 +121,14 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
     """
     lake, dialect = Lake.open(settings), _DIALECTS[engine]
     workload = load_workload(settings.queries, lake.stream)
+    published = PUBLISHED
     if table := dialect.table:
-        for name in lake.tables:
-            path = str(lake.path(name).absolute())
-            yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {table(path)}"  # noqa: S608 - a declared name, a quoted path
-    yield from view_statements(workload, engine, lake.tables)
+        folders = {name: table(str(lake.path(name).absolute())) for name in lake.tables}
+        for name, folder in folders.items():
+            yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {folder}"  # noqa: S608 - a declared name, a quoted path
+        # By its folder: another workload's statements may give the name to their own results.
+        published = folders[PUBLISHED]
+    yield from view_statements(workload, engine, lake.tables, published)
 
 
 def connect(
@@ -158,8 +161,10 @@ def connect(
     return connection
 
 
-def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -> Iterator[str]:
-    """A statement for each query that makes its view over the table of published results.
+def view_statements(
+    workload: Workload, engine: Engine, tables: Iterable[str], published: str = PUBLISHED
+) -> Iterator[str]:
+    """A statement for each query that makes its view over the table of `published` results.
 
     A view has a row for each group and window, with these columns:
 
@@ -175,10 +180,10 @@ def view_statements(workload: Workload, engine: Engine, tables: Iterable[str]) -
     """
     names = _distinct((query.name for query in workload.queries), tables)
     for query, name in zip(workload.queries, names, strict=True):
-        yield _view(query, name, _DIALECTS[engine])
+        yield _view(query, name, _DIALECTS[engine], published)
 
 
-def _view(query: BoundQuery, name: str, dialect: Dialect) -> str:
+def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str:
     groups = {str(key.group_label): key.type for key in query.group_keys}
     values = [
         (label.replace(".", "_"), dialect.value(label, dialect.type(kind)))
@@ -192,7 +197,7 @@ def _view(query: BoundQuery, name: str, dialect: Dialect) -> str:
         [
             f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT",
             ",\n".join(f"  {sql} AS {dialect.name(name)}" for name, sql in columns),
-            f"FROM {PUBLISHED} r",
+            f"FROM {published} r",
             f"WHERE r.query = '{query.name}' AND r.query_fingerprint = '{query.fingerprint}'",
             "GROUP BY r.group_key, r.window_start, r.window_end",
         ]

@@ -100,6 +100,16 @@ def test_known_workloads_are_the_streams_own_and_have_a_file(root: Path) -> None
     assert path == root / "schemas" / "workloads" / "flights_storms.sase"
 
 
+def test_the_workload_of_a_stream_is_none_of_another(root: Path) -> None:
+    events = root / "schemas" / "events"
+    events.mkdir()
+    for name in ("flights", "flights_storms"):
+        (events / f"{name}.yaml").touch()
+    assert settings(root, "flights", "schemas/workloads/flights.sase").known_workloads == (
+        "flights",
+    )
+
+
 def test_files_in_the_folder_beside_it_are_answered_with_the_streams_own(root: Path) -> None:
     folder = root / "schemas" / "workloads" / "flights"
     folder.mkdir()
