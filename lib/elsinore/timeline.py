@@ -189,6 +189,9 @@ class Interval:
         return f"[{format_instant(self.start)}, {format_instant(self.end)})"
 
 
+#: Calendar times that are taken for real.
+CALENDAR = Interval.parse("1900-01-01", "2200-01-01")
+
 #: Times that events of a stream of integer times may have: beyond, the arithmetic of windows has no
 #: room in 64 bits.
 TICKS = Interval(-(2**62), 2**62)

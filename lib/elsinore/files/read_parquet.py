@@ -73,18 +73,33 @@ UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 def frame_problem(name: str, error: Exception) -> DataError:
     """What to say of a frame that Arrow cannot read."""
     why = "; ".join(map(str, error.args))
-    hint = "columns have values of one type; mend those, or leave them out"
+    is_mixed = isinstance(error, pa.ArrowException | OverflowError)
+    hint = "columns have values of one type; mend those, or leave them out" if is_mixed else None
     return DataError(f"{name} is no table that Arrow can read: {why}", hint=hint)
+
+
+def frame_table(data: Any) -> pa.Table:
+    """The rows of what speaks Arrow, without empty chunks.
+
+    These have no buffers if they came by Arrow's C interface, and cannot be joined (pyarrow 26).
+    """
+    table = pa.table(data)
+    columns = [
+        pa.chunked_array([chunk for chunk in column.chunks if len(chunk)], column.type)
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     """Typed events of a frame; DataError: a column is missing or twice, or it cannot be read."""
     try:
-        table = pa.table(frame.data)
+        table = frame_table(frame.data)
     except UNREADABLE as error:
         try:  # one that nobody reads may be the one that Arrow cannot
             read = names_read(schema, nested=True)
-            table = pa.table(frame.data[[name for name in frame.data.columns if name in read]])
+            columns = [name for name in frame.data.columns if name in read]
+            table = frame_table(frame.data[columns])
         except (AttributeError, LookupError, *UNREADABLE):
             raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):

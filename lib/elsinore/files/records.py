@@ -64,8 +64,12 @@ class ArrowRecords:
         self.quoted = quoted
         self._lines = lines
         for index, field in enumerate(table.schema):
-            if not _is_selectable(field.type):
-                table = table.set_column(index, field.name, _selectable(one_chunk(table[index])))
+            chunks = table[index].chunks
+            # Arrow cannot join dictionaries that hold NULL.
+            is_split = types.is_dictionary(field.type) and len(chunks) > 1
+            if is_split or not _is_selectable(field.type):
+                parts = [_selectable(chunk) for chunk in chunks or [one_chunk(table[index])]]
+                table = table.set_column(index, field.name, pa.chunked_array(parts))
         self._table = table
 
     def select(self, rows: Rows) -> ArrowRecords:
@@ -114,14 +118,15 @@ def _is_selectable(of: pa.DataType) -> bool:
 def _selectable(column: pa.Array) -> pa.Array:
     """A column of which Arrow can select rows; each field of a struct by itself."""
     of = column.type
+    if types.is_dictionary(of):
+        coded = pa.DictionaryArray.from_arrays(column.indices, _selectable(column.dictionary))
+        return coded.dictionary_decode()
     if _is_selectable(of):
         return column
     if of in _AS_GOOD_AS:
         return column.cast(_AS_GOOD_AS[of])
     if types.is_run_end_encoded(of):
         return _selectable(pc.run_end_decode(column))
-    if types.is_dictionary(of):
-        return pa.DictionaryArray.from_arrays(column.indices, _selectable(column.dictionary))
     if types.is_struct(of):
         fields = [_selectable(field) for field in column.flatten()]
         return pa.StructArray.from_arrays(fields, of.names, mask=column.is_null())

@@ -25,6 +25,7 @@ from elsinore.events import ARROW_TYPES
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.results.row import nearest_double
 from elsinore.timeline import (
+    CALENDAR,
     DAY,
     MAX_INSTANT,
     MICROSECOND,
@@ -291,7 +292,7 @@ def plausible_times(unit: TimeUnit) -> Interval:
         case TimeUnit.INTEGER:
             return TICKS
         case TimeUnit.ISO:
-            return Interval.parse("1900-01-01", "2200-01-01")
+            return CALENDAR
     return Interval.parse("1971-01-01", "2200-01-01")
 
 

@@ -25,7 +25,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
-from elsinore.timeline import MAX_INSTANT, MINUTE, NUMBER_LENGTHS, TimeUnit, instant_of
+from elsinore.timeline import CALENDAR, MINUTE, NUMBER_LENGTHS, TimeUnit, instant_of
 
 #: Events a minute; event times are distinct microseconds, of which a minute has sixty millions.
 FASTEST = 6_000_000.0
@@ -95,10 +95,12 @@ class StreamOptions(ABC):
         if self.first_rate is not None:
             require_range("first-rate", self.first_rate, 0.001, self.rate)
         slowest = self.first_rate or self.rate
-        if self.start_micros + 2 * (self.events / slowest + 1) * MINUTE > MAX_INSTANT:
+        last = self.start_micros + 2 * (self.events / slowest + 1) * MINUTE
+        if self.start_micros < CALENDAR.start or last > CALENDAR.end:
             raise ParameterError(
-                f"{self.events:,} events at {slowest:g} a minute may last beyond the year 9999",
-                hint="ask for fewer events or a higher rate",
+                f"{self.events:,} events at {slowest:g} a minute from {self.start} may lie beyond "
+                "the years 1900 to 2199",
+                hint="ask for fewer events, a higher rate or another start",
             )
 
     @property

@@ -27,7 +27,7 @@ from elsinore.files.decode import ARRAY, PARTED
 from elsinore.files.read_csv import CR_ALONE
 from elsinore.files.read_events import Source, files_of
 from elsinore.files.read_lines import column_problem, read_lines
-from elsinore.files.read_parquet import UNREADABLE, Frame, frame_problem
+from elsinore.files.read_parquet import UNREADABLE, Frame, frame_problem, frame_table
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, shown
 from elsinore.files.type_records import check_limits, positions
@@ -215,7 +215,7 @@ def _goes_on(line: str) -> bool:
 
 def _first_rows(source: Source, form: InputFormat | None) -> pa.Table:
     if isinstance(source, Frame):
-        return pa.table(source.data)[:_ROWS]
+        return frame_table(source.data)[:_ROWS]
     if form is InputFormat.PARQUET:
         file = ParquetFile(source)
         batch = next(file.iter_batches(_ROWS), None)

@@ -100,8 +100,11 @@ class Results(dict[str, pa.Table]):
         return dict(self)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """Frames of pandas by the names of their queries; decimals are Python's `Decimal`."""
-        return {name: table.to_pandas() for name, table in self.items()}
+        """Frames of pandas by the names of their queries; decimals are Python's `Decimal`.
+
+        Longs beside NULL are of its own type `Int64`, for those of NumPy would be rounded.
+        """
+        return {name: _frame(table) for name, table in self.items()}
 
     def to_polars(self) -> dict[str, pl.DataFrame]:
         """Frames of polars by the names of their queries; decimals of 76 digits become text.
@@ -136,7 +139,7 @@ class Results(dict[str, pa.Table]):
         for name, table in self.items():
             more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
             title = f"{name}: {count_of(table.num_rows, 'row')}{more}"
-            yield title, table[:_SHOWN].to_pandas() if table.num_rows else None
+            yield title, _frame(table[:_SHOWN]) if table.num_rows else None
 
 
 def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table:
@@ -163,6 +166,17 @@ def _column(values: list[Any], kind: AttributeType) -> pa.Array:
     if kind is AttributeType.LONG:
         return exact_integers(values)
     return pa.array(values, ARROW_TYPES[kind])
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd  # not where nobody asks for a frame
+
+    frame = table.to_pandas()
+    for place, column in enumerate(table.columns):
+        if column.null_count and column.type == pa.int64():
+            longs = column.to_pandas(types_mapper={column.type: pd.Int64Dtype()}.get)
+            frame.isetitem(place, longs)
+    return frame
 
 
 def _narrow(table: pa.Table) -> pa.Table:

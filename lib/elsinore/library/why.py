@@ -15,6 +15,7 @@ from rich.text import Text
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.files.typed import EXACT_IN_DOUBLE
 from elsinore.library.arguments import quoted, require_whole
 from elsinore.library.shown import Shown
 from elsinore.query.bound import BoundQuery, Workload
@@ -174,6 +175,8 @@ def _typed(value: Any, kind: AttributeType) -> Any:
             return nearest_double(value)
         case (_, None) | (_, float()) if value is None or value != value:
             return None
+        case AttributeType.LONG, float() if value % 1 == 0 and abs(value) > EXACT_IN_DOUBLE:
+            raise ValueError(f"{value!r} may have been rounded: take it from the table itself")
         case AttributeType.LONG, _ if is_number and value % 1 == 0 and int(value) in _LONGS:
             return int(value)
         case (AttributeType.STRING, str()) | (AttributeType.BOOLEAN, bool()):

@@ -10,6 +10,7 @@ from typing import Any
 from elsinore.errors import ParameterError
 from elsinore.settings import Settings
 from elsinore.timeline import (
+    CALENDAR,
     DAY,
     HOUR,
     Interval,
@@ -22,9 +23,6 @@ from elsinore.wording import shown
 
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
-
-#: Years in which events are taken for real.
-_TIMES = Interval.parse("1900-01-01", "2200-01-01")
 
 #: JSON-schema pattern of a day in UTC.
 DAY_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -82,7 +80,7 @@ def day_interval(day: object) -> Interval:
 
 def _of_our_times(interval: Interval) -> Interval:
     """The hours, if they are such as events may have: reports look weeks back."""
-    if not (_TIMES.start <= interval.start and interval.end <= _TIMES.end):
+    if not (CALENDAR.start <= interval.start and interval.end <= CALENDAR.end):
         raise ParameterError("runs are of hours in the years 1900 to 2199")
     return interval
 

@@ -123,6 +123,58 @@ def test_numbers_of_pandas_that_are_whole_are_longs() -> None:
     assert list(results["q0"].to_pylist()[0].values())[2:] == [3, 3]
 
 
+def test_longs_beside_null_are_exact_in_pandas_too() -> None:
+    work = elsinore.workload(
+        "QUERY q RETURN COUNT(*), MAX(A.v), AVG(A.v) PATTERN A GROUP-BY k WITHIN 10;",
+        schema="stream: s\ntime: {field: t, unit: integer}\n"
+        "types: {A: {k: {type: long, nullable: true}, v: {type: long, nullable: true}}}",
+    )
+    large = [2**53, 2**53 + 1, 2**63 - 1, None]
+    table = pa.table({"t": [1, 2, 3, 4], "k": large, "v": [2**53 + 1, None, -(2**63), None]})
+    results = work.run(table)
+    frame = results.to_pandas()["q"]
+    for name in ("k", "MAX(A.v)"):
+        given = [None if value is pd.NA else value for value in frame[name]]
+        assert given == results["q"][name].to_pylist()
+    assert sorted(filter(pd.notna, frame["k"])) == large[:3]
+    assert str(2**53 + 1) in repr(results)
+    assert str(2**53 + 1) in results._repr_html_()
+    for _, row in frame.iterrows():
+        assert work.why(table, "q", {"k": row["k"]}, row["window_start"]).count == row["COUNT(*)"]
+    with pytest.raises(elsinore.ParameterError, match="may have been rounded"):
+        work.why(table, "q", {"k": float(2**53)}, 0)
+
+
+def test_chunks_of_a_frame_may_be_empty_and_dictionaries_hold_null() -> None:
+    work = elsinore.workload(
+        "QUERY q RETURN COUNT(*) PATTERN A GROUP-BY k WITHIN 10;",
+        schema="stream: s\ntime: {field: time, unit: integer}\n"
+        "types: {A: {k: {type: string, nullable: true}}}",
+    )
+    plain = pa.table({"time": [1, 2, 3], "k": ["a", None, "a"]})
+    (batch,) = plain.to_batches()
+    parts = [batch[:2], batch.slice(2, 0), batch[2:]]
+    coded = [
+        pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(["a", None], kind))
+        for codes, kind in (([0, 1], pa.string()), ([0], pa.string()))
+    ]
+    views = [
+        pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(pa.string_view()))
+        for each in coded
+    ]
+    schema = elsinore.infer_schema(plain)
+    for frame in (
+        pa.Table.from_batches(parts),
+        pa.table({"time": plain["time"], "k": pa.chunked_array([["a", None], [], ["a"]])}),
+        pa.table({"time": plain["time"], "k": pa.chunked_array(coded)}),
+        pa.table({"time": plain["time"], "k": pa.chunked_array(views)}),
+        pa.RecordBatchReader.from_batches(batch.schema, parts),
+    ):
+        if isinstance(frame, pa.Table):
+            assert elsinore.infer_schema(frame) == schema
+        assert work.run(frame)["q"].to_pylist() == work.run(plain)["q"].to_pylist()
+
+
 def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read() -> None:
     frame, work = rises(2), workload("SUM(A.v) PATTERN A WITHIN 1 hour")
     twice = pd.concat([frame, frame[["user"]], frame[["user"]]], axis=1)

@@ -51,7 +51,11 @@ def test_why_takes_the_groups_and_windows_that_results_hold(keys: str) -> None:
         ]  # fmt: skip
         for each in held:
             group = {name: each[name] for name in keys.split(", ")}
-            assert work.why(EVENTS, "q", group, each["window_start"]).count == count[row], each
+            if isinstance(group.get("k"), float) and group["k"] == -(2.0**63):  # so pandas has it
+                with pytest.raises(elsinore.ParameterError, match="may have been rounded"):
+                    work.why(EVENTS, "q", group, each["window_start"])
+            else:
+                assert work.why(EVENTS, "q", group, each["window_start"]).count == count[row], each
 
 
 @pytest.mark.parametrize(
