@@ -442,12 +442,14 @@ def test_a_key_is_looked_for_where_the_attribute_lies(people: Settings, is_lande
         of_people("View", payload={"user": {"id": 7}}),
         of_people("Restock", payload={"user": {"id": 7}}),
         of_people("Restock", item={"id": 1}, **{"payload.user": {"id": "7"}}),
+        of_people("Restock", payload={"user": {"id": 7.0}}),
     ]
     others = [
         of_people("Restock", item={"id": 7}, note=":7,"),
         of_people("View", payload={"user": {"id": 8}}, page="7"),
         of_people("View", payload={"id": 7, "user": {"name": {"id": 7}}}),
         of_people("Restock", user={"id": 7}, id=7),
+        of_people("Restock", payload={"user": {"id": 7.5}}),
     ]
     path = put(people, 10, *of_key, *others)
     lake = Lake.open(people)
@@ -457,10 +459,10 @@ def test_a_key_is_looked_for_where_the_attribute_lies(people: Settings, is_lande
     key = Key.parse(["user=7"], lake.stream)
     told = {**forget(people, key, run="test", dry_run=True)[0]}
     removed, _ = forget(people, key, run="test", dry_run=False)
-    assert [json.loads(line) for line in path.read_text().splitlines()[3:]] == others
+    assert [json.loads(line) for line in path.read_text().splitlines()[4:]] == others
     rows_of = {table: count for table, (count, _) in removed.items()}
     assert rows_of == {table: count for table, (count, _) in told.items()}
-    assert (rows_of["raw files"], rows_of["events"]) == (3, 3 * is_landed)
+    assert (rows_of["raw files"], rows_of["events"]) == (4, 4 * is_landed)
     land(lake, people, hours(10, 11))
     assert len(rows(lake, "events", "landing")) == len(others)
 

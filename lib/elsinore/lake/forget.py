@@ -84,14 +84,13 @@ class Key:
     Attributes:
         values: by attribute, as columns hold them.
         texts: by attribute, as groups of results spell them.
-        spelled: by attribute, these texts and those that were given.
-        written: by attribute, a pattern of how raw lines and pages may spell them, for RE2, too.
+        written: by attribute, a pattern of how raw lines and pages may spell these texts and those
+            that were given, for RE2, too.
         paths: by attribute, where raw lines have it: by its name, or by that of its field.
     """
 
     values: Mapping[str, pa.Scalar]
     texts: Mapping[str, str]
-    spelled: Mapping[str, Collection[str]]
     written: Mapping[str, str]
     paths: Mapping[str, Collection[str]]
 
@@ -107,7 +106,7 @@ class Key:
         if len(pairs) < len(named):
             raise ParameterError("an attribute has two values", hint="forget one key after another")
         columns = scanned_schema(stream)
-        values, texts = {}, {}
+        values, texts, written = {}, {}, {}
         for name, text in pairs.items():
             kind = stream.attributes[name]
             try:
@@ -116,13 +115,14 @@ class Key:
             except ValueError as error:
                 raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
             texts[name] = _told(value, kind)
-        spelled = {name: sorted({pairs[name], texts[name]}, reverse=True) for name in pairs}
-        written = {name: "|".join(map(_spelled, both)) for name, both in spelled.items()}
+            spelled = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
+            # Whoever keeps longs as doubles writes 7.0.
+            written[name] = rf"(?:{spelled})(?:\.0+)?" if kind is AttributeType.LONG else spelled
         paths = {
             name: {name, *(of.by_name[name].raw for of in stream.types if name in of.by_name)}
             for name in pairs
         }
-        return cls(values, texts, spelled, written, paths)
+        return cls(values, texts, written, paths)
 
     def among(self, lines: pa.Table) -> pa.ChunkedArray:
         """Of rows of `scanned_schema`, which are to be forgotten.
@@ -149,7 +149,8 @@ class Key:
         record = json.loads(line, parse_int=str, parse_float=str)
         told = chain.from_iterable(_at(record, path) for path in self.paths[name])
         texts = (json.dumps(value) if isinstance(value, bool) else value for value in told)
-        return any(text in self.spelled[name] for text in texts)
+        pattern = re.compile(self.written[name])
+        return any(isinstance(text, str) and pattern.fullmatch(text) for text in texts)
 
     def is_in(self, group: str) -> bool:
         """Whether all events of a group, or those of one of its aliases, have the values."""
