@@ -73,8 +73,13 @@ UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 def frame_problem(name: str, error: Exception) -> DataError:
     """What to say of a frame that Arrow cannot read."""
     why = "; ".join(map(str, error.args))
-    is_mixed = isinstance(error, pa.ArrowException | OverflowError)
-    hint = "columns have values of one type; mend those, or leave them out" if is_mixed else None
+    hint = None
+    if "non-struct" in why:
+        hint = "give columns by their names, as frames have them"
+    elif isinstance(error, OverflowError):
+        hint = "a whole number has more than 64 bits: mend it, or leave its column out"
+    elif isinstance(error, pa.ArrowException):
+        hint = "columns have values of one type; mend those, or leave them out"
     return DataError(f"{name} is no table that Arrow can read: {why}", hint=hint)
 
 

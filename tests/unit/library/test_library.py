@@ -191,6 +191,12 @@ def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read()
     assert work.run(bad.rename_columns(names), max_bad_share=1).rejected.num_rows == 2
     with pytest.raises(elsinore.DataError, match=r"column v .* mend those, or leave them out"):
         work.run(frame.assign(v=[1, "a"]))
+    with pytest.raises(elsinore.DataError, match="more than 64 bits: mend it"):
+        work.run(frame.assign(v=[1, 2**64]))
+    with pytest.raises(elsinore.DataError, match="by their names"):
+        work.run(pl.Series([1]))
+    with pytest.raises(elsinore.DataError, match=r"Duplicate column names found: [^()]*$"):
+        work.run(frame.rename(columns={"user": "v"}))
 
 
 def test_files_frames_and_texts_are_taken_alike(tmp_path: Path) -> None:
