@@ -201,17 +201,18 @@ def test_what_lands_while_it_forgets_is_not_lost(
     put(settings, 10, departure(1), departure(2, tailnum=GONE), departure(3, tailnum=GONE))
     put(settings, 11, *(departure(n, hour=11) for n in range(4, 12)), departure(2, tailnum=GONE))
     land(lake, settings, hours(10, 12))
-    real = elsinore.lake.land._lines
+    landing = elsinore.lake.land._Landing
+    real = landing.read
 
     def meanwhile(*arguments: Any) -> Any:
         """The hour lands again after its lines were read; what is forgotten is not in its file."""
-        monkeypatch.setattr(elsinore.lake.land, "_lines", real)
+        monkeypatch.setattr(landing, "read", real)
         read = real(*arguments)
         put(settings, 10, departure(1, dep_delay=7), departure(20))
         land(lake, settings, hours(10, 11))
         return read
 
-    monkeypatch.setattr(elsinore.lake.land, "_lines", meanwhile)
+    monkeypatch.setattr(landing, "read", meanwhile)
     forget(settings, Key.parse([f"tailnum={GONE}"], lake.stream), run="test", dry_run=False)
     assert rows(lake, "events", "event_id", "dep_delay") == [
         ("d1", 7), ("d10", 5), ("d11", 5), ("d20", 5), *((f"d{n}", 5) for n in range(4, 10))
@@ -281,7 +282,7 @@ def test_what_a_producer_adds_as_soon_as_a_raw_file_is_blank_is_not_lost(
 @pytest.mark.parametrize(
     ("module", "point"),
     [(elsinore.lake.forget, "land_without"), (elsinore.lake.land, "change_events"),
-     (elsinore.lake.land._Landing, "_write_quarantine"), (Lake, "record"), (Lake, "amend"),
+     (elsinore.lake.land._LinesHere, "store_bad"), (Lake, "record"), (Lake, "amend"),
      (elsinore.lake.forget, "_purge"), (elsinore.lake.forget, "_clear_log")],
 )  # fmt: skip
 def test_killed_it_does_the_rest_when_it_is_called_again(
@@ -334,7 +335,7 @@ ACCOUNT = ("landing", "lines", "accepted", "duplicates", "quarantined")
 
 @pytest.mark.parametrize(
     ("module", "point"),
-    [(elsinore.lake.land._Landing, "_write_quarantine"), (elsinore.lake.land, "change_events"),
+    [(elsinore.lake.land._LinesHere, "store_bad"), (elsinore.lake.land, "change_events"),
      (Lake, "record"), (Lake, "amend")],
 )  # fmt: skip
 def test_killed_it_leaves_accounts_right_also_where_raw_files_are_gone(

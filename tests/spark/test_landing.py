@@ -496,9 +496,9 @@ def test_a_landing_that_another_overtakes_at_its_very_end_is_judged_again(
     put(settings, 10, departure(1, dep_delay=1))
     older = elsinore.lake.land.find_landing(lake, settings, hours(10, 11))
     read = elsinore.lake.land_in_tasks.file_sources(older.files, lake.stream, 10**8)
-    lines = elsinore.lake.land._LinesHere.of(lake, read)
+    other = elsinore.lake.land._Landing(lake, "other", 1.0, older, read, 10**8)
+    other.lines = other.read(older.size)
     put(settings, 10, departure(1, dep_delay=99))
-    other = elsinore.lake.land._Landing(lake, "other", 1.0, older, lines, 10**8)
     amend, waiting = Lake.amend, [other.attempt]
 
     def overtaken(*arguments: Any, **named: Any) -> None:

@@ -33,7 +33,6 @@ from elsinore.timeline import (
     EPOCH,
     HOUR,
     MIN_INSTANT,
-    Interval,
     hour_label,
     stretches,
 )
@@ -462,20 +461,6 @@ def _told_in_quarantine(lake: Lake, lines: pa.Table, untold: pa.ChunkedArray) ->
     return pc.replace_with_mask(lines["line"].combine_chunks(), untold.combine_chunks(), told)
 
 
-@dataclass(frozen=True)
-class JudgedLanding:
-    """Landings whose lines were judged, and others that were judged again as a whole."""
-
-    own: Landings
-    others: tuple[Interval, ...]
-    counts: LandingCounts
-
-    @property
-    def region(self) -> Landings:
-        """All landings that were judged as a whole."""
-        return Landings(self.own.interval, (*self.own.also, *self.others))
-
-
 def judge_own(stored: Stored, scanned: pa.Table, ours: Landings) -> tuple[pa.Table, set[str]]:
     """Judge the lines of some landings with the events of the same ids, and what these told before.
 
@@ -499,7 +484,7 @@ def judge_again(
 
     `judged` is what `judge_own` says of the first; gives rows of `judged_schema`.
     """
-    region = Landings(ours.interval, (*ours.also, *again.intervals))
+    region = ours.joined(again.intervals)
     lines, held = stored.lines(again), stored.events(region)
     own = [judged, lines, held]
     every = [scanned, lines, stored.lines_like(own, [ours, again])]

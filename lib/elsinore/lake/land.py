@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, product
 from math import ceil
@@ -27,7 +27,6 @@ from elsinore.lake.judge_landing import (
     INSERT,
     QUARANTINED,
     UPDATE,
-    JudgedLanding,
     LandingCounts,
     Seen,
     Stored,
@@ -67,7 +66,7 @@ from elsinore.lake.landing_zone import (
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import Lake, trying_again, with_column
 from elsinore.settings import Settings
-from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour, stretches
+from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 from elsinore.wording import some_of
 
 #: Times that a landing is judged before it gives way to others that land beside it.
@@ -210,40 +209,32 @@ def _land_found(
     parts, until = deque(found.parts(settings.landing_bytes, last)), 0.0
     while parts and (parts[0].asked or time.monotonic() < until):
         part = parts.popleft()
+        sources = file_sources(part.files, lake.stream, settings.landing_bytes)
+        landing = _Landing(
+            lake, run, settings.max_bad_share, part, sources, settings.landing_bytes, in_tasks
+        )
         try:
-            landing = _land_part(lake, settings, part, run, in_tasks, figures)
-        except DataError as error:  # such as a late file that has just gone
+            figures.update(landing.land(_TRIES))
+        except _BadHours as error:
+            refused |= error.fields
+            if rest := set(part.own.labels) - refused.keys():
+                parts.appendleft(part.of(map(parse_hour, rest)))
+        except DataError as error:  # such as a late file that has just gone, or what one corrects
             if not part.late:
                 raise
-            if len(part.own.labels) == 1:
-                refused[part.own.labels[0]] = error.message
-                continue
             if part.asked:
                 parts.appendleft(part.of(map(parse_hour, part.asked)))
-            parts.extend(part.of([hour]) for hour in part.late)
-            continue
-        figures["late_landings"] += len(landing.found.late)
-        refused |= landing.found.refused
-        parts.extend(map(found.of, landing.apart))
-        if part.asked:
-            until = time.monotonic() + _LATE_SECONDS
+                parts.append(part.of(part.late))
+            elif len(part.late) > 1:
+                middle = len(part.late) // 2
+                parts.extend(map(part.of, (part.late[:middle], part.late[middle:])))
+            else:
+                refused[hour_label(part.late[0])] = error.message
+        else:
+            figures["late_landings"] += len(part.late)
+            if part.asked:
+                until = time.monotonic() + _LATE_SECONDS
     return refused
-
-
-def _land_part(
-    lake: Lake, settings: Settings, part: FoundLanding, run: str, in_tasks: InTasks,
-    figures: Counter[str],
-) -> _Landing:  # fmt: skip
-    """Land a part; its totals are added to some figures."""
-    most = settings.landing_bytes
-    sources = file_sources(part.files, lake.stream, most)
-    lines = _lines(lake, sources, part.size, most, in_tasks)
-    landing = _Landing(lake, run, settings.max_bad_share, part, lines, most, in_tasks)
-    try:
-        figures.update(trying_again(_TRIES, 0.5)(landing.attempt))
-    finally:
-        landing.lines.close()
-    return landing
 
 
 def find_landing(
@@ -313,15 +304,11 @@ def land_without(
         gone = stored - left
         empty = [empty_file(file, lake.stream) for file in files if file.name in gone]
         found = FoundLanding(ours, tuple(files), {}, seen.raw)
-        lines = _lines(lake, [*sources, lambda: empty], found.size, most, in_turn)
         mark = UNDER_WAY if ends else FORGETTING
-        landing = _Landing(
-            lake, run, 1.0, found, lines, most, also=also, at=seen, stay=stay, mark=mark
-        )
-        try:
-            landing.attempt()
-        finally:
-            landing.lines.close()
+        _Landing(
+            lake, run, 1.0, found, [*sources, lambda: empty], most, also=also, at=seen, stay=stay,
+            mark=mark,
+        ).land(1)  # fmt: skip
 
     trying_again(_TRIES, 0.5)(once)
 
@@ -373,7 +360,6 @@ class _LinesHere:
     """The lines of a landing, rows of `scanned_schema`, judged and stored in this process."""
 
     lake: Lake
-    sources: Sequence[Source]
     scanned: pa.Table
     _stored: Stored = field(init=False)
     _ours: Landings = field(init=False)
@@ -383,7 +369,7 @@ class _LinesHere:
     def of(cls, lake: Lake, sources: Sequence[Source]) -> _LinesHere:
         """Those of some sources."""
         batches = (batch for source in sources for batch in source())
-        return cls(lake, sources, pa.Table.from_batches(batches, scanned_schema(lake.stream)))
+        return cls(lake, pa.Table.from_batches(batches, scanned_schema(lake.stream)))
 
     def others(self, seen: Seen, ours: Landings) -> set[str]:
         """The labels of other landings that are to be judged again as a whole."""
@@ -391,20 +377,13 @@ class _LinesHere:
         self._judged, labels = judge_own(self._stored, self.scanned, ours)
         return labels
 
-    def judge(self, labels: Collection[str]) -> JudgedLanding:
-        """Judge them, and the landings of some labels as a whole."""
-        ours, again = self._ours, stretches(map(parse_hour, labels))
-        whole = ours.labels
+    def judge(self, again: Landings | None) -> LandingCounts:
+        """Judge them, and other landings as a whole."""
+        whole = self._ours.labels
         if again:
-            rest = Landings(again[0], again[1:])
-            whole += rest.labels
-            self._judged = judge_again(self._stored, self.scanned, self._judged, ours, rest)
-        return JudgedLanding(ours, again, count_judged(self._judged, whole))
-
-    def without(self, refused: Collection[str]) -> _LinesHere:
-        """The same without those of some landings."""
-        is_left = ~pc.field("landing").isin(list(refused))
-        return replace(self, scanned=self.scanned.filter(is_left))
+            whole += again.labels
+            self._judged = judge_again(self._stored, self.scanned, self._judged, self._ours, again)
+        return count_judged(self._judged, whole)
 
     def store_lines(self, where: Landings, note: str, seen: int) -> None:
         """Make them the only rows of some landings in `raw_events`, at a version of it."""
@@ -454,32 +433,55 @@ class _LinesHere:
         """Nothing is left behind."""
 
 
+class _BadHours(DataError):
+    """Too much of some earlier hours is bad: `fields` say by label why. The others may land."""
+
+
 @dataclass
 class _Landing:
     """A landing until it has changed `events`.
 
     `allowed` is the share of lines that may be bad, `also` are other landings that are judged again
-    with it, whatever its lines say by now, `apart` earlier hours that are to be landed by
-    themselves. `at` are the versions that the lines were read at, if they come from tables. What is
-    under way in the hours of `stay` is so afterwards, too; `mark` says of the others that they are,
-    until it has ended. `stored` is the version of `raw_events` that this landing's lines were put
-    behind.
+    with it, whatever its lines say by now. `at` are the versions that the lines were read at, if
+    they come from tables. What is under way in the hours of `stay` is so afterwards, too; `mark`
+    says of the others that they are, until it has ended. `stored` is the version of `raw_events`
+    that this landing's lines were put behind.
     """
 
     lake: Lake
     run: str
     allowed: float
     found: FoundLanding
-    lines: _LinesHere | LinesInTasks
+    sources: Sequence[Source]
     most: int
     in_tasks: InTasks = in_turn
     also: set[str] = field(default_factory=set)
     at: Seen | None = None
-    apart: list[tuple[int, ...]] = field(default_factory=list)
     stay: Collection[str] = ()
     mark: str = UNDER_WAY
     stored: int | None = None
     name: str = field(default_factory=lambda: uuid4().hex)
+    lines: _LinesHere | LinesInTasks = field(init=False)
+
+    def land(self, tries: int) -> dict[str, int]:
+        """Judge and write, up to so many times while others write first.
+
+        Gives the totals of the run's own hours.
+
+        Raises:
+            ConflictError: others kept writing.
+        """
+        self.lines = self.read(self.found.size)
+        try:
+            return trying_again(tries, 0.5)(self.attempt)
+        finally:
+            self.lines.close()
+
+    def read(self, size: int) -> _LinesHere | LinesInTasks:
+        """Lines of about so many bytes: in tasks if these are too many."""
+        if size > self.most:
+            return LinesInTasks.of(self.lake, self.sources, size, self.most, self.in_tasks)
+        return _LinesHere.of(self.lake, self.sources)
 
     def attempt(self) -> dict[str, int]:
         """Judge and write.
@@ -490,29 +492,19 @@ class _Landing:
         lake, ours, own = self.lake, self.found.own, self.found.asked
         seen = self.at or Seen.of(lake)
         self._require_kept()
-        landing = self._judge(seen)
-        accounts = _accounts(lake, landing, self.found.files)
-        try:
-            _require_few_bad([accounts[label] for label in own], self.allowed)
-        except DataError as error:
-            self._show_bad(error)
-            raise
+        again, counts = self._judge(seen)
+        region = ours.joined(again)
+        accounts = _accounts(lake, ours.labels, again, counts, self.found.files)
         others = [accounts[label] for label in sorted(accounts.keys() - set(ours.labels))]
-        spoiled = self._spoiled(others)
-        if left := self._leave_bad(accounts, spoiled):
-            return self.attempt() if self._go_on_without(left) else {}
-        if spoiled:
-            raise spoiled
+        self._require_good(accounts, others)
         seen.require_alone(lake, stored=False, merged=False)
-        again = [account["landing"] for account in others]
-        self.also.update(again)
+        judged_again = [account["landing"] for account in others]
+        self.also.update(judged_again)
         # A run that is killed from here on has landed no file: the next one looks for them. What
         # has others judged again may be gone once its lines are stored: the marks name them.
         listings_of = {label: accounts[label]["listing"] for label in ours.labels}
         marks = dict.fromkeys(listings_of, self.mark) | dict.fromkeys(self.stay, UNDER_WAY)
-        marked = {
-            label: held(text, marks[label], landing.others) for label, text in listings_of.items()
-        }
+        marked = {label: held(text, marks[label], again) for label, text in listings_of.items()}
         listings_of |= {label: marked[label] for label in self.stay}
         rows = [accounts[label] | {"listing": text} for label, text in marked.items()]
         lake.record("landings", rows, where=[ours], run=self.run)
@@ -525,14 +517,14 @@ class _Landing:
         # lines are there that say why.
         seen.require_alone(lake, stored=storing, merged=False)
         if others:
-            where = Landings.of(map(parse_hour, again))
+            where = Landings.of(map(parse_hour, judged_again))
             lake.record("landings", others, where=[where], run=self.run)
-        _require_accounted(lake, accounts, landing.region, raw_version)
-        self._write_quarantine(landing.region)
+        _require_accounted(lake, accounts, region, raw_version)
+        self.lines.store_bad(region, self.run)
         # What is as it should be is left alone: no version of `events` without a change.
-        merging = bool(landing.counts.changes)
+        merging = bool(counts.changes)
         if merging:
-            change_events(self.lines, landing.counts, run=self.run)
+            change_events(self.lines, counts, run=self.run)
 
         def listed(rows: pa.Table) -> pa.Table:
             seen.require_alone(lake, stored=storing, merged=merging)
@@ -574,75 +566,62 @@ class _Landing:
             for commit in commits(self.lake.path("raw_events"), after=self.stored)
         )
 
-    def _judge(self, seen: Seen) -> JudgedLanding:
+    def _judge(self, seen: Seen) -> tuple[tuple[Interval, ...], LandingCounts]:
         """Judge the lines, and those of landings whose lines may change their fate by these."""
         ours = self.found.own
         marks = self.lake.rows("landings", ours.expression(by_day=False), columns=["listing"])
         self.also |= judged_with(marks["listing"]) - set(ours.labels)
         labels = self.lines.others(seen, ours) | self.also
         if isinstance(self.lines, _LinesHere):
-            others = _earlier_accounts(self.lake, stretches(map(parse_hour, labels)))
+            others = _earlier_accounts(self.lake, labels)
             seen_files = (json.loads(account["listing"] or "{}") for account in others.values())
             size = sum(_unpacked(n, of[0]) for files in seen_files for n, of in files.items())
             size += self.found.size
             if size > self.most:
-                sources = self.lines.sources
-                gone = [*self.found.refused, *map(hour_label, chain.from_iterable(self.apart))]
-                lines = LinesInTasks.of(self.lake, sources, size, self.most, self.in_tasks)
-                self.lines = lines.without(gone)
+                self.lines = self.read(size)
                 labels |= self.lines.others(seen, ours)
-        return self.lines.judge(labels)
+        again = Landings.of(map(parse_hour, labels)) if labels else None
+        return again.intervals if again else (), self.lines.judge(again)
 
-    def _spoiled(self, others: Sequence[dict[str, Any]]) -> DataError | None:
-        """What to say where too much of another landing is bad that was not when it landed."""
-        for account in others:
-            try:
-                _require_few_bad([account], self.allowed)
-            except DataError as error:
-                of_it = pc.field("landing") == account["landing"]
-                before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
-                if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
-                    return DataError(
-                        f"events of another landing are corrected, and by now {error.message}",
-                        hint="has the schema changed since? put it back, or first land that hour "
-                        "anew, with a larger ELSINORE_MAX_BAD_SHARE",
-                        **error.fields,
-                    )
-        return None
+    def _require_good(
+        self, accounts: Mapping[str, dict[str, Any]], others: Sequence[dict[str, Any]]
+    ) -> None:
+        """Refuse hours too much of which is bad.
 
-    def _leave_bad(
-        self, accounts: Mapping[str, dict[str, Any]], spoiled: DataError | None
-    ) -> set[int]:
-        """The earlier hours that are not to land now: too much of each is bad.
-
-        Or one of them may be what has another landing judged again that is `spoiled`: then they are
-        landed apart from the others, by halves until it is found.
+        Raises:
+            DataError: of the run's own hours; or of another landing more is that was not when it
+                landed, by what an hour of this one has.
+            _BadHours: of earlier hours.
         """
-        late, bad = self.found.late, dict[str, str]()
-        if spoiled and (self.found.asked or len(late) > 1):
-            middle = 0 if self.found.asked else len(late) // 2
-            self.apart += filter(None, (late[:middle], late[middle:]))
-            return set(late)
-        for label in map(hour_label, late):
-            if spoiled:
-                bad[label] = spoiled.message
-                continue
+        own, bad = self.found.asked, dict[str, str]()
+        try:
+            _require_few_bad([accounts[label] for label in own], self.allowed)
+        except DataError as error:
+            self._show_bad(error)
+            raise
+        for account in others:
+            self._require_unspoiled(account)
+        for label in map(hour_label, self.found.late):
             try:
                 _require_few_bad([accounts[label]], self.allowed)
             except DataError as error:
                 bad[label] = error.message
-        self.found.refused.update(bad)
-        return set(map(parse_hour, bad))
+        if bad:
+            raise _BadHours("too much of earlier hours is bad", **bad)
 
-    def _go_on_without(self, left: set[int]) -> bool:
-        """Leave some hours out; whether any is left to land."""
-        rest = set(map(parse_hour, self.found.own.labels)) - left
-        if rest:
-            self.lines = self.lines.without(list(map(hour_label, left)))
-            self.found = replace(self.found.of(rest), refused=self.found.refused)
-        else:
-            self.found = replace(self.found, late=())
-        return bool(rest)
+    def _require_unspoiled(self, account: dict[str, Any]) -> None:
+        try:
+            _require_few_bad([account], self.allowed)
+        except DataError as error:
+            of_it = pc.field("landing") == account["landing"]
+            before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
+            if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
+                raise DataError(
+                    f"events of another landing are corrected, and by now {error.message}",
+                    hint="has the schema changed since? put it back, or first land that hour "
+                    "anew, with a larger ELSINORE_MAX_BAD_SHARE",
+                    **error.fields,
+                ) from error
 
     def _show_bad(self, error: DataError) -> None:
         """Put refused lines into quarantine, but those of hours that have landed and stay so."""
@@ -650,21 +629,9 @@ class _Landing:
         of_own = pc.field("landing").isin(own)
         landed = self.lake.rows("landings", of_own, columns=["landing"])
         if new := set(own) - landings_of(landed):
-            self._write_quarantine(Landings.of(map(parse_hour, new)))
+            self.lines.store_bad(Landings.of(map(parse_hour, new)), self.run)
         else:
             error.hint = "what had landed stays; `elsinore run --quarantine` shows what is wrong"
-
-    def _write_quarantine(self, where: Landings) -> None:
-        self.lines.store_bad(where, self.run)
-
-
-def _lines(
-    lake: Lake, sources: Sequence[Source], size: int, most: int, in_tasks: InTasks
-) -> _LinesHere | LinesInTasks:
-    """Lines of about so many bytes: in tasks if these are too many."""
-    if size > most:
-        return LinesInTasks.of(lake, sources, size, most, in_tasks)
-    return _LinesHere.of(lake, sources)
 
 
 def change_events(lines: _LinesHere | LinesInTasks, counts: LandingCounts, *, run: str) -> None:
@@ -677,11 +644,12 @@ def change_events(lines: _LinesHere | LinesInTasks, counts: LandingCounts, *, ru
 
 
 def _accounts(
-    lake: Lake, landing: JudgedLanding, files: Sequence[LandingFile]
-) -> dict[str, dict[str, Any]]:
+    lake: Lake, own: Sequence[str], again: Iterable[Interval], counts: LandingCounts,
+    files: Sequence[LandingFile],
+) -> dict[str, dict[str, Any]]:  # fmt: skip
     """By hour that is judged a row of `landings`, also for those without files."""
-    own = landing.own.labels
-    accounts = {label: _account(label) for label in own} | _earlier_accounts(lake, landing.others)
+    others = [hour_label(hour) for part in again for hour in hours_of(part)]
+    accounts = {label: _account(label) for label in own} | _earlier_accounts(lake, others)
     there = listings(files)
     for label in own:
         accounts[label]["listing"] = json.dumps(there.get(label, {}), sort_keys=True)
@@ -690,29 +658,28 @@ def _accounts(
         accounts[file.landing]["bytes"] += file.size
     reasons: dict[str, dict[str | None, int]] = {label: {} for label in accounts}
     fields = {ACCEPTED: "accepted", DUPLICATE: "duplicates", QUARANTINED: "quarantined"}
-    for (label, fate, reason), count in landing.counts.fates.items():
+    for (label, fate, reason), count in counts.fates.items():
         if label in accounts:
             accounts[label]["lines"] += count
             accounts[label][fields[fate]] += count
             if fate == QUARANTINED:
                 reasons[label][reason] = count
     for label, account in accounts.items():
-        span = landing.counts.accepted.get(label, (None, None))
+        span = counts.accepted.get(label, (None, None))
         account["first_event"], account["last_event"] = span
         account["reasons"] = json.dumps(reasons[label], sort_keys=True)
     return accounts
 
 
-def _earlier_accounts(lake: Lake, also: Sequence[Interval]) -> dict[str, dict[str, Any]]:
+def _earlier_accounts(lake: Lake, labels: Collection[str]) -> dict[str, dict[str, Any]]:
     """Accounts to be filled of hours landed before, with what their files were.
 
     An hour whose landing was killed before it had an account is left to its own rerun.
     """
-    labels = [hour_label(hour) for stretch in also for hour in hours_of(stretch)]
     if not labels:
         return {}
     names = ["landing", "files", "bytes", "listing", "kept_from"]
-    rows = lake.rows("landings", pc.field("landing").isin(labels), columns=names).to_pylist()
+    rows = lake.rows("landings", pc.field("landing").isin(list(labels)), columns=names).to_pylist()
     return {row["landing"]: _account(row["landing"]) | row for row in rows}
 
 

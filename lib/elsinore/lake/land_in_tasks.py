@@ -9,9 +9,9 @@ it writes the same files.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
@@ -33,7 +33,6 @@ from elsinore.lake.judge_landing import (
     INSERT,
     QUARANTINED,
     UPDATE,
-    JudgedLanding,
     LandingCounts,
     Seen,
     Stored,
@@ -56,7 +55,6 @@ from elsinore.lake.landing_zone import (
 from elsinore.lake.regions import Condition, Landings
 from elsinore.lake.tables import AddedFile, Lake, trying_again, with_day
 from elsinore.places import is_here, whole_file
-from elsinore.timeline import parse_hour, stretches
 
 #: What `raw_events` and `quarantine` hold of a line, but for the day.
 RAW = ("landing", "file", "position", "line", "event_id")
@@ -195,7 +193,6 @@ class _Work:
     size: int  #: bytes of lines that a task holds, about
     buckets: int  #: of ids
     between: _Between
-    refused: tuple[str, ...] = ()  #: labels of landings that are left out after all
 
     def part_lines(self, number: int) -> None:
         """Part the lines of a source."""
@@ -254,7 +251,7 @@ class _Work:
     def judge(self, ours: Landings, again: Landings | None, seen: Seen, bucket: int) -> None:
         """Judge the lines of a bucket, with those of other landings if there are any."""
         stored = _StoredBucket(self.lake, seen, self, bucket)
-        lines = self.of_bucket("lines", bucket, self._is_left)
+        lines = self.of_bucket("lines", bucket)
         judged, labels = judge_own(stored, lines, ours)
         whole = ours.labels
         if again:
@@ -268,15 +265,13 @@ class _Work:
         counts = count_judged(judged, whole).as_json()
         self.between.report("judged", bucket, [sorted(labels), counts])
 
-    def of_bucket(self, kind: str, bucket: int, where: pc.Expression) -> pa.Table:
-        """What was parted: lines or events of a bucket."""
-        mine = (pc.field("_bucket") == bucket) & where
+    def of_bucket(self, kind: str, bucket: int, of: Landings | None = None) -> pa.Table:
+        """What was parted: lines or events of a bucket, all of them or those of some landings."""
+        mine = pc.field("_bucket") == bucket
+        if of:
+            mine = mine & of.expression(by_day=False)
         found = self.between.read(self.kinds(kind)[bucket // _TOGETHER])
         return found.to_table(self.schema(kind).names, filter=mine)
-
-    @property
-    def _is_left(self) -> pc.Expression:
-        return ~pc.field("landing").isin(pa.array(self.refused, pa.string()))
 
     @property
     def _order(self) -> list[tuple[str, str]]:
@@ -289,7 +284,7 @@ class _Work:
         columns = {name: pc.field(scanned_name(name)) for name in RAW}
         for kind in self.kinds("lines"):
             file = self.between.read(kind, number)
-            for batch in file.to_batches(columns=columns, filter=self._is_left):
+            for batch in file.to_batches(columns=columns):
                 yield with_day(pa.Table.from_batches([batch]), Landings)
 
     def bad_lines(self, of: Landings, number: int) -> Iterator[pa.Table]:
@@ -332,19 +327,15 @@ class _StoredBucket(Stored):
 
     def events(self, of: Landings) -> pa.Table:
         """The events of some landings."""
-        return self._parted("events", of)
+        return self.work.of_bucket("events", self.bucket, of)
 
     def lines(self, of: Landings) -> pa.Table:
         """The lines of some landings as rows of `scanned_schema`."""
-        return self._parted("raw_events", of)
+        return self.work.of_bucket("raw_events", self.bucket, of)
 
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings, with their times."""
         return self.lines(of).select(["event_id", "event_time"])
-
-    def _parted(self, table: str, of: Landings) -> pa.Table:
-        where = of.expression(by_day=False)
-        return self.work.of_bucket(table, self.bucket, where)
 
 
 def _together(
@@ -475,23 +466,16 @@ class LinesInTasks:
     def _judged(self) -> list[Any]:
         return self.work.between.reports("judged", self.work.buckets)
 
-    def judge(self, labels: Collection[str]) -> JudgedLanding:
-        """Judge them, and the landings of some labels as a whole."""
-        work, ours, seen = self.work, self.ours, self.seen
-        again = stretches(map(parse_hour, labels))
+    def judge(self, again: Landings | None) -> LandingCounts:
+        """Judge them, and other landings as a whole."""
         if again:
-            rest = Landings(again[0], again[1:])
-            self._part_stored("again", rest)
-            self.in_tasks(work.buckets, partial(work.judge, ours, rest, seen))
+            self._part_stored("again", again)
+            judge = partial(self.work.judge, self.ours, again, self.seen)
+            self.in_tasks(self.work.buckets, judge)
         found = (LandingCounts.of_json(counts) for _, counts in self._judged())
         counts = LandingCounts.together(found)
         self._has_bad = any(fate == QUARANTINED for _, fate, _ in counts.fates)
-        return JudgedLanding(ours, again, counts)
-
-    def without(self, refused: Collection[str]) -> LinesInTasks:
-        """The same without those of some landings."""
-        work = replace(self.work, refused=(*self.work.refused, *refused))
-        return LinesInTasks(work, self.in_tasks, _is_parted=self._is_parted)
+        return counts
 
     def store_lines(self, where: Landings, note: str, seen: int) -> None:
         """Make them the only rows of some landings in `raw_events`, at a version of it."""

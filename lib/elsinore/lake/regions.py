@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import ClassVar, Self
 
@@ -57,6 +57,10 @@ class _HourRange:
         """Some hours, at least one."""
         first, *also = stretches(hours)
         return cls(first, tuple(also))
+
+    def joined(self, others: Iterable[Interval]) -> Self:
+        """These hours and others."""
+        return replace(self, also=(*self.also, *others))
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
