@@ -6,9 +6,8 @@ does not matter. For the same reason lines may be judged by buckets of ids, each
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Self
@@ -203,13 +202,16 @@ def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
 # ---- counts
 
 
+#: What judged rows are counted by.
+_COUNTED_BY = ["landing", "_fate", "_reason_code", "_op", "_alike"]
+
+
 @dataclass(frozen=True)
 class LandingCounts:
     """What judged rows come to."""
 
     fates: Counter[tuple[str, str, str | None]]  #: lines by landing, fate and reason
     accepted: Spans  #: by landing, the first and the last instant of its accepted events
-    held: int  #: how many events were held against the lines
     changes: Counter[str]  #: how many events are inserted, updated and deleted
     days: frozenset[date]  #: the days of event time that hold these, before or after
     #: by hour of event time, the first and the last instant at which what events say changes; not
@@ -220,81 +222,55 @@ class LandingCounts:
     touched: Spans
 
     @classmethod
-    def together(cls, parts: Iterable[LandingCounts]) -> Self:
-        """Those of buckets, added up."""
+    def of(cls, counted: Iterable[Sequence[Any]], ours: Landings, again: Landings | None) -> Self:
+        """What `count_judged` gives, of all buckets, adds up to.
+
+        Of landings that are not judged as a whole only changes count.
+        """
+        whole = {*ours.labels, *(again.labels if again else ())}
         fates: Counter[tuple[str, str, str | None]] = Counter()
         changes: Counter[str] = Counter()
-        accepted, touched = Spans(), Spans()
-        held, days = 0, set[date]()
-        for part in parts:
-            fates.update(part.fates)
-            changes.update(part.changes)
-            held += part.held
-            days |= part.days
-            for spans, more in ((accepted, part.accepted), (touched, part.touched)):
-                for name, (first, last) in more.items():
-                    known = spans.get(name, (first, last))
-                    spans[name] = min(known[0], first), max(known[1], last)
-        return cls(fates, accepted, held, changes, frozenset(days), dict(sorted(touched.items())))
-
-    def as_json(self) -> str:
-        """For another process, which reads it by `of_json`."""
-        fates = [[*key, count] for key, count in self.fates.items()]
-        days = sorted(map(str, self.days))
-        return json.dumps([fates, self.accepted, self.held, self.changes, days, self.touched])
-
-    @classmethod
-    def of_json(cls, text: str) -> Self:
-        """What `as_json` wrote."""
-        fates, accepted, held, changes, days, touched = json.loads(text)
-        return cls(
-            Counter({tuple(key): count for *key, count in fates}),
-            {label: tuple(span) for label, span in accepted.items()},
-            held,
-            Counter(changes),
-            frozenset(map(date.fromisoformat, days)),
-            {hour: tuple(span) for hour, span in touched.items()},
-        )
+        accepted, touched, days = Spans(), Spans(), set[date]()
+        for landing, fate, reason, op, alike, *times, count in counted:
+            hour, first, last = times[:3]
+            if fate is not None and landing in whole:
+                fates[landing, fate, reason] += count
+                if fate == ACCEPTED:
+                    _widen(accepted, landing, first, last)
+            if op is None:
+                continue
+            changes[op] += count
+            for hour, first, last in (times[:3], times[3:]):
+                if hour is not None:
+                    days.add(day_of(hour))
+                    if not alike:
+                        _widen(touched, hour_label(hour), first, last)
+        return cls(fates, accepted, changes, frozenset(days), dict(sorted(touched.items())))
 
 
-def count_judged(judged: pa.Table, whole: Collection[str]) -> LandingCounts:
-    """What rows that `judge_lines` gives come to.
+def _widen(spans: Spans, name: str, first: int, last: int) -> None:
+    known = spans.get(name, (first, last))
+    spans[name] = min(known[0], first), max(known[1], last)
 
-    Of landings that are not judged as a `whole` only changes count.
+
+def count_judged(judged: pa.Table) -> list[tuple[Any, ...]]:
+    """How many rows of `judge_lines` are alike in what is counted, for `LandingCounts.of`.
+
+    Of each group also the hour, first and last time of its events, and of those that they replace.
     """
-    names = ["landing", "_fate", "_reason_code", "event_time", "_op", "_was", "_alike"]
-    rows = judged.select(names)
-    is_line = pc.is_valid(rows["_fate"])
-    is_whole = pc.is_in(rows["landing"], pa.array(sorted(whole), pa.string()))
-    lines = rows.filter(pc.and_(is_line, is_whole))
-    fates = lines.group_by(names[:3], use_threads=False).aggregate([([], "count_all")])
-    accepted = lines.filter(pc.field("_fate") == ACCEPTED)
-    changed = rows.filter(pc.field("_op").is_valid())
-    touched = _times(changed.filter(~pc.field("_alike")))
-    hours = pc.floor_temporal(touched, unit="hour").cast(pa.int64())
-    return LandingCounts(
-        Counter({tuple(row.values())[:3]: row["count_all"] for row in fates.to_pylist()}),
-        _spans(accepted["landing"], accepted["event_time"]),
-        held=pc.sum(pc.invert(is_line)).as_py() or 0,
-        changes=Counter(
-            {op["values"]: op["counts"] for op in changed["_op"].value_counts().to_pylist()}
-        ),
-        days=frozenset(_times(changed).cast(pa.date32()).unique().to_pylist()),
-        touched={hour_label(hour): span for hour, span in sorted(_spans(hours, touched).items())},
-    )
-
-
-def _times(changed: pa.Table) -> pa.ChunkedArray:
-    """Of events that change, before and after."""
-    chunks = [*changed["event_time"].chunks, *changed["_was"].drop_null().chunks]
-    return pa.chunked_array(chunks, changed["_was"].type)
-
-
-def _spans(keys: pa.ChunkedArray, times: pa.ChunkedArray) -> dict[Any, tuple[int, int]]:
-    """By key, the first and the last time."""
-    table = pa.table({"key": keys, "time": times.cast(pa.int64())})
-    found = table.group_by("key", use_threads=False).aggregate([("time", "min"), ("time", "max")])
-    return {row["key"]: (row["time_min"], row["time_max"]) for row in found.to_pylist()}
+    rows = judged.filter(pc.or_(pc.is_valid(judged["_fate"]), pc.is_valid(judged["_op"])))
+    columns = {name: rows[name] for name in _COUNTED_BY}
+    aggregates: list[Any] = []
+    for name in "event_time", "_was":
+        hours = pc.floor_temporal(rows[name], unit="hour").cast(pa.int64())
+        columns |= {f"{name}_hour": hours, name: rows[name].cast(pa.int64())}
+        aggregates += [(name, "min"), (name, "max")]
+    keys = [*_COUNTED_BY, "event_time_hour", "_was_hour"]
+    found = pa.table(columns).group_by(keys, use_threads=False)
+    found = found.aggregate([*aggregates, ([], "count_all")])
+    names = [f"{n}_{of}" for n in ("event_time", "_was") for of in ("hour", "min", "max")]
+    told = (found[name].to_pylist() for name in (*_COUNTED_BY, *names, "count_all"))
+    return list(zip(*told, strict=True))
 
 
 # ---- with what the tables hold

@@ -379,11 +379,10 @@ class _LinesHere:
 
     def judge(self, again: Landings | None) -> LandingCounts:
         """Judge them, and other landings as a whole."""
-        whole = self._ours.labels
+        ours = self._ours
         if again:
-            whole += again.labels
-            self._judged = judge_again(self._stored, self.scanned, self._judged, self._ours, again)
-        return count_judged(self._judged, whole)
+            self._judged = judge_again(self._stored, self.scanned, self._judged, ours, again)
+        return LandingCounts.of(count_judged(self._judged), ours, again)
 
     def store_lines(self, where: Landings, note: str, seen: int) -> None:
         """Make them the only rows of some landings in `raw_events`, at a version of it."""

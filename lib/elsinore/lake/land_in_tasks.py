@@ -253,17 +253,14 @@ class _Work:
         stored = _StoredBucket(self.lake, seen, self, bucket)
         lines = self.of_bucket("lines", bucket)
         judged, labels = judge_own(stored, lines, ours)
-        whole = ours.labels
         if again:
             judged = judge_again(stored, lines, judged, ours, again)
-            whole += again.labels
         bad = judged.filter(pc.field("_fate") == QUARANTINED)
         self.between.write("bad", bucket, as_stored(bad, BAD))
         changes = laid_out(judged.filter(pc.field("_op").is_valid()), self.lake.stream)
         by = [name for name, _ in self._order]
         self.between.write("changes", bucket, changes.sort_by(self._order), by)
-        counts = count_judged(judged, whole).as_json()
-        self.between.report("judged", bucket, [sorted(labels), counts])
+        self.between.report("judged", bucket, [sorted(labels), count_judged(judged)])
 
     def of_bucket(self, kind: str, bucket: int, of: Landings | None = None) -> pa.Table:
         """What was parted: lines or events of a bucket, all of them or those of some landings."""
@@ -472,8 +469,8 @@ class LinesInTasks:
             self._part_stored("again", again)
             judge = partial(self.work.judge, self.ours, again, self.seen)
             self.in_tasks(self.work.buckets, judge)
-        found = (LandingCounts.of_json(counts) for _, counts in self._judged())
-        counts = LandingCounts.together(found)
+        counted = chain.from_iterable(of_bucket for _, of_bucket in self._judged())
+        counts = LandingCounts.of(counted, self.ours, again)
         self._has_bad = any(fate == QUARANTINED for _, fate, _ in counts.fates)
         return counts
 
