@@ -34,7 +34,7 @@ from elsinore.lake.answered import Answered
 from elsinore.lake.judge_landing import laid_out
 from elsinore.lake.provenance import PUBLISHED, STAGED
 from elsinore.lake.publish import publish
-from elsinore.lake.regions import Hours
+from elsinore.lake.regions import Hours, sql
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
@@ -239,7 +239,7 @@ def _check(ground: Ground) -> None:
     partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
     rows = finish_long(ground.workload, merge_partials(pa.concat_tables(partial)))
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    found = _read(ground, PUBLISHED).where(Hours(_CHECKED).predicate(by_day=True))
+    found = _read(ground, PUBLISHED).where(sql(Hours(_CHECKED).conditions(by_day=True)))
     micros = F.unix_micros("window_start").alias("window_start")
     there = found.select(*(micros if name == "window_start" else name for name in names)).toArrow()
     order = [(name, "ascending") for name in names[:4]]

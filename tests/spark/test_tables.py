@@ -33,7 +33,7 @@ from elsinore.errors import (
     SetupError,
 )
 from elsinore.lake.delta_log import commits
-from elsinore.lake.regions import Hours, Landings, OfWorkload, RunStep, run_key, sql
+from elsinore.lake.regions import Hours, Landings, of_step, of_workload, run_key, sql
 from elsinore.lake.tables import Column, Lake
 from elsinore.settings import Settings
 from elsinore.spark.failures import spark_failures
@@ -52,13 +52,13 @@ def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
 
 
 def metrics(lake: Lake, first: int, step: str, workload: str = "", **values: float) -> None:
-    region = RunStep(hours(first, first + 1), step, workload)
+    interval = hours(first, first + 1)
     rows = [
-        {"run_key": run_key(region.interval), "workload_fingerprint": workload, "step": step}
+        {"run_key": run_key(interval), "workload_fingerprint": workload, "step": step}
         | {"metric": name, "value": value}
         for name, value in values.items()
     ]
-    lake.record("run_metrics", rows, where=[region], run="r")
+    lake.record("run_metrics", rows, where=of_step(interval, step, workload), run="r")
 
 
 def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
@@ -110,7 +110,7 @@ def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None
     path = lake.path("run_metrics")
     deltalake.DeltaTable(str(path)).optimize.compact()
     deltalake.DeltaTable(str(path)).delete("metric = 'bytes'")
-    (own,) = RunStep(hours(10, 11), "plan", "f" * 64).conditions()
+    (own,) = of_step(hours(10, 11), "plan", "f" * 64)
     for condition in (*own, ("metric", "=", "lines")):
         assert lake.rows("run_metrics", filters_to_expression([condition])).num_rows == 8, condition
     assert lake.remove_before("run_metrics", "run_key", date(2013, 1, 2), note="{}") == 16
@@ -122,24 +122,24 @@ def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None
         | {"aggregate": aggregate, "status": status}
         for aggregate, status in product(("*", "COUNT(*)", "MIN(x)"), ("checked", "skipped"))
     ]  # fmt: skip
-    region = OfWorkload(Hours(hours(9, 10)), "f" * 64)
-    lake.record("validations", rows, where=[region], run="r")
+    region = of_workload(Hours(hours(9, 10)), "f" * 64)
+    lake.record("validations", rows, where=region, run="r")
     deltalake.DeltaTable(str(path)).delete("aggregate = 'MIN(x)'")
     compared = (pc.field("status") == "checked") & (pc.field("aggregate") != "*")
-    assert lake.rows("validations", region.expression() & compared).num_rows == 1
+    assert lake.rows("validations", filters_to_expression(region) & compared).num_rows == 1
 
 
 def test_what_two_add_at_once_is_there_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"of_table": "events", "operation": "WRITE", "note": "{}"}
     first, second = ({**row, "version": version} for version in (1, 2))
-    key, write = ("of_table", "version"), Lake._write_records
+    key, write = ("of_table", "version"), Lake.commit
 
     def beside(self: Lake, *args: Any, **how: Any) -> None:
-        monkeypatch.setattr(Lake, "_write_records", write)
+        monkeypatch.setattr(Lake, "commit", write)
         self.add("history", [first], key=key, run="other")
         write(self, *args, **how)
 
-    monkeypatch.setattr(Lake, "_write_records", beside)
+    monkeypatch.setattr(Lake, "commit", beside)
     lake.add("history", [first, second], key=key, run="mine")
     assert rows(lake, "history", *key) == [("events", 1), ("events", 2)]
 
@@ -164,7 +164,7 @@ def put_event(lake: Lake, event: str, day: int, *, seen: int) -> None:
     """Put a row into a day of `events`."""
     new = arrow_rows(lake, "events", departure_of(event, day))
     new = new.append_column("event_day", new["event_time"].cast(pa.date32()))
-    lake.change_rows("events", [new], days=None, seen=seen, note="{}")
+    lake.commit("events", [new], {"userMetadata": "{}"}, seen=seen)
 
 
 def test_rows_are_changed_at_the_version_that_was_seen_alone(lake: Lake) -> None:
@@ -250,26 +250,26 @@ def test_ticks_have_no_hours(settings: Settings, tmp_path: Path) -> None:
 
 def test_regions_spell_their_hours_themselves() -> None:
     landings = "landing >= '2013-01-01T09' AND landing <= '2013-01-01T10'"
-    assert Landings(hours(9, 11)).predicate(by_day=False) == landings
-    assert Hours(hours(9, 10), (Interval(0, DAY),)).predicate(by_day=True) == (
+    assert sql(Landings(hours(9, 11)).conditions()) == landings
+    assert sql(Hours(hours(9, 10), (Interval(0, DAY),)).conditions(by_day=True)) == (
         "(owned_day >= DATE'2013-01-01' AND owned_day <= DATE'2013-01-01' "
         "AND owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
         "OR (owned_day >= DATE'1970-01-01' AND owned_day <= DATE'1970-01-01')"
     )
-    step = RunStep(hours(9, 10), "land")
-    assert sql(step.conditions()) == (
+    assert sql(of_step(hours(9, 10), "land")) == (
         "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land' AND workload_fingerprint = ''"
     )
-    assert sql(OfWorkload(Hours(hours(9, 10)), "0" * 64).conditions()) == (
+    assert sql(of_workload(Hours(hours(9, 10)), "0" * 64)) == (
         "owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09' "
         f"AND workload_fingerprint = '{'0' * 64}'"
     )
     for text in ("x' OR 1=1 --", "0" * 64 + "\n"):
-        for region in (OfWorkload(Hours(hours(9, 10)), text), replace(step, step=text)):
+        for region in (of_workload(Hours(hours(9, 10)), text), of_step(hours(9, 10), text)):
             with pytest.raises(EngineError, match="cannot stand in a condition"):
-                sql(region.conditions())
-    with pytest.raises(AuthorError, match="whole hours"):
-        Landings(Interval(0, HOUR + 1))
+                sql(region)
+    for of in (Landings, lambda interval: of_step(interval, "land")):
+        with pytest.raises(AuthorError, match="whole hours"):
+            of(Interval(0, HOUR + 1))
 
 
 @pytest.mark.parametrize(

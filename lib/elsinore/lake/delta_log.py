@@ -33,7 +33,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, SetupError, storage_error
-from elsinore.lake.regions import Condition, Hours, Landings
+from elsinore.lake.regions import Conditions, Hours, Landings
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
 
@@ -238,7 +238,7 @@ class OpenTable(deltalake.DeltaTable):
     _listed: tuple[int, ds.Dataset] | None = None
     _told: tuple[int, pa.Table] | None = None
 
-    def dataset(self, conditions: Sequence[Sequence[Condition]] | None = None) -> ds.Dataset:
+    def dataset(self, conditions: Conditions | None = None) -> ds.Dataset:
         """Its files as it is now, or those that can hold rows of any of some conjunctions.
 
         To list a file takes a millisecond, to leave one out some microseconds. See `arrow_dataset`.
@@ -333,7 +333,7 @@ def _state(file: Path) -> tuple[int, ...] | None:
 
 def arrow_dataset(
     table: deltalake.DeltaTable,
-    conditions: Sequence[Sequence[Condition]] | None = None,
+    conditions: Conditions | None = None,
     *,
     any_text: bool = False,
 ) -> ds.Dataset:

@@ -512,7 +512,7 @@ def _drop_groups(found: _Groups, run: str) -> None:
 
     if table == VALIDATIONS:
         kept = others(lake.rows(table, where.expression(by_day=False)))
-        lake.record(table, kept.to_pylist(), where=[where], run=run)
+        lake.record(table, kept.to_pylist(), where=where.conditions(), run=run)
         return
     parts = map(others, lake.log(table).by_day(where))
     lake.stream_rows(table, parts, where=where, note=json.dumps({"run": run}))

@@ -25,7 +25,7 @@ from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
 from elsinore.lake.event_files import bucket_numbers
 from elsinore.lake.landing_zone import decode_again, scanned_schema
-from elsinore.lake.regions import Condition, Landings, day_of
+from elsinore.lake.regions import Condition, Conditions, Landings, day_of
 from elsinore.lake.tables import Lake, with_column
 from elsinore.row_hashes import row_hashes
 from elsinore.timeline import (
@@ -389,7 +389,7 @@ class Stored:
         return pa.concat_tables(found)
 
 
-def _conditions(stream: StreamSchema, table: str, own: Sequence[pa.Table]) -> list[list[Condition]]:
+def _conditions(stream: StreamSchema, table: str, own: Sequence[pa.Table]) -> Conditions:
     """What rows meet that can be of the ids of some events, as far as times tell: any of these."""
     if stream.id_span is None:
         return [[]]

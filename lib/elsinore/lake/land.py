@@ -63,7 +63,7 @@ from elsinore.lake.landing_zone import (
     scanned_schema,
     under_way,
 )
-from elsinore.lake.regions import Condition, Landings
+from elsinore.lake.regions import Conditions, Landings
 from elsinore.lake.tables import Lake, trying_again, with_column
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
@@ -412,14 +412,15 @@ class _LinesHere:
         goes = counts.changes[DELETE]
         new = changes.filter(pc.field("_op") != DELETE) if goes else changes
         parts = [laid_out(new, self.lake.stream)]
-        days = None if set(counts.changes) == {INSERT} else counts.days
-        if days is not None:
+        where: Conditions | None = None
+        if set(counts.changes) != {INSERT}:
             parts.append(self._staying(changes, counts))
-        self.lake.change_rows("events", parts, days=days, seen=seen, note=note)
+            where = [[("event_day", "in", sorted(counts.days))]]
+        self.lake.commit("events", parts, {"userMetadata": note}, seen=seen, where=where)
 
     def _staying(self, changes: pa.Table, counts: LandingCounts) -> pa.Table:
         """What else the days hold in which something changes."""
-        days: list[list[Condition]] = [[("event_day", "=", day)] for day in sorted(counts.days)]
+        days: Conditions = [[("event_day", "=", day)] for day in sorted(counts.days)]
         before = self.lake.log("events", self._stored.seen.events).dataset(days).to_table()
         stream = self.lake.stream
         is_changed = pc.is_in(change_keys(before, stream), change_keys(changes, stream))
@@ -506,7 +507,7 @@ class _Landing:
         marked = {label: held(text, marks[label], again) for label, text in listings_of.items()}
         listings_of |= {label: marked[label] for label in self.stay}
         rows = [accounts[label] | {"listing": text} for label, text in marked.items()]
-        lake.record("landings", rows, where=[ours], run=self.run)
+        lake.record("landings", rows, where=ours.conditions(), run=self.run)
         storing = not self._is_stored()
         if storing:
             self.lines.store_lines(ours, json.dumps(self._note), seen.raw)
@@ -516,8 +517,8 @@ class _Landing:
         # lines are there that say why.
         seen.require_alone(lake, stored=storing, merged=False)
         if others:
-            where = Landings.of(map(parse_hour, judged_again))
-            lake.record("landings", others, where=[where], run=self.run)
+            where = Landings.of(map(parse_hour, judged_again)).conditions()
+            lake.record("landings", others, where=where, run=self.run)
         _require_accounted(lake, accounts, region, raw_version)
         self.lines.store_bad(region, self.run)
         # What is as it should be is left alone: no version of `events` without a change.

@@ -52,7 +52,7 @@ from elsinore.lake.landing_zone import (
     scanned_name,
     scanned_schema,
 )
-from elsinore.lake.regions import Condition, Landings
+from elsinore.lake.regions import Conditions, Landings
 from elsinore.lake.tables import AddedFile, Lake, trying_again, with_day
 from elsinore.places import is_here, whole_file
 
@@ -362,7 +362,7 @@ class _Exchange:
     stays: Callable[[Iterator[pa.Table]], Iterator[pa.Table]]  #: what stays of each of some rows
     columns: Sequence[str]  #: that tell what stays
     #: what rows that can go meet: any of these conjunctions; nothing goes where there are none.
-    conditions: Sequence[Sequence[Condition]]
+    conditions: Conditions
     under: str = field(default_factory=lambda: f"landed-{uuid4().hex}")
 
     def write(self, number: int) -> None:
@@ -505,7 +505,7 @@ class LinesInTasks:
         """
         work, goes = self.work, counts.changes[UPDATE] + counts.changes[DELETE]
         borders = work.borders(counts.changes.total())
-        days: list[list[Condition]] = [[("event_day", "=", day)] for day in sorted(counts.days)]
+        days: Conditions = [[("event_day", "=", day)] for day in sorted(counts.days)]
         _Exchange(
             work.lake, "events", work.between, len(borders) - 1, partial(work.new_events, borders),
             work.unchanged, KEYS, days if goes else [],

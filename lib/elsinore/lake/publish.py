@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
+from pyarrow.parquet import filters_to_expression
 
 from elsinore.errors import ValidationError
 from elsinore.lake.delta_log import commits
@@ -25,7 +26,7 @@ from elsinore.lake.provenance import (
     require_origins,
     require_unchanged,
 )
-from elsinore.lake.regions import Hours, OfWorkload
+from elsinore.lake.regions import Hours, of_workload
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
 from elsinore.lake.stale_hours import awaited_landings
 from elsinore.lake.tables import Lake
@@ -57,14 +58,14 @@ def publish(
         ConflictError: another writer got there first; worth another try.
         SetupError: the disk is full or read-only.
     """
-    own = OfWorkload(Hours(interval), workload_fingerprint(workload))
-    hours, version = own.hours, lake.version(STAGED)
-    origins = _require_publishable(lake, workload, own, version)
+    hours, own, version = Hours(interval), workload_fingerprint(workload), lake.version(STAGED)
+    checks = filters_to_expression(of_workload(hours, own))
+    origins = _require_publishable(lake, workload, interval, checks, version)
     found = hour_contents(lake, STAGED, hours, version)
     contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
     note = {
         "run": run,
-        "workload": own.workload,
+        "workload": own,
         "plans": sorted({origin.plan for origin in origins.values()}),
         "digests": {label: content.digest for label, content in contents.items()},
     }
@@ -73,15 +74,15 @@ def publish(
     made = next(commit.version for commit in commits(lake.path(PUBLISHED)) if commit.note == note)
     common = {
         "workload": name,
-        "workload_fingerprint": own.workload,
+        "workload_fingerprint": own,
         "run": run,
         "published_version": made,
         "published_at": instant_of(datetime.now(UTC)),
         "published_together": len(origins),
     }
     awaited = awaited_landings(lake.root, workload, map(parse_hour, origins))
-    records = _records(lake, own, origins, contents, awaited)
-    lake.record(PUBLICATIONS, [common | record for record in records], where=[hours], run=run)
+    records = [common | one for one in _records(lake, checks, origins, contents, awaited)]
+    lake.record(PUBLICATIONS, records, where=hours.conditions(), run=run)
     return {
         "rows": sum(content.rows for content in found.values()),
         "digest": combine(found),
@@ -91,14 +92,14 @@ def publish(
 
 def _records(
     lake: Lake,
-    own: OfWorkload,
+    checks: pc.Expression,
     origins: Mapping[str, Origin],
     contents: Mapping[str, HourContent],
     awaited: Mapping[int, Sequence[Interval]],
 ) -> Iterator[dict[str, Any]]:
     """What `publications` says of each hour by itself."""
     compared = (pc.field("status") == "checked") & pc.field("has_result")
-    agreed = lake.rows(VALIDATIONS, own.expression() & compared, columns=["owned_hour"])
+    agreed = lake.rows(VALIDATIONS, checks & compared, columns=["owned_hour"])
     checked = Counter(agreed["owned_hour"].to_pylist())
     for label, content in contents.items():
         waits = [[hour_label(p.start), hour_label(p.end)] for p in awaited[parse_hour(label)]]
@@ -114,11 +115,10 @@ def _records(
 
 
 def _require_publishable(
-    lake: Lake, workload: Workload, own: OfWorkload, version: int
+    lake: Lake, workload: Workload, interval: Interval, checks: pc.Expression, version: int
 ) -> dict[str, Origin]:
     """By hour where its staged results come from, if they may be published: see `publish`."""
-    wrong = lake.rows(VALIDATIONS, own.expression() & pc.field("mismatch"), columns=["query"])
-    interval = own.hours.interval
+    wrong = lake.rows(VALIDATIONS, checks & pc.field("mismatch"), columns=["query"])
     if wrong.num_rows:
         raise ValidationError(
             f"{wrong.num_rows} aggregates of {interval} differ from the reference",
@@ -131,7 +131,7 @@ def _require_publishable(
         )
     require_unchanged(lake.root, interval, since=int(validated), until=version)
     origins = require_origins(lake.root, interval, version=version)
-    if any(origin.workload != own.workload for origin in origins.values()):
+    if any(origin.workload != workload_fingerprint(workload) for origin in origins.values()):
         raise RestagedError(
             f"staged results of {interval} are of another workload", hint="aggregate it again"
         )

@@ -7,7 +7,7 @@ SQL text, in which a quote can reach beyond its literal: `sql` alone writes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import ClassVar, Self
@@ -30,8 +30,11 @@ from elsinore.timeline import (
 #: Texts that hours, runs, steps and workloads are named by.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 
-#: A column, an operator, and a value.
-Condition = tuple[str, str, str | date]
+#: A column, an operator, and a value, or several for `in`.
+Condition = tuple[str, str, str | date | Sequence[date]]
+
+#: Any of some conjunctions.
+Conditions = Sequence[Sequence[Condition]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class _HourRange:
         """The labels of its hours."""
         return [hour_label(hour) for part in self.intervals for hour in hours_of(part)]
 
-    def conditions(self, *, by_day: bool = False) -> list[list[Condition]]:
+    def conditions(self, *, by_day: bool = False) -> Conditions:
         """Any of these conjunctions.
 
         Of a table by day they name the days as well, as conflict checks need, and nothing else
@@ -86,10 +89,6 @@ class _HourRange:
             hours = _between(self.column, hour_label(first), hour_label(last))
             found.append(days if days and is_whole else days + hours)
         return found
-
-    def predicate(self, *, by_day: bool = False) -> str:
-        """The conditions as SQL."""
-        return sql(self.conditions(by_day=by_day))
 
     def expression(self, *, by_day: bool) -> pc.Expression:
         """The conditions for Arrow."""
@@ -112,45 +111,24 @@ class Landings(_HourRange):
     column, day = "landing", "landing_day"
 
 
-@dataclass(frozen=True, slots=True)
-class OfWorkload:
+def of_workload(hours: Hours, workload: str) -> Conditions:
     """What is said of the results of some hours for one workload, by its fingerprint."""
-
-    hours: Hours
-    workload: str
-
-    def conditions(self) -> list[list[Condition]]:
-        """Any of these conjunctions."""
-        own: Condition = ("workload_fingerprint", "=", self.workload)
-        return [[*hours, own] for hours in self.hours.conditions()]
-
-    def expression(self) -> pc.Expression:
-        """The conditions for Arrow."""
-        return filters_to_expression(self.conditions())
+    own: Condition = ("workload_fingerprint", "=", workload)
+    return [[*part, own] for part in hours.conditions()]
 
 
-@dataclass(frozen=True, slots=True)
-class RunStep:
-    """The figures of one step of a run, for the workload of a fingerprint, or for none if empty."""
+def of_step(interval: Interval, step: str, workload: str = "") -> Conditions:
+    """The figures of one step of a run, for the workload of a fingerprint, or for none if empty.
 
-    interval: Interval
-    step: str
-    workload: str = ""
-
-    def __post_init__(self) -> None:
-        require_whole_hours(self.interval)
-
-    def conditions(self) -> list[list[Condition]]:
-        """One conjunction."""
-        named = {"run_key": run_key(self.interval), "step": self.step}
-        own = named | {"workload_fingerprint": self.workload}
-        return [[(column, "=", value) for column, value in own.items()]]
+    Raises:
+        ParameterError: the interval does not begin and end at whole hours.
+    """
+    require_whole_hours(interval)
+    named = {"run_key": run_key(interval), "step": step, "workload_fingerprint": workload}
+    return [[(column, "=", value) for column, value in named.items()]]
 
 
-Region = Hours | Landings | OfWorkload | RunStep
-
-
-def sql(conditions: Iterable[Iterable[Condition]]) -> str:
+def sql(conditions: Conditions) -> str:
     """Any of some conjunctions as SQL; EngineError: a text could reach beyond its literal."""
     every = [
         " AND ".join(f"{column} {operator} {_literal(value)}" for column, operator, value in part)
@@ -159,9 +137,11 @@ def sql(conditions: Iterable[Iterable[Condition]]) -> str:
     return every[0] if len(every) == 1 else " OR ".join(f"({part})" for part in every)
 
 
-def _literal(value: str | date) -> str:
+def _literal(value: str | date | Sequence[date]) -> str:
     if isinstance(value, date):
         return f"DATE'{value}'"
+    if not isinstance(value, str):
+        return f"({', '.join(map(_literal, value))})"
     if not _PLAIN.fullmatch(value):
         raise EngineError(f"{value!r} cannot stand in a condition")
     return f"'{value}'"

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import RunStep, interval_of, run_key
+from elsinore.lake.regions import interval_of, of_step, run_key
 from elsinore.lake.tables import Lake
 from elsinore.places import whole_file
 from elsinore.query.bound import Workload
@@ -97,7 +97,7 @@ def record_failed(
     told = {"events_version": float(events_version), "time": time.time() * 1000}
     key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": _FAILED}
     rows = [{**key, "metric": name, "value": value, "detail": None} for name, value in told.items()]
-    lake.record(TABLE, rows, where=[RunStep(interval, _FAILED, own)], run=run)
+    lake.record(TABLE, rows, where=of_step(interval, _FAILED, own), run=run)
 
 
 def failed_hours(lake: LakePath, workload: Workload) -> dict[int, tuple[int, float]]:
@@ -148,8 +148,9 @@ def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None
     if not noted:
         return
     steps = [
-        RunStep(interval, rows[0]["step"], rows[0]["workload_fingerprint"])
+        part
         for _, _, interval, rows in noted
+        for part in of_step(interval, rows[0]["step"], rows[0]["workload_fingerprint"])
     ]
     lake.record(TABLE, [row for *_, rows in noted for row in rows], where=steps, run=run)
     for file, text, *_ in noted:

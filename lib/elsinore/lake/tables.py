@@ -37,7 +37,7 @@ from elsinore.lake.delta_log import (
     open_table,
     write_failures,
 )
-from elsinore.lake.regions import Condition, Hours, Landings, Region, sql
+from elsinore.lake.regions import Conditions, Hours, Landings, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
 from elsinore.timeline import DAY, HOUR
@@ -140,21 +140,20 @@ class Lake:
         return self.log(table, version).of(hours)
 
     def record(
-        self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Sequence[Region], run: str
+        self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Conditions, run: str
     ) -> None:
-        """Make `rows` the only rows of some regions in a table of records, in one commit.
+        """Make `rows` the only rows of a region of a table of records, in one commit.
 
-        Rows have the declared columns, instants may be int64 microseconds; the regions hold them
-        all. `run` goes into the table's history.
+        Rows have the declared columns, instants may be int64 microseconds; they all meet the
+        conditions of the region. `run` goes into the table's history.
 
         Raises:
             ParameterError: there is no such table, or it is one of data.
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
-        parts = [part for region in where for part in region.conditions()]
-        write, how = trying_again(_TRIES, 0.2), {"mode": "overwrite", "predicate": sql(parts)}
-        write(self._write_records, table, rows, run, **how)
+        records = self._records(table, rows)
+        trying_again(_TRIES, 0.2)(self.commit, table, records, {"run": run}, where=where)
         self._put_together(table, run)
 
     def amend(
@@ -170,9 +169,7 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         chosen = where.expression(by_day=False) if where else None
-        how = {"mode": "overwrite"} | ({"predicate": where.predicate()} if where else {})
-        commit = {"custom_metadata": {"run": run}, "max_commit_retries": 0}
-        schema = self.schema(table).arrow()
+        conditions = where.conditions() if where else []
 
         def once() -> ConflictError | None:
             seen = self.version(table)
@@ -180,7 +177,7 @@ class Lake:
                 new = change(self.dataset(table, seen).to_table(filter=chosen))
             except ConflictError as error:
                 return error  # it is not tried again
-            self._write(table, new.select(schema.names).cast(schema), commit, seen=seen, how=how)
+            self.commit(table, [new], {"run": run}, seen=seen, where=conditions)
             return None
 
         if refused := trying_again(_TRIES, 0.2)(once):
@@ -197,7 +194,7 @@ class Lake:
             known = set(zip(*(there[name].to_pylist() for name in key), strict=True))
             new = [row for row in rows if tuple(row[name] for name in key) not in known]
             if new:
-                self._write_records(table, new, run, seen=seen, mode="append")
+                self.commit(table, self._records(table, new), {"run": run}, seen=seen)
 
         trying_again(_TRIES, 0.2)(once)
         self._put_together(table, run)
@@ -219,13 +216,8 @@ class Lake:
         """
         if where.day not in self.schema(table).partition_by:
             raise ParameterError(f"{table} is not a table of data by {where.day}")
-
-        how = {"mode": "overwrite", "predicate": where.predicate(by_day=True)}
-        commit: dict[str, Any] = {"custom_metadata": {"userMetadata": note}}
-        if seen is not None:
-            commit["max_commit_retries"] = 0
-        rows = (with_day(part, where) for part in parts)
-        self._stream(table, rows, commit, seen=seen, how=how)
+        rows, conditions = (with_day(part, where) for part in parts), where.conditions(by_day=True)
+        self.commit(table, rows, {"userMetadata": note}, seen=seen, where=conditions)
 
     def remove_before(self, table: str, column: str, day: date, *, note: str) -> int:
         """Remove the rows of days before one in one commit, if there are any; how many they were.
@@ -237,36 +229,35 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         by_day = column in self.schema(table).partition_by
-        old: list[list[Condition]] = [[(column, "<", day if by_day else str(day))]]
+        old: Conditions = [[(column, "<", day if by_day else str(day))]]
         found = self.log(table).dataset(old)
         count = int(found.count_rows(filter=filters_to_expression(old)))
         if count:
-            none, commit = self.schema(table).arrow().empty_table(), {"userMetadata": note}
-            how = {"mode": "overwrite", "predicate": sql(old)}
-            write = trying_again(_TRIES, 0.2)
-            write(self._write, table, none, {"custom_metadata": commit}, how=how)
+            trying_again(_TRIES, 0.2)(self.commit, table, (), {"userMetadata": note}, where=old)
         return count
 
-    def change_rows(
-        self, table: str, parts: Iterable[pa.Table], *, days: Collection[date] | None, seen: int,
-        note: str,
+    def commit(
+        self, table: str, parts: Iterable[pa.Table], told: Mapping[str, str], *,
+        seen: int | None = None, where: Conditions | None = None,
     ) -> None:  # fmt: skip
-        """Add rows to a table of data, or make them the only ones of some days, in one commit.
+        """Write rows as they come, in one commit, beside which the table's history is `told` more.
 
-        `seen` is the version that was read to decide what to write. `note` is written into the
-        table's history beside the commit.
+        They are added to the table, or take the place of rows: of those that meet any of some
+        conjunctions, of all where there are none. `seen` is the version that was read to decide
+        what to write: there must be no other by now. What goes wrong with rows is raised as it is.
 
         Raises:
-            ConflictError: there is another version by now.
+            ConflictError: another writer got there first.
             SetupError: the disk is full or read-only.
         """
-        how = {"mode": "append"}
-        if days is not None:
-            listed = ", ".join(f"DATE'{day}'" for day in sorted(days))
-            by = self.schema(table).partition_by[0]
-            how = {"mode": "overwrite", "predicate": f"{by} IN ({listed})"}
-        commit = {"custom_metadata": {"userMetadata": note}, "max_commit_retries": 0}
-        self._stream(table, parts, commit, seen=seen, how=how)
+        how = {"mode": "append"} if where is None else {"mode": "overwrite"}
+        if where:
+            how["predicate"] = sql(where)
+        retries = None if seen is None else 0
+        commit = deltalake.CommitProperties({**told}, max_commit_retries=retries)
+        log = self.log(table, seen)
+        with _reader(parts, self.schema(table).arrow()) as rows, write_failures(table):
+            deltalake.write_deltalake(log, rows, commit_properties=commit, **how)
 
     def write_files(self, table: str, parts: Iterable[pa.Table], *, under: str) -> list[AddedFile]:
         """Write rows into files below a table's folder, which no version of it names yet.
@@ -320,26 +311,11 @@ class Lake:
                 actions, "append", log.schema(), by, commit_properties=commit
             )
 
-    def _stream(
-        self, table: str, parts: Iterable[pa.Table], commit: Mapping[str, Any], *,
-        seen: int | None = None, how: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        """One commit of rows as they come; what goes wrong with them is raised as it is."""
-        with _reader(parts, self.schema(table).arrow()) as rows:
-            self._write(table, rows, commit, seen=seen, how=how)
-
-    def _write_records(
-        self, table: str, rows: Sequence[Mapping[str, Any]], run: str, *,
-        seen: int | None = None, **how: str,
-    ) -> None:  # fmt: skip
-        """One commit, of records; there must be no other version by now than `seen`, if given."""
+    def _records(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[pa.Table]:
+        """Rows of a table of records."""
         if self.schema(table).partition_by:
             raise ParameterError(f"{table} is a table of data")
-        found = pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())
-        commit: dict[str, Any] = {"custom_metadata": {"run": run}}
-        if seen is not None:
-            commit["max_commit_retries"] = 0
-        self._write(table, found, commit, seen=seen, how=how)
+        return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
         """Make one file of small ones; where another one writes, too, the next one does it."""
@@ -348,15 +324,6 @@ class Lake:
             commit = deltalake.CommitProperties(custom_metadata={"run": run})
             with write_failures(table), suppress(CommitFailedError):
                 log.optimize.compact(target_size=_SMALL, commit_properties=commit)
-
-    def _write(
-        self, table: str, rows: pa.Table | pa.RecordBatchReader, commit: Mapping[str, Any], *,
-        seen: int | None = None, how: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        """One commit; raises as `record` does."""
-        log, properties = self.log(table, seen), deltalake.CommitProperties(**commit)
-        with write_failures(table):
-            deltalake.write_deltalake(log, rows, commit_properties=properties, **how)
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.

@@ -12,7 +12,7 @@ from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
 from elsinore.events import EventTable
 from elsinore.lake.checked_events import MAX_EVENTS, events_of_places
 from elsinore.lake.provenance import STAGED, RestagedError
-from elsinore.lake.regions import Hours, OfWorkload
+from elsinore.lake.regions import Hours, of_workload
 from elsinore.lake.run_metrics import STAGED_VERSION
 from elsinore.lake.sample import (
     EVERY_GROUP,
@@ -212,9 +212,9 @@ def validate(
         for item in check_all(lake, workload, checks, Budget(size.steps))
     }
     compared = sorted(once.values(), key=_place)
-    own = OfWorkload(Hours(interval), workload_fingerprint(workload))
-    rows = [{"workload_fingerprint": own.workload} | item.row() for item in compared]
-    lake.record(VALIDATIONS, rows, where=[own], run=run)
+    own = workload_fingerprint(workload)
+    rows = [{"workload_fingerprint": own} | item.row() for item in compared]
+    lake.record(VALIDATIONS, rows, where=of_workload(Hours(interval), own), run=run)
     covered = _covered(workload, checks, compared)
     return Validation(pinned, count_strata(results), covered, compared)
 
