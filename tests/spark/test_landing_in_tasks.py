@@ -70,10 +70,10 @@ def test_through_spark(
         assert any(path.startswith("landed-") for path in files["path"].to_pylist())
         assert None not in files["min.landing"].to_pylist()
 
-        def without(number: int, do: Callable[[int], None]) -> None:
+        def without(number: int, do: Callable[[int], Any]) -> list[Any]:
             for file in settings.landing.rglob("*10-a.jsonl"):
                 file.rename(file.with_suffix(".gone"))
-            in_spark(number, do)
+            return in_spark(number, do)
 
         with pytest.raises(DataError, match=r"cannot read .*events-2013-01-01T10-a\.jsonl"):
             land(lake, settings, hours(10, 12), run="r", in_tasks=without)
@@ -84,11 +84,13 @@ def interrupted(at: int, do_first: Callable[[], object]) -> InTasks:
     """One task after another, and before one of them something else."""
     tasks = count()
 
-    def in_tasks(number: int, do: Callable[[int], None]) -> None:
+    def in_tasks(number: int, do: Callable[[int], Any]) -> list[Any]:
+        told = []
         for each in range(number):
             if next(tasks) == at:
                 do_first()
-            do(each)
+            told.append(do(each))
+        return told
 
     return in_tasks
 
@@ -149,9 +151,9 @@ def test_a_small_hour_that_decides_on_a_large_one_is_judged_in_tasks(
     """It corrected an event; with the next file, or without any, this counts as of old again."""
     found, phases = [], count()
 
-    def counting(number: int, do: Callable[[int], None]) -> None:
+    def counting(number: int, do: Callable[[int], Any]) -> list[Any]:
         next(phases)
-        in_turn(number, do)
+        return in_turn(number, do)
 
     for most in 10**8, 3_000:
         settings = few(new_home(), most)

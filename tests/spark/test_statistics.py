@@ -184,9 +184,9 @@ def test_tasks_count_what_the_driver_counts(
     def noting(*arguments: Any) -> Iterator[InTasks]:
         with in_tasks_of(*arguments) as in_spark:
 
-            def in_tasks(number: int, do: Callable[[int], None]) -> None:
+            def in_tasks(number: int, do: Callable[[int], Any]) -> list[Any]:
                 tasks.append(number)
-                in_spark(number, do)
+                return in_spark(number, do)
 
             yield in_tasks
 

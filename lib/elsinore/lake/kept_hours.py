@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,8 +33,8 @@ from elsinore.timeline import hour_label, parse_hour
 #: The folder beside those of tables.
 FOLDER = "kept"
 
-#: Does something for each number below a limit, in tasks.
-InTasks = Callable[[int, Callable[[int], None]], None]
+#: Does something for each number below a limit, in tasks; gives what each gave, which JSON can say.
+InTasks = Callable[[int, Callable[[int], Any]], list[Any]]
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 

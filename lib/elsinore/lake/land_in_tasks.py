@@ -8,7 +8,6 @@ it writes the same files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -84,15 +83,14 @@ _GONE = "what a landing had in between was removed meanwhile"
 _TRIES = 5
 
 
-def in_turn(number: int, do: Callable[[int], None]) -> None:
+def in_turn(number: int, do: Callable[[int], Any]) -> list[Any]:
     """One after another, in this process."""
-    for each in range(number):
-        do(each)
+    return [do(each) for each in range(number)]
 
 
 @dataclass(frozen=True)
 class _Between:
-    """Files in between, and what tasks report: flat folders of what is kept beside the tables.
+    """Files in between: flat folders of what is kept beside the tables.
 
     The nightly clean-up removes those of a landing that was killed (`drop_kept_hours`).
     """
@@ -136,22 +134,6 @@ class _Between:
         if not names:
             raise ConflictError(_GONE)
         return ds.dataset([f"{base}/{name}" for name in names], format="parquet", filesystem=system)
-
-    def report(self, kind: str, number: int, told: Any) -> None:
-        """Keep what a task has to say."""
-        with (
-            write_failures(FOLDER),
-            whole_file(self._of(kind) / f"{number}.json", shared=True) as file,
-        ):
-            file.write(json.dumps(told).encode())
-
-    def reports(self, kind: str, number: int) -> list[Any]:
-        """What so many tasks said; ConflictError: it is gone, too."""
-        files = (self._of(kind) / f"{each}.json" for each in range(number))
-        try:
-            return [json.loads(file.read_bytes()) for file in files]
-        except FileNotFoundError as error:
-            raise ConflictError(_GONE) from error
 
     def remove(self, kind: str | None = None) -> None:
         """Remove what there is of a kind, or of all."""
@@ -248,8 +230,13 @@ class _Work:
         """Where lines or events are parted to: buckets that share files have a folder."""
         return [f"{kind}-{group}" for group in range(-(-self.buckets // _TOGETHER))]
 
-    def judge(self, ours: Landings, again: Landings | None, seen: Seen, bucket: int) -> None:
-        """Judge the lines of a bucket, with those of other landings if there are any."""
+    def judge(
+        self, ours: Landings, again: Landings | None, seen: Seen, bucket: int
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Judge the lines of a bucket, with those of other landings if there are any.
+
+        Gives the labels that `judge_own` does, and what `count_judged` does.
+        """
         stored = _StoredBucket(self.lake, seen, self, bucket)
         lines = self.of_bucket("lines", bucket)
         judged, labels = judge_own(stored, lines, ours)
@@ -260,7 +247,7 @@ class _Work:
         changes = laid_out(judged.filter(pc.field("_op").is_valid()), self.lake.stream)
         by = [name for name, _ in self._order]
         self.between.write("changes", bucket, changes.sort_by(self._order), by)
-        self.between.report("judged", bucket, [sorted(labels), count_judged(judged)])
+        return sorted(labels), count_judged(judged)
 
     def of_bucket(self, kind: str, bucket: int, of: Landings | None = None) -> pa.Table:
         """What was parted: lines or events of a bucket, all of them or those of some landings."""
@@ -356,7 +343,6 @@ class _Exchange:
 
     lake: Lake
     table: str
-    between: _Between
     number: int  #: of tasks that write new rows
     rows: Callable[[int], Iterable[pa.Table]]  #: the new rows of a task
     stays: Callable[[Iterator[pa.Table]], Iterator[pa.Table]]  #: what stays of each of some rows
@@ -365,12 +351,12 @@ class _Exchange:
     conditions: Conditions
     under: str = field(default_factory=lambda: f"landed-{uuid4().hex}")
 
-    def write(self, number: int) -> None:
-        """Write the new rows of a task."""
-        self._write(f"{self.table}-new", number, 0, self.rows(number))
+    def write(self, number: int) -> list[AddedFile]:
+        """Write the new rows of a task; gives the files."""
+        return self._write(f"{self.table}-new-{number}", self.rows(number))
 
-    def keep(self, version: int, number: int) -> None:
-        """Write the rows that stay of a file, if any of its rows goes."""
+    def keep(self, version: int, number: int) -> tuple[int, list[AddedFile]]:
+        """Write the rows that stay of a file, if any goes: how many do go, and new files."""
         rows = self.lake.log(self.table, version).dataset(self.conditions)
         file = [*rows.get_fragments()][number]
 
@@ -382,15 +368,14 @@ class _Exchange:
         stay = sum(part.num_rows for part in self.stays(parts(self.columns)))
         gone = int(file.count_rows()) - stay
         kept = self.stays(parts(rows.schema.names)) if gone and stay else ()
-        self._write(f"{self.table}-{version}", number, gone, kept)
+        return gone, self._write(f"{self.table}-{version}-{number}", kept)
 
-    def _write(self, kind: str, number: int, gone: int, parts: Iterable[pa.Table]) -> None:
+    def _write(self, task: str, parts: Iterable[pa.Table]) -> list[AddedFile]:
         filled = (part for part in parts if part.num_rows)
-        added: list[AddedFile] = []
-        if (first := next(filled, None)) is not None:
-            under = f"{self.under}/{kind}-{number}-{uuid4().hex}"  # of this try
-            added = self.lake.write_files(self.table, chain([first], filled), under=under)
-        self.between.report(kind, number, [gone, added])
+        if (first := next(filled, None)) is None:
+            return []
+        under = f"{self.under}/{task}-{uuid4().hex}"  # of this try
+        return self.lake.write_files(self.table, chain([first], filled), under=under)
 
     def do(self, in_tasks: InTasks, note: str, *, seen: int | None = None, go: int = -1) -> None:
         """Write and commit, where the table is at a version, or at any: then again until it works.
@@ -399,21 +384,19 @@ class _Exchange:
             ConflictError: there is another version by now.
             EngineError: not so many rows go as are to go.
         """
-        in_tasks(self.number, self.write)
-        new = self.between.reports(f"{self.table}-new", self.number)
+        new = in_tasks(self.number, self.write)
 
         def once() -> None:
             version = self.lake.version(self.table) if seen is None else seen
             log = self.lake.log(self.table, version)
             there = log.dataset(self.conditions).get_fragments() if self.conditions else ()
             files = [file.path for file in there]
-            in_tasks(len(files), partial(self.keep, version))
-            kept = self.between.reports(f"{self.table}-{version}", len(files))
+            kept = in_tasks(len(files), partial(self.keep, version))
             found = sum(gone for gone, _ in kept)
             if go not in {-1, found}:
                 raise EngineError(f"{found} rows of {self.table} to change, not {go}")
             changed = [path for path, (gone, _) in zip(files, kept, strict=True) if gone]
-            added = [file for _, part in (*new, *kept) for file in part]
+            added = [*chain(*new, *(part for _, part in kept))]
             if changed or added:
                 self.lake.name_files(self.table, added, changed, seen=version, note=note)
 
@@ -428,6 +411,7 @@ class LinesInTasks:
     in_tasks: InTasks
     seen: Seen = field(init=False)
     ours: Landings = field(init=False)
+    _judged: list[Any] = field(init=False)
     _is_parted: bool = False
     _has_bad: bool = True
 
@@ -439,7 +423,7 @@ class LinesInTasks:
         part = max(most // 4, 1)
         between = _Between(lake.root / FOLDER / f"landing-{uuid4().hex}")
         work = _Work(lake, sources, part, min(-(-size // part), _MOST), between)
-        return cls(work, lambda number, do: in_tasks(number, do) if number else None)
+        return cls(work, lambda number, do: in_tasks(number, do) if number else [])
 
     def others(self, seen: Seen, ours: Landings) -> set[str]:
         """The labels of other landings that are to be judged again as a whole."""
@@ -451,8 +435,8 @@ class LinesInTasks:
         for table in _STORED:
             work.part_nothing(table)
         self._part_stored("own", ours)
-        self.in_tasks(work.buckets, partial(work.judge, ours, None, seen))
-        return {label for labels, _ in self._judged() for label in labels}
+        self._judged = self.in_tasks(work.buckets, partial(work.judge, ours, None, seen))
+        return {label for labels, _ in self._judged for label in labels}
 
     def _part_stored(self, stage: str, of: Landings) -> None:
         """Part what tables hold of some landings."""
@@ -460,16 +444,13 @@ class LinesInTasks:
             number = len(stored_files(self.work.lake, table, of, self.seen)[1])
             self.in_tasks(number, partial(self.work.part_stored, table, stage, of, self.seen))
 
-    def _judged(self) -> list[Any]:
-        return self.work.between.reports("judged", self.work.buckets)
-
     def judge(self, again: Landings | None) -> LandingCounts:
         """Judge them, and other landings as a whole."""
         if again:
             self._part_stored("again", again)
             judge = partial(self.work.judge, self.ours, again, self.seen)
-            self.in_tasks(self.work.buckets, judge)
-        counted = chain.from_iterable(of_bucket for _, of_bucket in self._judged())
+            self._judged = self.in_tasks(self.work.buckets, judge)
+        counted = chain.from_iterable(of_bucket for _, of_bucket in self._judged)
         counts = LandingCounts.of(counted, self.ours, again)
         self._has_bad = any(fate == QUARANTINED for _, fate, _ in counts.fates)
         return counts
@@ -493,7 +474,7 @@ class LinesInTasks:
             return (part.filter(is_other) for part in parts)
 
         _Exchange(
-            work.lake, table, work.between, number, rows, stays, [where.column],
+            work.lake, table, number, rows, stays, [where.column],
             where.conditions(by_day=True),
         ).do(self.in_tasks, run, seen=seen)  # fmt: skip
 
@@ -507,7 +488,7 @@ class LinesInTasks:
         borders = work.borders(counts.changes.total())
         days: Conditions = [[("event_day", "=", day)] for day in sorted(counts.days)]
         _Exchange(
-            work.lake, "events", work.between, len(borders) - 1, partial(work.new_events, borders),
+            work.lake, "events", len(borders) - 1, partial(work.new_events, borders),
             work.unchanged, KEYS, days if goes else [],
         ).do(self.in_tasks, note, seen=self.seen.events, go=goes)  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -34,9 +35,9 @@ from elsinore.spark.aggregate_worker import (
     Counts,
     Task,
     add_up,
-    counts_of,
     each_number,
     reading,
+    results_of,
     split,
     with_counts,
 )
@@ -46,6 +47,9 @@ from elsinore.spark.partitions import finished_together
 from elsinore.spark.session import open_session
 from elsinore.template.support import require
 from elsinore.timeline import Interval, hours_of
+
+#: What tasks tell of their numbers, as JSON.
+_TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,7 @@ def _carried(
 
 @contextmanager
 def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
-    """What does something for each number below a limit in tasks of Spark.
+    """What does something for each number below a limit in tasks of Spark; see `InTasks`.
 
     Its session begins when it is needed first and ends with the block; `name` is what for, see
     `open_session`. What goes wrong in a task is raised as it is.
@@ -161,15 +165,17 @@ def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
     with ExitStack() as stack:
         sessions: list[SparkSession] = []
 
-        def in_tasks(number: int, do: Callable[[int], None]) -> None:
-            def done(each: int) -> Iterator[pa.RecordBatch]:
-                do(each)
-                yield counts_of(FINISHED_SCHEMA, {})
+        def in_tasks(number: int, do: Callable[[int], Any]) -> list[Any]:
+            def done(each: int) -> Iterable[pa.RecordBatch]:
+                row = {"number": each, "told": json.dumps(do(each))}
+                return results_of(pa.Table.from_pylist([row], schema=_TOLD))
 
             if not sessions:
                 sessions.append(stack.enter_context(open_session(settings, name)))
             with spark_failures():
-                _kept(sessions[0], number, each_number(done))
+                frame = _numbered(sessions[0], number, each_number(done), _TOLD)
+                told = pa.concat_tables(split_rows(frame, [])).sort_by("number")["told"]
+            return [json.loads(text) for text in told.to_pylist()]
 
         yield in_tasks
 

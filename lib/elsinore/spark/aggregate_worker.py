@@ -145,7 +145,7 @@ def reading(
     return each_number(read_part)
 
 
-def each_number(do: Callable[[int], Iterator[pa.RecordBatch]]) -> Task:
+def each_number(do: Callable[[int], Iterable[pa.RecordBatch]]) -> Task:
     """A task that does something for each of the numbers that it is given (`spark.range`)."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
