@@ -62,23 +62,18 @@ class KeptHours:
         Raises:
             DataError: the log of `events` is damaged.
         """
-        found: dict[int, dict[tuple[int, int], dict[int, Path]]] = defaultdict(dict)
+        parts: dict[tuple[int, int, int], dict[int, Path]] = defaultdict(dict)
         for each, path in self._files():
             if each.hour in hours and each.version <= version:
-                parts = found[each.hour].setdefault((each.version, each.of), {})
-                parts[each.number] = path
-        whole = {
-            hour: {key: parts for key, parts in made.items() if len(parts) == key[1]}
-            for hour, made in found.items()
+                parts[each.hour, each.version, each.of][each.number] = path
+        # Of an hour the newest that is whole comes last, and stays.
+        found = {
+            hour: (at, tuple(parts[hour, at, of].values()))
+            for hour, at, of in sorted(parts)
+            if len(parts[hour, at, of]) == of
         }
-        newest = {hour: max(made) for hour, made in whole.items() if made}
-        versions = {hour: version for hour, (version, _) in newest.items()}
-        touched = touched_hours(lake, versions, version)
-        return {
-            hour: tuple(whole[hour][key].values())
-            for hour, key in newest.items()
-            if hour not in touched
-        }
+        touched = touched_hours(lake, {hour: at for hour, (at, _) in found.items()}, version)
+        return {hour: files for hour, (_, files) in found.items() if hour not in touched}
 
     def all_of(self, lake: LakePath, hours: Collection[int], version: int) -> list[Path]:
         """The files of hours of which none is missing any more.

@@ -11,7 +11,7 @@ run that was about it failed, or if it lies between others, as while the schedul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
@@ -203,14 +203,11 @@ def awaited_landings(
     landed = _landed(lake)
     first = min(landed, default=0)
     return {
-        hour: stretches(h for h in _reached(workload, hour) if h > first and h not in landed)
+        hour: stretches(
+            h for h in hours_of(_reach(workload, hour)) if h > first and h not in landed
+        )
         for hour in hours
     }
-
-
-def _reached(workload: Workload, hour: int) -> Iterator[int]:
-    """The hours that the windows of an hour hold."""
-    return hours_of(_reach(workload, hour))
 
 
 def _reach(workload: Workload, hour: int) -> Interval:
@@ -265,7 +262,7 @@ def overtaken(lake: LakePath, workload: Workload, interval: Interval) -> tuple[I
     staged = staged_origins(lake, interval)
     versions = {parse_hour(label): one.events_version for label, one in staged.items()}
     windows = {query.window for query in workload.queries}
-    return stretches(_touched_since(lake, windows, versions)) if versions else ()
+    return stretches(_touched_since(lake, windows, versions))
 
 
 def owning_hours(windows: Iterable[Window], first: int, last: int) -> set[int]:
@@ -311,8 +308,10 @@ def _touched_since(
 
     `until` is the last version that is looked at, if not the latest.
     """
-    reach = max(window.within for window in windows)
     found: set[int] = set()
+    if not versions:
+        return found
+    reach = max(window.within for window in windows)
     for commit in commits(lake / "events", after=min(versions.values())):
         if until is not None and commit.version > until:
             continue
@@ -333,7 +332,7 @@ def touched_hours(lake: LakePath, versions: Mapping[int, int], until: int) -> se
     """Of some hours, those of which an event was changed after a version of `events`, each its own,
     and not after `until`.
     """
-    return _touched_since(lake, {Window(HOUR, HOUR)}, versions, until) if versions else set()
+    return _touched_since(lake, {Window(HOUR, HOUR)}, versions, until)
 
 
 def hours_to_reopen(
@@ -416,5 +415,5 @@ def _tried(lake: LakePath, workload: Workload, hours: Collection[int]) -> dict[i
             known[hour] = staged
     versions = {hour: version for hour, (version, _) in known.items()}
     windows = {query.window for query in workload.queries}
-    touched = _touched_since(lake, windows, versions) if versions else set()
+    touched = _touched_since(lake, windows, versions)
     return {hour: at for hour, (_, at) in known.items() if hour not in touched}
