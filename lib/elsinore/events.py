@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -49,6 +50,17 @@ def id_keys(events: pa.Table, schema: StreamSchema, *, time: str = "event_time")
     instants = events[time].cast(pa.timestamp("us"))
     spans = pc.floor_temporal(instants, schema.id_span // HOUR, "hour").cast(pa.int64())
     return pc.binary_join_element_wise(ids, spans.cast(pa.string()), " ")
+
+
+def same_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
+    """Of each two whether they are the same value, or both NULL, or both NaN."""
+    same = pc.or_(pc.equal(left, right), pc.and_(_is_nan(left), _is_nan(right)))
+    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
+    return pc.or_(pc.fill_null(same, False), both_null).to_numpy()
+
+
+def _is_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.not_equal(column, column)
 
 
 @dataclass(frozen=True)

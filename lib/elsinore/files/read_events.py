@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys
+from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
@@ -244,7 +244,7 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
     before, after = events.select(names).take(earlier), events.select(names).take(last)
     equal = np.ones(len(earlier), np.bool_)
     for name in names:
-        equal &= _same(before[name], after[name])
+        equal &= same_values(before[name], after[name])
     keep = np.ones(events.num_rows, np.bool_)
     keep[earlier] = False
     superseded = _superseded(events.take(earlier[~equal]), events.take(last[~equal]), schema)
@@ -273,17 +273,6 @@ def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     # By row, so that rejected ones come out in the order of the input.
     by_row = np.argsort(earlier)
     return earlier[by_row], last[by_row]
-
-
-def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """Equal values, or both NULL, or both NaN."""
-    same = pc.or_(pc.equal(left, right), pc.and_(_is_nan(left), _is_nan(right)))
-    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-    return pc.or_(pc.fill_null(same, False), both_null).to_numpy()
-
-
-def _is_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.not_equal(column, column)
 
 
 def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:

@@ -19,7 +19,7 @@ from pyarrow.parquet import filters_to_expression
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError
-from elsinore.events import id_keys
+from elsinore.events import id_keys, same_values
 from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
@@ -174,19 +174,10 @@ def _says_same(rows: pa.Table, which: _Mask, others: _Rows) -> _Mask:
 
 def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> _Mask:
     """Of some rows, whether they have the same values as others, NULL like NULL, NaN like NaN."""
-    chosen = np.flatnonzero(which)
-    same = np.zeros(rows.num_rows, np.bool_)
-    if not len(chosen):
-        return same
-    same[chosen] = True
+    same, chosen = which.copy(), np.flatnonzero(which)
+    mine, theirs = pa.array(chosen), pa.array(others[chosen])
     for name in names:
-        column = rows[name].combine_chunks()
-        mine, theirs = column.take(pa.array(chosen)), column.take(pa.array(others[chosen]))
-        equal = pc.fill_null(pc.equal(mine, theirs), False)
-        for alike in (pc.is_null, *([pc.is_nan] if pa.types.is_floating(column.type) else [])):
-            both = pc.and_(alike(mine), alike(theirs))
-            equal = pc.or_(equal, pc.fill_null(both, False))
-        same[chosen] &= _mask(equal)
+        same[chosen] &= same_values(rows[name].take(mine), rows[name].take(theirs))
     return same
 
 
