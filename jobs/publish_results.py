@@ -47,7 +47,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
                 validate_results(arguments, settings)
                 continue
             # Whoever landed in the meantime did not find these hours published.
-            behind = stale_hours(settings.lake, workload, interval).inside(interval)
+            behind = stale_hours(settings.lake, workload, interval).own
             if not behind:
                 break
         for part in behind:

@@ -60,11 +60,6 @@ class StaleHours:
     own: tuple[Interval, ...]
     others: tuple[str, ...]
 
-    def inside(self, interval: Interval) -> tuple[Interval, ...]:
-        """The own ones that lie in an interval."""
-        own = (hour for part in self.own for hour in hours_of(part))
-        return stretches(hour for hour in own if interval.contains(hour))
-
 
 def _borders(part: Interval) -> dict[str, str]:
     return {"start": format_instant(part.start), "end": format_instant(part.end)}

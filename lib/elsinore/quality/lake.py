@@ -152,7 +152,7 @@ def published_hours(lake: LakePath, workload: Workload, interval: Interval) -> d
     wanted = workload_fingerprint(workload)
     stale = {
         hour_label(hour)
-        for part in stale_hours(lake, workload, interval).inside(interval)
+        for part in stale_hours(lake, workload, interval).own
         for hour in hours_of(part)
     }
     done = [

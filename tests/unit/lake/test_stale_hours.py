@@ -113,7 +113,7 @@ def test_exactly_the_hours_whose_windows_hold_a_changed_event_are_stale(tmp_path
     assert stale_hours(tmp_path, LONG).own == (
         Interval(at("10:00"), at("12:00")), Interval(at("14:00"), at("16:00")),
     )  # fmt: skip
-    inside = stale_hours(tmp_path, LONG).inside(Interval(at("11:00"), at("15:00")))
+    inside = stale_hours(tmp_path, LONG, Interval(at("11:00"), at("15:00"))).own
     assert labels(inside) == ["11", "14"]
 
 
