@@ -12,6 +12,7 @@ from elsinore.lake.run_metrics import PUBLISH_STEP, note_metrics
 from elsinore.lake.stale_hours import is_lost, overtaken, require_kept, stale_hours
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
+from elsinore.timeline import stretches
 from jobs.aggregate_trends import main as aggregate_trends
 from jobs.validate_results import main as validate_results
 
@@ -47,7 +48,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
                 validate_results(arguments, settings)
                 continue
             # Whoever landed in the meantime did not find these hours published.
-            behind = stale_hours(settings.lake, workload, interval).own
+            behind = stretches(stale_hours(settings.lake, workload, interval).own)
             if not behind:
                 break
         for part in behind:

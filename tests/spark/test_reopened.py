@@ -141,7 +141,7 @@ def test_a_late_event_reopens_the_hours_of_its_windows_in_one_commit(
     mended = [event for event in FINAL_EVENTS if event != (10 * 60 + 20, 5)]
     final = events_at(lake, *mended, (12 * 60 + 59, 5))
     assert staged(lake, whole, PUBLISHED) == computed(queries, final, whole)
-    assert stale_hours(lake.root, queries).own == ()
+    assert not stale_hours(lake.root, queries).own
 
 
 def test_a_late_event_costs_the_panes_of_its_own_hour(
@@ -181,7 +181,7 @@ def test_replaying_in_any_order_publishes_the_same(
         published(spark, lake, queries, step.interval, f"run {number}")
     expected = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
     assert staged(lake, WHOLE, PUBLISHED) == expected
-    assert stale_hours(lake.root, queries).own == ()
+    assert not stale_hours(lake.root, queries).own
     assert (lake.root / FOLDER).exists() == (panes == "kept")
 
 
@@ -209,7 +209,7 @@ def test_the_jobs_reopen_by_themselves_and_publish_nothing_stale(
     publish_results.main(Arguments(second, "second"), settings)
     late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
     assert staged(lake, WHOLE, PUBLISHED) == computed(queries, late, WHOLE)
-    assert stale_hours(lake.root, queries).own == ()
+    assert not stale_hours(lake.root, queries).own
     # Withdrawn again, it re-opens what it touched.
     put(settings, 13, name="-late")
     own, *reopened = up_to_validation(hours(13, 14), "third")

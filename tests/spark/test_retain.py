@@ -107,7 +107,7 @@ def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(
     assert min(held) == FIRST + timedelta(days=days - KEEP["events"])
     # Results stay, and are neither stale nor provisional for it.
     workload = load_workload(settings.workload_file, lake.stream)
-    assert stale_hours(lake.root, workload).own == ()
+    assert not stale_hours(lake.root, workload).own
     published = read_publications(lake.root)
     assert min(published) == f"{FIRST}T00"
     assert all(one.settled for one in published.values())

@@ -114,7 +114,7 @@ def test_each_workload_has_the_tables_of_a_lake_of_its_own(
         assert found[PUBLISHED]
         assert found[VALIDATIONS]
         lake, workload_of = Lake.open(own), answered_by(own)[0].workload
-        assert stale_hours(lake.root, workload_of).own == ()
+        assert not stale_hours(lake.root, workload_of).own
         names = set(lake.rows(PUBLICATIONS)["workload"].to_pylist())
         assert names == {own.queries.stem}
         page = own.reports / "2013-01-01T11_2013-01-01T12.html"

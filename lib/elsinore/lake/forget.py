@@ -54,7 +54,7 @@ from elsinore.lake.tables import Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.places import is_here, local_copy, place, whole_file
 from elsinore.settings import Settings
-from elsinore.timeline import HOUR, format_instant, parse_hour, parse_instant
+from elsinore.timeline import format_instant, parse_hour, parse_instant
 from elsinore.wording import suggest
 
 #: What JSON writes in place of other signs; those beyond 16 bits take two.
@@ -377,8 +377,7 @@ def _stale(settings: Settings) -> int:
     known = {own.workload for own in settings.with_results()}
     answered = answered_by(settings.of_workload(""))
     found = [stale_hours(one.lake.root, one.workload) for one in answered if one.name in known]
-    hours = sum(part.length for stale in found for part in stale.own) // HOUR
-    return hours + sum(len(stale.others) for stale in found)
+    return sum(len(stale.own) + len(stale.others) for stale in found)
 
 
 def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:

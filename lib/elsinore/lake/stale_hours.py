@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,15 +49,11 @@ from elsinore.windows import Window, joint_reach
 from elsinore.wording import some_of
 
 
-@dataclass(frozen=True, slots=True)
-class StaleHours:
-    """Published hours whose windows hold events that have changed since.
+class StaleHours(NamedTuple):
+    """Published hours whose windows hold events that have changed since."""
 
-    `own` are those of the workload, neighbours together; `others` labels of other workloads'.
-    """
-
-    own: tuple[Interval, ...]
-    others: tuple[str, ...]
+    own: set[int]  #: those of the workload
+    others: set[int]  #: those of other workloads
 
 
 def _borders(part: Interval) -> dict[str, str]:
@@ -76,30 +71,27 @@ def stale_hours(lake: LakePath, workload: Workload, interval: Interval | None = 
     """
     own, others = _changed_hours(lake, workload, interval)
     lost = lost_hours(lake, workload, own | others)
-    return StaleHours(stretches(own - lost), tuple(sorted(map(hour_label, others - lost))))
+    return StaleHours(own - lost, others - lost)
 
 
 def _changed_hours(
     lake: LakePath, workload: Workload, interval: Interval | None = None
-) -> tuple[set[int], set[int]]:
-    """The published hours whose rows are not those of today's events, or may not be.
-
-    Those of the workload, and those of others.
-    """
+) -> StaleHours:
+    """The published hours whose rows are not those of today's events, or may not be."""
+    found = StaleHours(set(), set())
     labels = None if interval is None else [*map(hour_label, hours_of(interval))]
     publications = read_publications(lake, labels).values()
     if not publications:
-        return set(), set()
+        return found
     versions = {parse_hour(one.owned_hour): one.events_version for one in publications}
     touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
     landed = _landed(lake) if any(one.awaited for one in publications) else frozenset()
     own = workload_fingerprint(workload)
-    found: dict[bool, set[int]] = {True: set(), False: set()}
     for hour, one in zip(versions, publications, strict=True):
         arrived = any(landed.intersection(hours_of(part)) for part in one.awaited)
         if hour in touched or arrived or not one.settled:
-            found[one.workload_fingerprint == own].add(hour)
-    return found[True], found[False]
+            (found.own if one.workload_fingerprint == own else found.others).add(hour)
+    return found
 
 
 def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[int]:
@@ -162,7 +154,7 @@ def renew(lake: Lake, workload: Workload, *, run: str) -> None:
     def renewed(rows: pa.Table) -> pa.Table:
         # Looked up before the stale ones are: what comes meanwhile leaves an hour as it was.
         versions = lake.version("events"), lake.version(PUBLISHED)
-        labels = pa.array(map(hour_label, _changed_hours(lake.root, workload)[0]), pa.string())
+        labels = pa.array(map(hour_label, _changed_hours(lake.root, workload).own), pa.string())
         is_changed = pc.is_in(rows["owned_hour"].cast(pa.string()), labels)
         right = pc.and_not(pc.equal(rows["workload_fingerprint"], own), is_changed)
         # No hour was published as that version: it is no whole one (`read_publications`).
@@ -357,10 +349,9 @@ def hours_to_reopen(
     """
     hours, new, lost, tried = set[int](), set[int](), set[int](), dict[int, float]()
     for lake, workload in answered:
-        stale = chain.from_iterable(map(hours_of, stale_hours(lake, workload).own))
         missed = _missed(lake, workload, interval.start, days)
         gone = lost_hours(lake, workload, missed)
-        own, lost = {*stale, *missed - gone}, lost | gone
+        own, lost = stale_hours(lake, workload).own | (missed - gone), lost | gone
         own = {hour for hour in own if not interval.contains(hour)}
         hours |= own
         failed = _tried(lake, workload, own)

@@ -150,11 +150,7 @@ def published_hours(lake: LakePath, workload: Workload, interval: Interval) -> d
     if not DeltaTable.is_deltatable(str(lake / PUBLICATIONS)):
         return {"hours": len(labels), "published_hours": 0, "other_queries": []}
     wanted = workload_fingerprint(workload)
-    stale = {
-        hour_label(hour)
-        for part in stale_hours(lake, workload, interval).own
-        for hour in hours_of(part)
-    }
+    stale = set(map(hour_label, stale_hours(lake, workload, interval).own))
     done = [
         label
         for label, publication in read_publications(lake, labels).items()
