@@ -149,7 +149,7 @@ def _carried(
 ) -> DataFrame:
     """The rows of the queries whose panes are kept; those that are missing are worked out first."""
     if carrying.missing:
-        reports += _kept(spark, len(carrying.parts), carrying.work_out())
+        reports += _told(spark, len(carrying.parts), carrying.work_out())
     files, tasks = carrying.made(), min(parts, len(carrying.carried.queries))
     carrying.drop_old()
     return _numbered(spark, tasks, carrying.multiply(files, tasks))
@@ -166,26 +166,24 @@ def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
         sessions: list[SparkSession] = []
 
         def in_tasks(number: int, do: Callable[[int], Any]) -> list[Any]:
-            def done(each: int) -> Iterable[pa.RecordBatch]:
-                row = {"number": each, "told": json.dumps(do(each))}
-                return results_of(pa.Table.from_pylist([row], schema=_TOLD))
-
             if not sessions:
                 sessions.append(stack.enter_context(open_session(settings, name)))
             with spark_failures():
-                frame = _numbered(sessions[0], number, each_number(done), _TOLD)
-                told = pa.concat_tables(split_rows(frame, [])).sort_by("number")["told"]
-            return [json.loads(text) for text in told.to_pylist()]
+                return _told(sessions[0], number, do)
 
         yield in_tasks
 
 
-def _kept(spark: SparkSession, tasks: int, task: Task) -> list[Counts]:
-    """The counts of so many tasks that keep what they make, and give no rows."""
-    reports: list[Counts] = []
-    for rows in split_rows(_numbered(spark, tasks, task), reports):
-        raise AssertionError(rows)
-    return reports
+def _told(spark: SparkSession, tasks: int, do: Callable[[int], Any]) -> list[Any]:
+    """Do something for each of so many numbers in a task; gives what each gave; see `InTasks`."""
+
+    def done(number: int) -> Iterable[pa.RecordBatch]:
+        row = {"number": number, "told": json.dumps(do(number))}
+        return results_of(pa.Table.from_pylist([row], schema=_TOLD))
+
+    rows = split_rows(_numbered(spark, tasks, each_number(done), _TOLD), [])
+    told = pa.concat_tables(rows).sort_by("number")["told"]
+    return [json.loads(text) for text in told.to_pylist()]
 
 
 def _numbered(

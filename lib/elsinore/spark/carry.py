@@ -7,7 +7,7 @@ workers, as those of `aggregate_worker`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -41,6 +41,7 @@ from elsinore.settings import LakePath
 from elsinore.spark.aggregate_worker import (
     EVENTS,
     FINISHED_SCHEMA,
+    Counts,
     Task,
     counting,
     counts_of,
@@ -123,8 +124,8 @@ class Carrying:
         kept = count_of(len(self.found), "hour")
         return f"panes of {queries} carried: {kept} kept, {len(self.missing)} worked out"
 
-    def work_out(self) -> Task:
-        """A task that takes numbers of `parts`, and keeps what the panes of each do."""
+    def work_out(self) -> Callable[[int], Counts]:
+        """What keeps, in a task, what the panes of a part by its number do; gives its counts."""
         carried, schema, kept, version = self.carried, self.workload.schema, self.kept, self.version
         types = types_read(self.workload, carried.queries)
         read, parts = attributes_read(carried.queries), self.parts
@@ -145,16 +146,16 @@ class Carrying:
             else:
                 yield from cut.folded(pa.concat_tables([_NO_ROWS, *rows]), HOUR)
 
-        def keep(number: int) -> Iterator[pa.RecordBatch]:
+        def keep(number: int) -> Counts:
             (hour, share), told = parts[number], Counter({EVENTS: 0})
             part, tables = Interval(hour, hour + HOUR), [_NO_ROWS]
             for files in share.in_turn():
                 tables += pane_rows(share, files, part, told)
             # By query, so that those of others are not read.
             kept.write(hour, version, share.bucket, pa.concat_tables(tables).sort_by("query"))
-            yield counts_of(FINISHED_SCHEMA, told)
+            return told
 
-        return each_number(keep)
+        return keep
 
     def multiply(self, files: Collection[Path], tasks: int) -> Task:
         """A task that takes numbers below `tasks`, and makes the finished rows of its queries.
