@@ -366,7 +366,7 @@ def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
 
 
 #: After it has been judged what lands; and after that was stored, before `events` changes.
-STEPS = ("_require_few_bad", "change_events")
+STEPS = ("_too_bad", "change_events")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -443,7 +443,7 @@ def test_the_note_names_the_times_of_rows_that_came_in_between(
     assert touched == [["11", "12"], ["09", "11"], ["09"]]
 
 
-@pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted"])
+@pytest.mark.parametrize("step", ["_too_bad", "_require_accounted"])
 @pytest.mark.parametrize("first", [9, 10])
 def test_a_line_that_counts_again_is_not_lost_between_two_landings(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str, first: int
@@ -468,7 +468,7 @@ def test_a_line_that_counts_again_is_not_lost_between_two_landings(
 
 
 @EITHER_WAY
-@pytest.mark.parametrize("step", ["_require_few_bad", "_require_accounted", "change_events"])
+@pytest.mark.parametrize("step", ["_too_bad", "_require_accounted", "change_events"])
 def test_of_two_landings_of_an_hour_the_last_to_store_says_which_files_these_are_of(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -674,7 +674,7 @@ def test_lines_that_the_night_removes_meanwhile_do_not_come_back(
         for table, column in (("events", "event_day"), ("raw_events", "landing_day")):
             lake.remove_before(table, column, date(2013, 2, 1), note='{"touched": {}}')
 
-    interrupt(monkeypatch, "_require_few_bad", night)
+    interrupt(monkeypatch, "_too_bad", night)
     with pytest.raises(DataError, match="raw lines of 2013-01-01 were removed"):
         land(lake, keeps, hours(10, 11))
     assert rows(lake, "events") == rows(lake, "raw_events") == []

@@ -593,35 +593,27 @@ class _Landing:
                 landed, by what an hour of this one has.
             _BadHours: of earlier hours.
         """
-        own, bad = self.found.asked, dict[str, str]()
-        try:
-            _require_few_bad([accounts[label] for label in own], self.allowed)
-        except DataError as error:
+        if error := _too_bad([accounts[label] for label in self.found.asked], self.allowed):
             self._show_bad(error)
-            raise
+            raise error
         for account in others:
-            self._require_unspoiled(account)
-        for label in map(hour_label, self.found.late):
-            try:
-                _require_few_bad([accounts[label]], self.allowed)
-            except DataError as error:
-                bad[label] = error.message
-        if bad:
+            if error := _too_bad([account], self.allowed):
+                self._require_so_before(account["landing"], error)
+        late = {label: accounts[label] for label in map(hour_label, self.found.late)}
+        found = {label: _too_bad([account], self.allowed) for label, account in late.items()}
+        if bad := {label: error.message for label, error in found.items() if error}:
             raise _BadHours("too much of earlier hours is bad", **bad)
 
-    def _require_unspoiled(self, account: dict[str, Any]) -> None:
-        try:
-            _require_few_bad([account], self.allowed)
-        except DataError as error:
-            of_it = pc.field("landing") == account["landing"]
-            before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
-            if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
-                raise DataError(
-                    f"events of another landing are corrected, and by now {error.message}",
-                    hint="has the schema changed since? put it back, or first land that hour "
-                    "anew, with a larger ELSINORE_MAX_BAD_SHARE",
-                    **error.fields,
-                ) from error
+    def _require_so_before(self, label: str, error: DataError) -> None:
+        of_it = pc.field("landing") == label
+        before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
+        if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
+            raise DataError(
+                f"events of another landing are corrected, and by now {error.message}",
+                hint="has the schema changed since? put it back, or first land that hour "
+                "anew, with a larger ELSINORE_MAX_BAD_SHARE",
+                **error.fields,
+            )
 
     def _show_bad(self, error: DataError) -> None:
         """Put refused lines into quarantine, but those of hours that have landed and stay so."""
@@ -691,8 +683,8 @@ def _totals(accounts: list[dict[str, Any]]) -> dict[str, int]:
     return {"landings": len(accounts)} | {n: sum(a[n] for a in accounts) for n in _COUNTED}
 
 
-def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None:
-    """Refuse the run's own hours.
+def _too_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> DataError | None:
+    """The error of hours, if too large a share of their lines is bad.
 
     A line that was corrected since is not bad, nor is an empty file: an hour may have no events.
     Lines whose types the schema passes over do not count.
@@ -701,9 +693,9 @@ def _require_few_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> None
     bad = list(map(bad_lines, reasons))
     lines = sum(map(judged_lines, (account["lines"] for account in accounts), reasons))
     if sum(bad) <= allowed * lines:
-        return
+        return None
     worst = accounts[bad.index(max(bad))]
-    raise DataError(
+    return DataError(
         f"{sum(bad)} of {lines} lines are bad, more than the share of {allowed:g}; most in "
         f"{worst['landing']}: {worst['reasons']}",
         hint="the table quarantine holds them with their reasons",
