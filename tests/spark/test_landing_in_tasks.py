@@ -12,9 +12,8 @@ import pytest
 
 from elsinore.errors import ConflictError, DataError, LostWorkerError
 from elsinore.lake.forget import Key, forget
-from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours
+from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours, in_turn
 from elsinore.lake.land import land
-from elsinore.lake.land_in_tasks import in_turn
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import in_tasks_of

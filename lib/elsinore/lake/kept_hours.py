@@ -39,6 +39,11 @@ InTasks = Callable[[int, Callable[[int], Any]], list[Any]]
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 
 
+def in_turn(number: int, do: Callable[[int], Any]) -> list[Any]:
+    """One after another, in this process."""
+    return [do(each) for each in range(number)]
+
+
 @dataclass(frozen=True, slots=True)
 class KeptHours:
     """The files of what was asked of hours, by all that the answer depends on."""

@@ -38,14 +38,13 @@ from elsinore.lake.judge_landing import (
     laid_out,
     landings_of,
 )
-from elsinore.lake.kept_hours import InTasks
+from elsinore.lake.kept_hours import InTasks, in_turn
 from elsinore.lake.land_in_tasks import (
     BAD,
     RAW,
     LinesInTasks,
     Source,
     file_sources,
-    in_turn,
     stored_files,
     stored_rows,
 )

@@ -83,11 +83,6 @@ _GONE = "what a landing had in between was removed meanwhile"
 _TRIES = 5
 
 
-def in_turn(number: int, do: Callable[[int], Any]) -> list[Any]:
-    """One after another, in this process."""
-    return [do(each) for each in range(number)]
-
-
 @dataclass(frozen=True)
 class _Between:
     """Files in between: flat folders of what is kept beside the tables.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.event_files import hour_shares
-from elsinore.lake.kept_hours import InTasks, KeptHours, read_kept
+from elsinore.lake.kept_hours import InTasks, KeptHours, in_turn, read_kept
 from elsinore.lake.regions import interval_of
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
@@ -144,11 +144,7 @@ def _counted(
             replace(events, files=files).count(Interval(hour, hour + HOUR), own)
         kept.write(hour, version, share.bucket, own.to_table())
 
-    if tasks:
-        tasks(len(parts), keep)
-    else:
-        for number in range(len(parts)):
-            keep(number)
+    (tasks or in_turn)(len(parts), keep)
     for path in kept.all_of(lake.root, hours, version):
         counts.add_table(read_kept([path]))
     kept.drop_before(whole.start - 2 * DAY)  # the night asks for the hours of the day
