@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,9 +68,9 @@ class KeptHours:
             DataError: the log of `events` is damaged.
         """
         parts: dict[tuple[int, int, int], dict[int, Path]] = defaultdict(dict)
-        for each, path in self._files():
-            if each.hour in hours and each.version <= version:
-                parts[each.hour, each.version, each.of][each.number] = path
+        for hour, at, number, of, path in self._files():
+            if hour in hours and at <= version:
+                parts[hour, at, of][number] = path
         # Of an hour the newest that is whole comes last, and stays.
         found = {
             hour: (at, tuple(parts[hour, at, of].values()))
@@ -106,23 +106,16 @@ class KeptHours:
 
     def drop_before(self, hour: int) -> None:
         """Remove the files of the hours before one."""
-        for each, path in self._files():
-            if each.hour < hour:
+        for own, *_, path in self._files():
+            if own < hour:
                 path.unlink(missing_ok=True)
 
-    def _files(self) -> Iterator[tuple[_Name, Path]]:
+    def _files(self) -> Iterator[tuple[int, int, int, int, Path]]:
+        """Files with what their names say: of an hour, at a version, bucket `number` of so many."""
         for path in self.folder.glob("*.parquet") if self.folder.is_dir() else ():
             if found := _NAME.fullmatch(path.name):
-                yield _Name(parse_hour(found[1]), *map(int, found.groups()[1:])), path
-
-
-class _Name(NamedTuple):
-    """What the name of a file says: bucket `number` of so many, of an hour, at a version."""
-
-    hour: int
-    version: int
-    number: int
-    of: int
+                at, number, of = map(int, found.groups()[1:])
+                yield parse_hour(found[1]), at, number, of, path
 
 
 def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Table:

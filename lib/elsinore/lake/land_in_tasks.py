@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from pyarrow.fs import FileSystem, LocalFileSystem
+from pyarrow.fs import FileSystem
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError, EngineError
@@ -121,9 +121,7 @@ class _Between:
             ConflictError: they are gone: somebody has removed all that is kept (`forget`).
         """
         folder = self._of(kind)
-        system, base = LocalFileSystem(), str(folder)
-        if not is_here(folder):
-            system, base = FileSystem.from_uri(str(folder))
+        system, base = FileSystem.from_uri(str(folder))
         pattern = "*" if number is None else str(number)
         names = sorted(path.name for path in folder.glob(f"{pattern}.parquet"))
         if not names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -67,10 +67,8 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     for action in actions.select(known).to_pylist():
         if "://" in action["path"] or action["path"].startswith("/"):
             raise _not_plain(root, "some of its files lie elsewhere")
-        file = _file(root, action)
-        if layout:
-            bucket = Bucket(layout.by, action[f"partition.{BUCKET}"], layout.number)
-            file = replace(file, bucket=bucket)
+        bucket = layout and Bucket(layout.by, action[f"partition.{BUCKET}"], layout.number)
+        file = _file(root, action, bucket)
         if interval is None or file.overlaps(interval):
             found.append(file)
     return tuple(sorted(found, key=lambda file: (file.first, file.path)))
@@ -83,7 +81,7 @@ def _not_plain(root: Path, refusal: str) -> DataError:
     )
 
 
-def _file(root: Path, action: dict[str, Any]) -> EventFile:
+def _file(root: Path, action: dict[str, Any], bucket: Bucket | None) -> EventFile:
     """A file's times are those of its statistics, which are optional, or of its day."""
     day = DAY * (action["partition.event_day"] - EPOCH.date()).days
     first, last = action.get("min.event_time"), action.get("max.event_time")
@@ -93,6 +91,7 @@ def _file(root: Path, action: dict[str, Any]) -> EventFile:
         day if first is None else instant_of(first),
         # Statistics are cut to milliseconds (Delta's protocol, per-file statistics).
         day + DAY - MICROSECOND if last is None else instant_of(last) + MILLISECOND,
+        bucket,
     )
 
 
