@@ -94,14 +94,14 @@ class FoundLanding:
     files: tuple[LandingFile, ...]  #: of all of them
     refused: dict[str, str]  #: by label, why earlier hours cannot be landed
     raw: int  #: the version of `raw_events` by then
-    late: tuple[int, ...] = ()  #: the earlier hours
+    late: tuple[str, ...] = ()  #: labels of the earlier hours
     #: labels of earlier hours whose landing was killed, and whose files are gone.
     broken_off: tuple[str, ...] = ()
 
     @property
     def asked(self) -> list[str]:
         """The labels of the run's own hours."""
-        late = set(map(hour_label, self.late))
+        late = set(self.late)
         return [label for label in self.own.labels if label not in late]
 
     @property
@@ -109,16 +109,15 @@ class FoundLanding:
         """Bytes of their lines, about."""
         return sum(_unpacked(file.name, file.size) for file in self.files)
 
-    def of(self, hours: Iterable[int]) -> FoundLanding:
+    def of(self, labels: Iterable[str]) -> FoundLanding:
         """The same of some hours alone, at least one."""
-        own = Landings.of(sorted(hours))
-        labels, late = set(own.labels), set(self.late)
+        own = set(labels)
         return FoundLanding(
-            own,
-            tuple(file for file in self.files if file.landing in labels),
+            Landings.of(map(parse_hour, own)),
+            tuple(file for file in self.files if file.landing in own),
             {},
             self.raw,
-            tuple(hour for hour in map(parse_hour, own.labels) if hour in late),
+            tuple(label for label in self.late if label in own),
         )
 
     def parts(self, most: int, last: Collection[str] = ()) -> list[FoundLanding]:
@@ -130,14 +129,12 @@ class FoundLanding:
         sizes: Counter[str] = Counter()
         for file in self.files:
             sizes[file.landing] += _unpacked(file.name, file.size)
-        parts, size = list[list[int]](), most
-        late = sorted(self.late, key=lambda hour: hour_label(hour) in last)
-        for hour in [*map(parse_hour, self.asked), *late]:
-            own = sizes[hour_label(hour)]
-            if not parts or size + own > most:
+        parts, size = list[list[str]](), most
+        for label in [*self.asked, *sorted(self.late, key=last.__contains__)]:
+            if not parts or size + sizes[label] > most:
                 parts, size = [*parts, []], 0
-            parts[-1].append(hour)
-            size += own
+            parts[-1].append(label)
+            size += sizes[label]
         return list(map(self.of, parts))
 
 
@@ -217,18 +214,18 @@ def _land_found(
         except _BadHours as error:
             refused |= error.fields
             if rest := set(part.own.labels) - refused.keys():
-                parts.appendleft(part.of(map(parse_hour, rest)))
+                parts.appendleft(part.of(rest))
         except DataError as error:  # such as a late file that has just gone, or what one corrects
             if not part.late:
                 raise
             if part.asked:
-                parts.appendleft(part.of(map(parse_hour, part.asked)))
+                parts.appendleft(part.of(part.asked))
                 parts.append(part.of(part.late))
             elif len(part.late) > 1:
                 middle = len(part.late) // 2
                 parts.extend(map(part.of, (part.late[:middle], part.late[middle:])))
             else:
-                refused[hour_label(part.late[0])] = error.message
+                refused[part.late[0]] = error.message
         else:
             figures["late_landings"] += len(part.late)
             if part.asked:
@@ -259,10 +256,9 @@ def find_landing(
             raise _were_removed(sorted(removed & asked))
         refused |= {label: _were_removed([label]).message for label in removed}
         late = {label: of for label, of in late.items() if label not in removed}
-    hours = [*map(parse_hour, late)]
-    own = Landings.of([*hours, *hours_of(interval)])
+    own = Landings.of([*map(parse_hour, late), *hours_of(interval)])
     files = (*files, *chain.from_iterable(late.values()))
-    return FoundLanding(own, files, refused, raw, tuple(hours), broken_off)
+    return FoundLanding(own, files, refused, raw, tuple(late), broken_off)
 
 
 def _nothing(lines: pa.Table) -> pa.Array:
@@ -598,8 +594,7 @@ class _Landing:
         for account in others:
             if error := _too_bad([account], self.allowed):
                 self._require_so_before(account["landing"], error)
-        late = {label: accounts[label] for label in map(hour_label, self.found.late)}
-        found = {label: _too_bad([account], self.allowed) for label, account in late.items()}
+        found = {label: _too_bad([accounts[label]], self.allowed) for label in self.found.late}
         if bad := {label: error.message for label, error in found.items() if error}:
             raise _BadHours("too much of earlier hours is bad", **bad)
 

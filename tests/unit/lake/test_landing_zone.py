@@ -106,12 +106,16 @@ def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
     sizes = {late[0]: 30, late[1]: 25, ten: 10, eleven: 20, last: 50}
     files = [file(hour, size) for hour, size in sizes.items()] + [file(twelve, 6, "x.jsonl.gz")]
     found = FoundLanding(
-        Landings(LATE, (OWN,)), tuple(sorted(files)), {"2013-01-01T03": "bad"}, 0, tuple(late)
+        Landings(LATE, (OWN,)),
+        tuple(sorted(files)),
+        {"2013-01-01T03": "bad"},
+        0,
+        tuple(map(hour_label, late)),
     )
     parts = found.parts(most)
     assert [" ".join(label[-2:] for label in part.own.labels) for part in parts] == cuts
     assert sorted(each for part in parts for each in part.files) == sorted(files)
-    assert [hour for part in parts for hour in part.late] == late
+    assert [label for part in parts for label in part.late] == list(found.late)
     assert sum(map(len, (part.asked for part in parts))) == 4
-    again = [hour for part in found.parts(most, [hour_label(late[0])]) for hour in part.late]
-    assert again == (late if most > 50 else late[::-1])
+    again = [label for part in found.parts(most, [found.late[0]]) for label in part.late]
+    assert again == [*(found.late if most > 50 else found.late[::-1])]
