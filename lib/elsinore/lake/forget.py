@@ -481,7 +481,7 @@ def _events(lake: Lake, key: Key, lacking: pa.Table) -> list[str]:
 def _drop_lines(lake: Lake, labels: Collection[str], key: Key, run: str) -> None:
     """Take lines out of quarantine alone: landings without raw lines cannot be judged again."""
     where = Landings.of(map(parse_hour, labels))
-    rows = lake.of("quarantine", where).to_table()
+    rows = lake.log("quarantine").of(where).to_table()
     kept = rows.filter(pc.invert(key.among(decoded_lines(lake, rows))))
     lake.stream_rows("quarantine", [kept], where=where, note=json.dumps({"run": run}))
 

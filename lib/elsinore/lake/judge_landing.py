@@ -322,17 +322,17 @@ class Stored:
 
     def events(self, of: Landings) -> pa.Table:
         """The events of some landings."""
-        return self.lake.of("events", of, self.seen.events).to_table()
+        return self.lake.log("events", self.seen.events).of(of).to_table()
 
     def lines(self, of: Landings) -> pa.Table:
         """The lines of some landings as rows of `scanned_schema`."""
-        stored = self.lake.of("raw_events", of, self.seen.raw).to_table()
+        stored = self.lake.log("raw_events", self.seen.raw).of(of).to_table()
         return decoded_lines(self.lake, stored)
 
     def had(self, of: Landings) -> pa.Table:
         """Ids of the lines of some landings; with their times, if ids are unique within a span."""
         if self.lake.stream.id_span is None:
-            return self.lake.of("raw_events", of, self.seen.raw).to_table(["event_id"])
+            return self.lake.log("raw_events", self.seen.raw).of(of).to_table(["event_id"])
         # Stored lines do not say when they happened.
         return self.lines(of).select(["event_id", "event_time"])
 

@@ -339,7 +339,7 @@ def _removed(lake: Lake, labels: Iterable[str], version: int) -> set[str]:
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
     landed = lake.rows("landings", had_lines, columns=["landing", "listing"])
     landed = landed.filter(pc.invert(under_way(landed["listing"])))
-    stored = lake.of("raw_events", own, version).to_table(["landing"])
+    stored = lake.log("raw_events", version).of(own).to_table(["landing"])
     return landings_of(landed) - landings_of(stored)
 
 
@@ -392,7 +392,7 @@ class _LinesHere:
         self, table: str, rows: pa.Table, where: Landings, note: str, seen: int | None = None
     ) -> None:
         """Make rows the only ones of some landings, unless there are none and were none."""
-        held = self.lake.of(table, where, seen).head(1)
+        held = self.lake.log(table, seen).of(where).head(1)
         if rows.num_rows or held.num_rows:
             self.lake.stream_rows(table, [rows], where=where, note=note, seen=seen)
 
@@ -703,7 +703,7 @@ def _require_accounted(
 ) -> None:
     """Count the stored lines: that they agree shows that judging lost none and made none."""
     stored: Counter[str] = Counter()
-    for batch in lake.of("raw_events", region, version).to_batches(columns=["landing"]):
+    for batch in lake.log("raw_events", version).of(region).to_batches(columns=["landing"]):
         for found in batch["landing"].value_counts().to_pylist():
             stored[found["values"]] += found["counts"]
     for label, account in accounts.items():

@@ -135,10 +135,6 @@ class Lake:
         """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""
         return self.log(table, version).dataset()
 
-    def of(self, table: str, hours: Hours | Landings, version: int | None = None) -> ds.Dataset:
-        """The rows of some hours in a table at a version; DataError: it is not created."""
-        return self.log(table, version).of(hours)
-
     def record(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Conditions, run: str
     ) -> None:
