@@ -303,9 +303,7 @@ def id_buckets(table: pa.Table, of: int) -> np.ndarray:
 
     Those without one are shared out by their places.
     """
-    has_id = np.zeros(table.num_rows, np.bool_)
-    if "event_id" in table.column_names:
-        has_id = _mask(pc.is_valid(table["event_id"]))
+    has_id = _mask(pc.is_valid(table["event_id"]))
     hashes = np.empty(table.num_rows, np.uint64)
     for names, which in ((["event_id"], has_id), (["file", "position"], ~has_id)):
         if which.any():
