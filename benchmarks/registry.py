@@ -8,6 +8,7 @@ from __future__ import annotations
 from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores
 from benchmarks.claim import Benchmark
 from benchmarks.fixed_length import fixed_length
+from benchmarks.frames import frames
 from benchmarks.from_events import from_events
 from benchmarks.greta_cost import cost_by_construct
 from benchmarks.hamlet_authors import authors_setting
@@ -37,6 +38,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     fixed_length,
     STATIC_PLAN,
     from_events,
+    frames,
     two_cores.hot_key,
     two_cores.two_cores,
     memory,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +43,10 @@ def read_parquet(
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
     """
-    yield from _typed(parquet_rows(path, schema, limits=limits), printable(str(path)), schema)
+    position, label = 1, printable(str(path))
+    for piece in parquet_rows(path, schema, limits=limits):
+        yield _typed(piece, position, label, schema)
+        position += piece.num_rows
 
 
 def parquet_rows(
@@ -109,20 +114,22 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
             raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem[0]}", hint=problem[1])
-    # In pieces of a table: batches may be of any size.
-    pieces = (table.slice(at, _AT_ONCE) for at in range(0, table.num_rows, _AT_ONCE))
-    yield from _typed(pieces, frame.name, schema)
+
+    def typed(at: int) -> Decoded:
+        """A piece of the table: batches may be of any size."""
+        return _typed(table.slice(at, _AT_ONCE), at + 1, frame.name, schema)
+
+    # Arrow leaves Python's lock while it computes.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        yield from pool.map(typed, range(0, table.num_rows, _AT_ONCE))
 
 
-def _typed(pieces: Iterable[pa.Table], label: str, schema: StreamSchema) -> Iterator[Decoded]:
-    position = 1
-    for piece in pieces:
-        size = piece.num_rows
-        numbers = np.arange(position, position + size)
-        where = pa.table({"file": pa.repeat(label, size), "position": numbers})
-        records = ArrowRecords(piece, quoted=schema.quoted_numbers)
-        yield type_records(records, where, {}, schema)
-        position += size
+def _typed(piece: pa.Table, position: int, label: str, schema: StreamSchema) -> Decoded:
+    """Typed events of rows of which `position` is the first."""
+    numbers = np.arange(position, position + piece.num_rows)
+    where = pa.table({"file": pa.repeat(label, piece.num_rows), "position": numbers})
+    records = ArrowRecords(piece, quoted=schema.quoted_numbers)
+    return type_records(records, where, {}, schema)
 
 
 def _batches(
