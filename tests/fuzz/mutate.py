@@ -30,7 +30,7 @@ WHERE [tailnum, D.origin] AND abs(D.dep_delay - NEXT(D).dep_delay) <= 1.5e1
   AND least(D.dep_delay, 5, 2.5) > -9223372036854775808 AND lower(D.carrier) NOT LIKE 'u!_%' ESCAPE '!'
   AND coalesce(D.carrier, 'it''s') IN (upper(D.origin), 'UA') AND NOT D.distance IS NULL
   AND extract(hour FROM D.time) BETWEEN 6 AND 22 AND extract(WEEKDAY FROM greatest(A.time, '2013-01-05')) < 6
-  AND (NEXT(A).time - D.time) % 90 minutes <> - (- 3) * 2 / 7
+  AND (NEXT(A).time - D.time) % 90 minutes <> - (- 3) * 2 seconds / 7
 GROUP BY D.origin SEMANTICS skip-till-next-match WITHIN 2.5 hours SLIDE 90 seconds;
 QUERY choices
 RETURN COUNT(*)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TypeVar
@@ -13,7 +14,7 @@ from elsinore.errors import Location
 from elsinore.query.expressions import Applied, BoundExpression, Constant, Field, sides_of
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.query.syntax import Call, Equivalence, Expression, Literal, Operation, Reference
-from elsinore.timeline import UNITS, parse_instant
+from elsinore.timeline import NUMBER_LENGTHS, UNITS, parse_instant
 from elsinore.wording import listed, some_of, suggest
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
@@ -129,10 +130,14 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
     length = unit_length(scope, literal.unit, literal.at)
     if not scope.schema.time_unit.is_calendar:
         scope.refuse("this stream's time has no unit; write a bare number", literal.at)
-    ticks = whole_ticks(literal.value, length)
+    return _length_of(scope, literal.value, length, literal.at)
+
+
+def _length_of(scope: Scope, amount: int | float, length: int, at: Location) -> Constant:
+    ticks = whole_ticks(amount, length)
     if ticks is None or ticks not in _INT64:
-        scope.refuse("this is no whole number of microseconds within 64 bits", literal.at)
-    return Constant(ticks, _LONG)
+        scope.refuse("this is no whole number of microseconds within 64 bits", at)
+    return Constant(ticks, _LONG, length=True)
 
 
 def _bind_reference(scope: Scope, reference: Reference) -> Field:
@@ -186,14 +191,14 @@ def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpr
         scope.refuse(f"a minus sign before a {operand.type}", at)
     if isinstance(operand, Constant) and operand.value != -(2**63):
         assert isinstance(operand.value, int | float)
-        return Constant(-operand.value, operand.type)
+        return replace(operand, value=-operand.value)
     return Applied("neg", (operand,), operand.type)
 
 
 def _compare(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
 ) -> Applied:
-    left, right = _with_instants(scope, (left, right), at)
+    left, right = _alike(scope, (left, right), at)
     if any(isinstance(side, Constant) and side.value is None for side in (left, right)):
         scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
     if _common_type((left, right)) is None:
@@ -223,6 +228,8 @@ def _literal_hint(side: BoundExpression, other: BoundExpression) -> str | None:
 def _arithmetic(
     scope: Scope, operator: str, left: BoundExpression, right: BoundExpression, at: Location
 ) -> Applied:
+    if operator in ("+", "-", "%"):
+        left, right = _lengths(scope, (left, right), at)
     result = _arithmetic_type(operator, left.type, right.type)
     if result is None:
         scope.refuse(f"cannot work out {left.type} {operator} {right.type}", at)
@@ -255,13 +262,48 @@ def _common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
     return AttributeType.DOUBLE if all(kind.is_number for kind in types) else None
 
 
-def _with_instants(
+def _alike(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
     """The operands; string literals beside a timestamp are read as instants."""
     if all(operand.type is not AttributeType.TIMESTAMP for operand in operands):
-        return list(operands)
+        return _lengths(scope, operands, at)
     return [_instant(scope, operand, at) for operand in operands]
+
+
+def _lengths(
+    scope: Scope, operands: Sequence[BoundExpression], at: Location
+) -> list[BoundExpression]:
+    """The operands; numbers beside a length of time, or an instant, are in the schema's unit."""
+    unit = scope.schema.time_unit
+    if not (unit.is_calendar and any(o.type is _TIMESTAMP or _is_length(o) for o in operands)):
+        return list(operands)
+    alike: list[BoundExpression] = []
+    for operand in operands:
+        if operand.type.is_number and not _is_length(operand):
+            if not isinstance(operand, Constant):
+                hint = "multiply it by its unit, as in A.waited * 1 second"
+                scope.refuse(f"a {operand.type} is no length of time", at, hint)
+            assert isinstance(operand.value, int | float)
+            if operand.value and unit not in NUMBER_LENGTHS:
+                scope.refuse("a length of time needs a unit", at, f"as in {operand.value} seconds")
+            operand = _length_of(scope, operand.value, NUMBER_LENGTHS.get(unit, 1), at)
+        alike.append(operand)
+    return alike
+
+
+def _is_length(expression: BoundExpression) -> bool:
+    """Whether a number is a length of time: the difference of two instants, or made of lengths."""
+    match expression:
+        case Constant():
+            return expression.length
+        case Applied("-", (left, _)) if left.type is _TIMESTAMP:
+            return expression.type is _LONG
+        case Applied("/", (left, right)):
+            return _is_length(left) and not _is_length(right)
+        case Applied(_, operands):
+            return expression.type.is_number and any(map(_is_length, operands))
+    return False
 
 
 def _instant(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpression:
@@ -363,7 +405,7 @@ def _require(
 
 def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Location) -> Applied:
     """LEAST, GREATEST and COALESCE: one of the operands, which are of one kind."""
-    alike = _with_instants(scope, operands, at)
+    alike = _alike(scope, operands, at)
     kind = _common_type(alike)
     if kind is None:
         kinds = listed(dict.fromkeys(f"a {operand.type}" for operand in alike))

@@ -16,10 +16,14 @@ from elsinore.catalog.stream import AttributeType
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value; `None` is NULL. Timestamps and durations are int microseconds."""
+    """A value; `None` is NULL. Timestamps and durations are int microseconds.
+
+    `length` says that it was written as a length of time.
+    """
 
     value: int | float | str | bool | None
     type: AttributeType
+    length: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,10 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
     def each(*operands: BoundExpression) -> tuple[syntax.Expression, ...]:
         return tuple(_as_written(operand, aliases) for operand in operands)
 
-    def beside(first: BoundExpression, *others: BoundExpression) -> tuple[syntax.Expression, ...]:
-        return tuple(_length_beside(first, other) or each(other)[0] for other in others)
-
     match node:
+        case Constant(int(ticks), length=True):
+            number, unit = _in_units(ticks)
+            return syntax.Literal(number, unit if number == 1 else f"{unit}s")
         case Constant(value, kind):
             instant = kind is AttributeType.TIMESTAMP and value is not None
             return syntax.Literal(format_instant(int(value or 0)) if instant else value)
@@ -172,32 +172,17 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
         case Applied("AND", (Applied(">=", (left, low)), Applied("<=", (other, high)))) if (
             left == other
         ):
-            return syntax.Operation("BETWEEN", (*each(left), *beside(left, low, high)))
+            return syntax.Operation("BETWEEN", each(left, low, high))
         case Applied("OR", (Applied("=", (left, _)), *_) as parts) if all(
             isinstance(part, Applied) and (part.name, part.operands[0]) == ("=", left)
             for part in parts
         ):
             values = [operands_of(part)[1] for part in parts]
-            return syntax.Operation("IN", (*each(left), *beside(left, *values)))
+            return syntax.Operation("IN", each(left, *values))
         case Applied("LIKE", (operand, pattern, escape)):
             texts = [text for text in (pattern, escape) if text != _NO_ESCAPE]
             return syntax.Operation("LIKE", each(operand, *texts))
-        case Applied(name, (left, right)) if name not in ("AND", "OR"):
-            return syntax.Operation(name, (*beside(right, left), *beside(left, right)))
     return syntax.Operation(node.name, each(*node.operands))
-
-
-def _length_beside(first: BoundExpression, other: BoundExpression) -> syntax.Literal | None:
-    """A number beside an instant, or beside the difference of two, as a length of time."""
-    match first:
-        case Applied("-", (minuend, _)):
-            is_time = minuend.type is AttributeType.TIMESTAMP
-        case _:
-            is_time = first.type is AttributeType.TIMESTAMP
-    if not (is_time and isinstance(other, Constant) and other.type is AttributeType.LONG):
-        return None
-    number, unit = _in_units(int(other.value or 0))
-    return syntax.Literal(number, unit if number == 1 else f"{unit}s")
 
 
 def print_length(ticks: int, *, calendar: bool = True) -> str:

@@ -290,7 +290,10 @@ def printed(query: BoundQuery) -> list[str]:
         ("A.s NOT LIKE '%x'", "A.s NOT LIKE '%x'"),
         ("extract(hour FROM A.time) = 7", "extract(hour FROM A.time) = 7"),
         ("NEXT(B).time - A.time < 90 minutes", "(NEXT(B).time - A.time) < 90 minutes"),
+        ("NEXT(B).time - A.time > 0", "(NEXT(B).time - A.time) > 0 microseconds"),
         ("NEXT(B).at > A.at + 1 day", "NEXT(B).at > (A.at + 1 day)"),
+        ("NEXT(B).at > A.at + A.v * 1 second", "NEXT(B).at > (A.at + (A.v * 1 second))"),
+        ("(NEXT(B).time - A.time) / 1 second < A.v", "((NEXT(B).time - A.time) / 1 second) < A.v"),
         ("A.at < '2013-02-08T09:00Z'", "A.at < '2013-02-08T09:00:00.000000Z'"),
     ],
 )
@@ -300,3 +303,11 @@ def test_a_condition_as_text(where: str, text: str) -> None:
     again = letters_query(text)
     assert again.local_predicates == query.local_predicates
     assert again.edge_predicates == query.edge_predicates
+
+
+def test_a_bare_length_is_in_the_unit_of_the_schema() -> None:
+    where = "NEXT(B).time - A.time < 1.5 AND A.at + 60 < NEXT(B).at"
+    text = f"RETURN COUNT(*) PATTERN SEQ(A, B) WHERE {where} WITHIN 300"
+    query = bound_query(text, stream_schema({"A": ATTRIBUTES, "B": ATTRIBUTES}, "s"))
+    pairs = ["(NEXT(B).time - A.time) < 1500 milliseconds", "(A.at + 1 minute) < NEXT(B).at"]
+    assert printed(query) == pairs
