@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -60,9 +61,7 @@ def frames() -> Measured:
     assert sum(map(len, expected.values()))
     for name, frame in given.items():
         assert queries.run(frame) == expected, name
-    ways: dict[str, Way] = {
-        name: lambda frame=frame: queries.run(frame) for name, frame in given.items()
-    }
+    ways: dict[str, Way] = {name: partial(queries.run, frame) for name, frame in given.items()}
     took = medians({_ALONE: alone} | ways, ROUNDS, time.perf_counter)
     ratios = {name: seconds / took[_ALONE] for name, seconds in took.items()}
     return Measured(
