@@ -5,6 +5,7 @@ A few lines of Python stand in place of Airflow.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -156,7 +157,7 @@ def replace_airflow(
     first: str = "",
 ) -> None:  # fmt: skip
     program = (
-        f"import os, sys, time\n{first}\nfor line in {[step.to_line() for step in steps]!r}:\n"
+        f"import os, sys, time\n{first}\nfor line in {[*map(json.dumps, steps)]!r}:\n"
         f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line + chr(10))\n"
         f"print('the log')\n{then}\nsys.exit({code})"
     )
