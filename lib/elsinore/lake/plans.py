@@ -106,7 +106,8 @@ def plan_run(
     }
     if plan.bound is not None:
         figures["bound"] = plan.bound
-    if (profile := _profile_of(lake, plan)) is not None:
+    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
+    for profile in _found_from(lake, "fingerprint", own, source, kind=PROFILE)[:1]:
         figures[PROFILE_FINGERPRINT] = profile
     figures |= {f"events_{name}": number for name, number in statistics.events.items()}
     note_metrics(lake, workload, interval, PLAN, figures)
@@ -251,12 +252,6 @@ def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> Stat
     rows = _found_from(lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Finder.OPTIMAL)
     plans = [StaticPlan.from_json(body) for body in rows if StaticPlan.is_current(body)]
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
-
-
-def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
-    """The name of the profile that a plan was found with."""
-    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
-    return next(iter(_found_from(lake, "fingerprint", own, source, kind=PROFILE)), None)
 
 
 def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among: str) -> list[str]:
