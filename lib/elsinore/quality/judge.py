@@ -18,7 +18,6 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple
@@ -93,16 +92,6 @@ class Judgement(Strict):
         """The expectations of a severity that were not met."""
         return tuple(v for v in self.verdicts if not v.success and v.severity == severity)
 
-    @property
-    def failures(self) -> tuple[Verdict, ...]:
-        """Failed critical expectations: these results must not be published."""
-        return self.failed("critical")
-
-    @property
-    def warnings(self) -> tuple[Verdict, ...]:
-        """Failed expectations that people should know of, but that stop nothing."""
-        return self.failed("warning")
-
 
 def require_accepted(judgement: Judgement) -> None:
     """Stop here if a critical expectation failed.
@@ -110,7 +99,7 @@ def require_accepted(judgement: Judgement) -> None:
     Raises:
         ValidationError: with every failed expectation in `failures`; trying again cannot help.
     """
-    failures = judgement.failures
+    failures = judgement.failed("critical")
     if not failures:
         return
     first = failures[0]
@@ -305,11 +294,12 @@ def judge(
         made.mkdir()
         with _quiet():
             asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-            found = [_results(expected, tables[part.table]) for part, expected in asked]
-            verdicts = tuple(chain.from_iterable(map(_verdicts, suites, found)))
+            judged = [
+                (part, all_of, _results(all_of, tables[part.table])) for part, all_of in asked
+            ]
+            verdicts = tuple(v for part, _, results in judged for v in _verdicts(part, results))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                judged = ((*each, results) for each, results in zip(asked, found, strict=True))
                 _build_docs(made / _DOCS_INDEX.parent, run_name, judged)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
