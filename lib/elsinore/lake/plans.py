@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
-
-import pyarrow.compute as pc
+from typing import Any, NamedTuple
 
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import InTasks, KeptHours, read_kept
 from elsinore.lake.regions import interval_of
@@ -260,10 +259,8 @@ def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among
     return [row[column] for row in _rows(lake, column, **source, **among)]
 
 
-def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:
-    """Columns of the rows that have a given value, or one of several."""
-    wanted = pc.scalar(True)
-    for name, value in among.items():
-        wanted &= pc.field(name).isin([str(value)] if isinstance(value, str) else list(value))
-    found: list[_Row] = lake.rows("plans", wanted, columns=[*columns]).to_pylist()
+def _rows(lake: Lake, *columns: str, **given: str) -> list[_Row]:
+    """Columns of the rows that have given values."""
+    allowed: dict[str, Any] = {name: [value] for name, value in given.items()}
+    found: list[_Row] = read_rows(lake.root, "plans", columns=columns, **allowed).to_pylist()
     return found

@@ -30,7 +30,7 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
 from elsinore.row_hashes import row_hashes
-from elsinore.timeline import HOUR, Interval, hour_label, parse_hour, stretches
+from elsinore.timeline import HOUR, Interval, hour_label, parse_hour
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -217,12 +217,12 @@ def _published(
     wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
     if not wanted:
         return {}
-    first, *also = stretches(parse_hour(_hour(workload, place)) for place in wanted.values())
+    hours = Hours.of(parse_hour(_hour(workload, place)) for place in wanted.values())
     at = pc.field("query").isin([query for query, _, _ in wanted]) & pc.field("group_key").isin(
         [group for _, group, _ in wanted]
     )
     columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    rows = lake.of(STAGED, Hours(first, tuple(also)), version).to_table(columns=columns, filter=at)
+    rows = lake.log(STAGED, version).of(hours).to_table(columns=columns, filter=at)
     rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
     published: dict[Place, dict[str, Number]] = {}
     for row in rows.to_pylist():
