@@ -104,15 +104,10 @@ class AuthorError(ElsinoreError):
     exit_code = 2
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        diagnostics: tuple[Diagnostic, ...] = (),
-        **fields: Any,
+        self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), **others: Any
     ) -> None:
-        super().__init__(message, hint=hint, diagnostics=diagnostics, **fields)
-        self.diagnostics = diagnostics or (Diagnostic(message, hint=hint),)
+        super().__init__(message, diagnostics=diagnostics, **others)
+        self.diagnostics = diagnostics or (Diagnostic(message, hint=self.hint),)
 
     @classmethod
     def of(cls, diagnostics: list[Diagnostic]) -> Self:
