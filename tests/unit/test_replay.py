@@ -29,7 +29,7 @@ from elsinore.errors import (
 )
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
-from elsinore.quality.judge import Judgement, judgement_file
+from elsinore.quality.judge import FILE_NAME, Judgement
 from elsinore.replay import ProgressPrinter, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
@@ -331,7 +331,7 @@ def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
     for run in ("2013-02-08T07_2013-02-08T09", "2013-02-01T00_2013-02-02T00"):
         settings.reports.mkdir(exist_ok=True)
         (settings.reports / f"{run}.html").write_text("x")
-        path = judgement_file(settings.quality, run)
+        path = settings.quality / run / FILE_NAME
         path.parent.mkdir(parents=True)
         found = Judgement(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
         path.write_text(found.model_dump_json())

@@ -39,7 +39,7 @@ from elsinore.lake.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 
-#: The file beside the Data Docs of a run that holds its judgement.
+#: The file beside the Data Docs of a run that holds its judgement; it is there once `judge` ended.
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
@@ -111,11 +111,6 @@ def require_accepted(judgement: Judgement) -> None:
     )
 
 
-def judgement_file(quality_dir: Path, run_name: str) -> Path:
-    """Where the judgement of a run lies; it exists once `judge` has ended."""
-    return quality_dir / run_name / FILE_NAME
-
-
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     """The judgement of a run that `judge` left behind, or None if there is none.
 
@@ -129,7 +124,7 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     # A year has 8,760 folders; an hour has no slices.
     names = [own] if interval.length == HOUR else [f.name for f in quality_dir.glob("*_*")]
     inside = [name for name in names if own[:13] <= name[:13] and name[14:] <= own[14:]]
-    files = {name: judgement_file(quality_dir, name) for name in inside}
+    files = {name: quality_dir / name / FILE_NAME for name in inside}
     judged = {name: file.stat().st_mtime for name, file in files.items() if file.exists()}
     chosen = parts_of(interval, judged)
     parts = [_read_judgement(files[name]) for name in chosen]
