@@ -22,4 +22,4 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         docs=True,
     )
     require_accepted(judgement)
-    return {"warnings": len(judgement.warnings), "data_docs": judgement.docs_index}
+    return {"warnings": len(judgement.failed("warning")), "data_docs": judgement.docs_index}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from elsinore.catalog.load_schema import load_schema
+from elsinore.errors import QueryError
 from elsinore.lake.run_metrics import record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
-from elsinore.quality.stories import find_workload
+from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 
 
@@ -22,13 +25,16 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
     record_metrics(Lake.open(settings), arguments.run, arguments.interval)
     judgement = load_judgement(settings.quality, arguments.interval)
     stream = load_schema(settings.schema_file)
+    workload = None
+    with suppress(QueryError):  # a run that has failed since it is not valid has a report, too
+        workload = load_workload(settings.queries, stream)
     page = write_report(
         settings.lake,
         settings.reports,
         arguments.interval,
         judgement,
         stream=stream,
-        workload=find_workload(settings.queries, stream),
+        workload=workload,
         night=night,
         airflow=arguments.page,
     )

@@ -53,5 +53,5 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     require_accepted(judgement)
     figures = validation.figures()
     note_metrics(lake, workload, interval, VALIDATE_STEP, figures)
-    warnings, docs = len(judgement.warnings), judgement.docs_index
+    warnings, docs = len(judgement.failed("warning")), judgement.docs_index
     return {**figures, "warnings": warnings, "data_docs": docs}

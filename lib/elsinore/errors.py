@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 #: Set to anything, this variable makes commands and jobs print stacks and Spark's own errors.
@@ -93,13 +94,7 @@ class ElsinoreError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.hint, self.fields)
-
-
-def _rebuild(
-    kind: type[ElsinoreError], message: str, hint: str | None, fields: dict[str, Any]
-) -> ElsinoreError:
-    return kind(message, hint=hint, **fields)
+        return partial(type(self), hint=self.hint, **self.fields), (self.message,)
 
 
 class AuthorError(ElsinoreError):
@@ -109,15 +104,10 @@ class AuthorError(ElsinoreError):
     exit_code = 2
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        diagnostics: tuple[Diagnostic, ...] = (),
-        **fields: Any,
+        self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), **others: Any
     ) -> None:
-        super().__init__(message, hint=hint, diagnostics=diagnostics, **fields)
-        self.diagnostics = diagnostics or (Diagnostic(message, hint=hint),)
+        super().__init__(message, diagnostics=diagnostics, **others)
+        self.diagnostics = diagnostics or (Diagnostic(message, hint=self.hint),)
 
     @classmethod
     def of(cls, diagnostics: list[Diagnostic]) -> Self:

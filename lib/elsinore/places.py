@@ -71,12 +71,9 @@ def _kind(store: str) -> Any:
     # A thread of obstore's that has handed over its last result asks for Python's lock once more,
     # and aborts the process where that has ended: 4 of 97 runs of `forget` under load.
     atexit.register(time.sleep, 0.1)
-    copyreg.pickle(type(UPath(f"{store}://x")), _by_address)
+    kind: Any = type(UPath(f"{store}://x"))
+    copyreg.pickle(kind, lambda path: (place, (str(path),)))
     return UPath
-
-
-def _by_address(path: Any) -> Any:
-    return place, (str(path),)
 
 
 def is_here(path: Path) -> bool:

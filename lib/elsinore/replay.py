@@ -192,7 +192,7 @@ def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnPr
             while True:
                 code = airflow.poll()
                 for line in lines:
-                    note(TaskProgress.from_line(line))
+                    note(TaskProgress(*json.loads(line)))
                 if code is not None:
                     return code
                 time.sleep(_POLL_SECONDS)

@@ -18,7 +18,7 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.lake.answered import Answered
-from elsinore.lake.event_files import reach_of, types_read
+from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
@@ -219,12 +219,13 @@ def test_a_query_that_the_engine_lacks_is_refused_before_anything_is_written(
 
 
 def test_branches_distribute_by_the_keys_that_every_position_carries(lake: Lake) -> None:
-    chains, chances, storms = branches(workload(lake, QUERIES))
-    assert chains.keys == ("carrier", "tailnum")
-    assert chances.keys == ("origin",)  # Weather has no carrier
-    assert storms.keys == ()
-    assert chances.types == {"Weather", "Cancellation", "Departure"}
-    assert chances.attributes == ("carrier", "dep_delay", "origin")
+    queries = workload(lake, QUERIES)
+    (chains, _), (chances, found), (storms, _) = branches(queries)
+    assert chains == ("carrier", "tailnum")
+    assert chances == ("origin",)  # Weather has no carrier
+    assert storms == ()
+    assert types_read(queries, found) == {"Weather", "Cancellation", "Departure"}
+    assert (*attributes_read(found),) == ("carrier", "dep_delay", "origin")
 
 
 def test_any_number_of_parts_gives_what_one_table_gives(ground: Ground, events: EventTable) -> None:

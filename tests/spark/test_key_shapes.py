@@ -16,7 +16,7 @@ from elsinore.engine.plan import RuntimePlan
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
-from elsinore.spark.aggregate_worker import Asked
+from elsinore.spark.aggregate_worker import partial_rows
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome
 from tests.spark.results_lake import computed, put_events, workload
@@ -99,7 +99,6 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
     for groups in (1, 4_000):
         calls.clear()
         events = stream(lake, np.arange(8_000) % groups).table.sort_by("_time")
-        asked = Asked(lake.stream, plan, OWNED)
         batches = events.combine_chunks().to_batches(max_chunksize=1_000)
-        list(asked.partial_rows(batches, Counter()))
+        list(partial_rows(lake.stream, plan, OWNED, batches, Counter()))
         assert calls == [8_000, 8_000], groups  # the queries with D+

@@ -5,6 +5,7 @@ A few lines of Python stand in place of Airflow.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ from elsinore.errors import (
 )
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
-from elsinore.quality.judge import Judgement, judgement_file
+from elsinore.quality.judge import FILE_NAME, Judgement
 from elsinore.replay import ProgressPrinter, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
@@ -156,7 +157,7 @@ def replace_airflow(
     first: str = "",
 ) -> None:  # fmt: skip
     program = (
-        f"import os, sys, time\n{first}\nfor line in {[step.to_line() for step in steps]!r}:\n"
+        f"import os, sys, time\n{first}\nfor line in {[*map(json.dumps, steps)]!r}:\n"
         f"    with open(os.environ['{PROGRESS_FILE}'], 'a') as file: file.write(line + chr(10))\n"
         f"print('the log')\n{then}\nsys.exit({code})"
     )
@@ -330,7 +331,7 @@ def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
     for run in ("2013-02-08T07_2013-02-08T09", "2013-02-01T00_2013-02-02T00"):
         settings.reports.mkdir(exist_ok=True)
         (settings.reports / f"{run}.html").write_text("x")
-        path = judgement_file(settings.quality, run)
+        path = settings.quality / run / FILE_NAME
         path.parent.mkdir(parents=True)
         found = Judgement(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
         path.write_text(found.model_dump_json())

@@ -13,9 +13,6 @@ from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.template.support import require
 
-#: In names of queries that run with those of other workloads, behind their own one's.
-BETWEEN = "/"
-
 
 class Answered(NamedTuple):
     """A workload, by the name that settings know it by, and the lake with its results."""
@@ -72,4 +69,4 @@ def own_name(workload: str, query: str) -> str:
     >>> own_name("ops", "delays")
     'ops/delays'
     """
-    return f"{workload}{BETWEEN}{query}"
+    return f"{workload}/{query}"

@@ -13,7 +13,7 @@ import math
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -255,7 +255,7 @@ class _Found:
         expired: the labels of those whose raw lines are gone, of which quarantine has lines.
         rows: by table, how many rows have the values.
         groups: by table of results, as people are told of it.
-        pages: reports, Data Docs and logs.
+        pages: reports, Data Docs and logs, see `_pages`.
     """
 
     files: Mapping[LandingFile, set[int]]
@@ -264,7 +264,7 @@ class _Found:
     expired: Collection[str]
     rows: Mapping[str, int]
     groups: Mapping[str, _Groups]
-    pages: Sequence[Path]
+    pages: Sequence[tuple[Path, Path | None]]
 
     def removed(self, files: Mapping[str, int]) -> dict[str, Removed]:
         """By table or folder, what goes; `files` of the tables are gone."""
@@ -300,7 +300,9 @@ def forget(
     if dry_run:
         return found.removed({}), 0
     stale = _stale(settings)
-    _mark(lake, {file.landing for file in found.files}.intersection(found.landings), run)
+    # No landing takes them for changed; killed from here on, it is known to have made them anew.
+    marked = {file.landing for file in found.files}.intersection(found.landings)
+    _relist(lake, marked, lambda listing: held(listing, FORGETTING), run)
     blanked = {file: blank_lines(file, positions) for file, positions in found.files.items()}
     known = {(file.name, file.size, file.changed): file for file in blanked} | found.blanked
     mended = {was: blanked.get(file, file) for was, file in known.items()}
@@ -309,10 +311,11 @@ def forget(
         land_without(lake, labels, key.among, mended, most=settings.landing_bytes, run=run)
     if found.expired:
         _drop_lines(lake, found.expired, key, run)
-    _know(lake, {file.landing for file in blanked}.difference(found.landings), mended, run)
+    without_lines = {file.landing for file in blanked}.difference(found.landings)
+    _relist(lake, without_lines, partial(_as_now, mended), run)
     for groups in found.groups.values():
         _drop_groups(groups, run)
-    _forget_pages(settings, key, found.pages)
+    _drop_pages(settings, key, found.pages)
     drop_kept_hours(lake.root)  # whose rows name the values of keys
     holding = [(name, own, t) for name, own in every.items() for t in _HOLDING if t in own.own]
     files = {_told_as(name, table): _purge(own, table, run) for name, own, table in holding}
@@ -323,41 +326,24 @@ def forget(
     return found.removed(files), _stale(settings) - stale
 
 
-def _mark(lake: Lake, labels: Collection[str], run: str) -> None:
-    """Say that raw files of landings are made anew, so that no landing takes them for changed.
+def _relist(lake: Lake, labels: Collection[str], change: Callable[[str], str], run: str) -> None:
+    """Change what landings list of their raw files; nobody knows those of an earlier release."""
 
-    Killed from here on, it is known to have done so.
-    """
-
-    def marked(rows: pa.Table) -> pa.Table:
-        known = rows["listing"].to_pylist()
-        marks = [text and held(text, FORGETTING) for text in known]
-        return with_column(rows, "listing", pa.array(marks, pa.string()))
+    def changed(rows: pa.Table) -> pa.Table:
+        listings = [text and change(text) for text in rows["listing"].to_pylist()]
+        return with_column(rows, "listing", pa.array(listings, pa.string()))
 
     if labels:
-        lake.amend("landings", marked, where=Landings.of(map(parse_hour, labels)), run=run)
+        lake.amend("landings", changed, where=Landings.of(map(parse_hour, labels)), run=run)
 
 
-def _know(
-    lake: Lake,
-    labels: Collection[str],
-    mended: Mapping[tuple[str, int, int], LandingFile],
-    run: str,
-) -> None:
-    """Tell landings that have no lines any longer of their raw files as they are now."""
-
-    def listed(rows: pa.Table) -> pa.Table:
-        texts = rows["listing"].to_pylist()
-        known = [json.loads(text or "{}") for text in texts]
-        for listing in known:
-            for name, (size, time) in listing.items():
-                if file := mended.get((name, size, time)):
-                    listing[name] = [file.size, file.changed]
-        told = [text and json.dumps(of) for text, of in zip(texts, known, strict=True)]
-        return with_column(rows, "listing", pa.array(told, pa.string()))
-
-    if labels:
-        lake.amend("landings", listed, where=Landings.of(map(parse_hour, labels)), run=run)
+def _as_now(mended: Mapping[tuple[str, int, int], LandingFile], listing: str) -> str:
+    """A listing with its raw files as they are now."""
+    known = json.loads(listing)
+    for name, (size, time) in known.items():
+        if file := mended.get((name, size, time)):
+            known[name] = [file.size, file.changed]
+    return json.dumps(known)
 
 
 def _drop_spools(settings: Settings) -> None:
@@ -527,18 +513,21 @@ def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]
         yield from [day] if small else ([label] for label in day)
 
 
-def _pages(settings: Settings, key: Key) -> Iterator[Path]:
-    """Pages and logs that show the values; other streams of the home have their own pages."""
-    for folder in (
-        folder for own in settings.with_results() for folder in (own.reports, own.quality)
-    ):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and key.is_shown(path.read_bytes()):
-                yield path
+def _pages(settings: Settings, key: Key) -> Iterator[tuple[Path, Path | None]]:
+    """Pages and logs that show the values; other streams of the home have their own pages.
+
+    And what goes with each: a report goes, Data Docs go with all of their run; None: its lines go.
+    """
+    for own in settings.with_results():
+        for folder in (own.reports, own.quality):
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and key.is_shown(path.read_bytes()):
+                    run = own.quality / path.relative_to(folder).parts[0]
+                    yield path, path if folder == own.reports else run
     for path in (*sorted((settings.local / "logs").rglob("*")), settings.alerts):
         lines = path.read_bytes().splitlines() if path.is_file() else ()
         if any(_shows(line, key, settings.stream) for line in lines):
-            yield path
+            yield path, None
 
 
 def _shows(line: bytes, key: Key, stream: str) -> bool:
@@ -547,20 +536,16 @@ def _shows(line: bytes, key: Key, stream: str) -> bool:
     return key.is_shown(line) and (alert is None or (alert[1] or b"").decode() == stream)
 
 
-def _forget_pages(settings: Settings, key: Key, pages: Collection[Path]) -> None:
-    """A report goes, Data Docs go with all of their run; of other files the lines go."""
-    every = settings.with_results()
-    for path in pages:
-        docs = [own.quality for own in every if path.is_relative_to(own.quality)]
-        if docs:
-            run = path.relative_to(docs[0]).parts[0]
-            shutil.rmtree(docs[0] / run, ignore_errors=True)
-        elif any(path.is_relative_to(own.reports) for own in every):
-            path.unlink()
-        else:
+def _drop_pages(settings: Settings, key: Key, pages: Iterable[tuple[Path, Path | None]]) -> None:
+    for path, whole in pages:
+        if whole is None:
             lines = path.read_bytes().splitlines(keepends=True)
             with whole_file(path) as out:
                 out.writelines(line for line in lines if not _shows(line, key, settings.stream))
+        elif whole == path:
+            path.unlink()
+        else:
+            shutil.rmtree(whole, ignore_errors=True)
 
 
 def _purge(lake: Lake, table: str, run: str) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
-
-import pyarrow.compute as pc
+from typing import Any, NamedTuple
 
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import InTasks, KeptHours, in_turn, read_kept
 from elsinore.lake.regions import interval_of
@@ -106,7 +105,8 @@ def plan_run(
     }
     if plan.bound is not None:
         figures["bound"] = plan.bound
-    if (profile := _profile_of(lake, plan)) is not None:
+    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
+    for profile in _found_from(lake, "fingerprint", own, source, kind=PROFILE)[:1]:
         figures[PROFILE_FINGERPRINT] = profile
     figures |= {f"events_{name}": number for name, number in statistics.events.items()}
     note_metrics(lake, workload, interval, PLAN, figures)
@@ -249,22 +249,14 @@ def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> Stat
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
 
 
-def _profile_of(lake: Lake, plan: StaticPlan) -> str | None:
-    """The name of the profile that a plan was found with."""
-    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
-    return next(iter(_found_from(lake, "fingerprint", own, source, kind=PROFILE)), None)
-
-
 def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among: str) -> list[str]:
     """A column of the rows that come from a workload and from statistics, by fingerprints."""
     source = {"workload_fingerprint": workload, "statistics_fingerprint": statistics}
     return [row[column] for row in _rows(lake, column, **source, **among)]
 
 
-def _rows(lake: Lake, *columns: str, **among: str | Sequence[str]) -> list[_Row]:
-    """Columns of the rows that have a given value, or one of several."""
-    wanted = pc.scalar(True)
-    for name, value in among.items():
-        wanted &= pc.field(name).isin([str(value)] if isinstance(value, str) else list(value))
-    found: list[_Row] = lake.rows("plans", wanted, columns=[*columns]).to_pylist()
+def _rows(lake: Lake, *columns: str, **given: str) -> list[_Row]:
+    """Columns of the rows that have given values."""
+    allowed: dict[str, Any] = {name: [value] for name, value in given.items()}
+    found: list[_Row] = read_rows(lake.root, "plans", columns=columns, **allowed).to_pylist()
     return found

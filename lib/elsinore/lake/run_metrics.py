@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -262,19 +262,10 @@ def is_of_sharing(metric: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """Queries that were run alike: by which executor, and why."""
-
-    executor: str
-    why: str
-    queries: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RunTime:
     """What was shared in a run, over all of its slices."""
 
-    ran: tuple[Ran, ...]  #: how each query was run
+    ran: Mapping[tuple[str, str], Collection[str]]  #: by executor, and why it, the queries
     sets: tuple[tuple[str, ...], ...]  #: the queries of each Hamlet set
     counts: dict[str, int]  #: what Hamlet's observers counted
     #: predicted seconds without and with sharing, over the span of the statistics; 0 where nothing
@@ -305,10 +296,4 @@ def run_time_sharing(metrics: Iterable[tuple[str, float | None, str | None]]) ->
             counts[name] = counts.get(name, 0) + int(value or 0)
         elif metric in seconds:  # each slice has the plan's, for the span of the plan
             seconds[metric] = max(seconds[metric], value or 0.0)
-    return RunTime(
-        tuple(Ran(executor, why, tuple(queries)) for (executor, why), queries in ran.items()),
-        tuple(sets),
-        counts,
-        seconds[_ALONE],
-        seconds[_TOGETHER],
-    )
+    return RunTime(ran, tuple(sets), counts, seconds[_ALONE], seconds[_TOGETHER])

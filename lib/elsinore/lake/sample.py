@@ -97,8 +97,6 @@ class Check:
     Attributes:
         place: where it stands.
         events_version: the version of `events` that the engine read; None if that is not known.
-        beyond: whether it is known to have more trends than the reference builds one by one, if
-            it can count them.
         stratum: the class of its size; None for a place that was not drawn from the results.
         published: by aggregate; empty where the engine has no result, and for a whole window.
         groups: for a whole window, the groups that the engine has a result of; None where they are
@@ -107,7 +105,6 @@ class Check:
 
     place: Place
     events_version: int | None
-    beyond: bool
     stratum: int | None
     published: Mapping[str, Number]
     groups: frozenset[str] | None = frozenset()
@@ -144,12 +141,10 @@ def choose(
     for place in single:
         read = versions.get(_hour(workload, place))
         values, stratum = published.get(place, {}), strata.get(place)
-        many = shows_more(values, built_steps(size.steps))
-        beyond = many if stratum is None else is_beyond(stratum)
-        checks[place] = Check(place, read, beyond, stratum, values)
+        checks[place] = Check(place, read, stratum, values)
     for place, groups in _groups(workload, results, windows).items():
         read = versions.get(_hour(workload, place))
-        checks[place] = Check(place, read, False, None, {}, groups)
+        checks[place] = Check(place, read, None, {}, groups)
     return [checks[place] for place in _in_turn(checks, seed)]
 
 

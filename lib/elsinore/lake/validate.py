@@ -350,12 +350,13 @@ def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
     times as long as one of counting. Of a whole window it matters which groups have any: counting
     tells it in fewer steps, of the queries that can be counted.
     """
-    build, count = (enumerate_trends, steps), (tally_trends, steps)
+    build, count, few = (enumerate_trends, steps), (tally_trends, steps), built_steps(steps)
     if check.place.whole:
         return count, build
-    if check.beyond:
+    size = check.stratum
+    if shows_more(check.published, few) if size is None else is_beyond(size):
         return (count,) if shows_more(check.published, steps) else (count, build)
-    return (enumerate_trends, built_steps(steps)), count, build
+    return (enumerate_trends, few), count, build
 
 
 def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:

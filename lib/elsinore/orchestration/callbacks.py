@@ -14,11 +14,10 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from elsinore.errors import ElsinoreError
 from elsinore.orchestration.run_params import task_label
@@ -141,9 +140,8 @@ def alert_run_late(context: Mapping[str, Any]) -> None:
         raise_alert("run_late", run["dag_id"], run["dag_run_id"], reason)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskProgress:
-    """One step in the life of a task."""
+class TaskProgress(NamedTuple):
+    """One step in the life of a task; a line of JSON in the file of `PROGRESS_FILE`."""
 
     task: str
     state: str  #: `started`, `done`, `retried` (failed, and will be tried again) or `failed`
@@ -153,15 +151,6 @@ class TaskProgress:
     exit_code: int = 0
     log: str = ""  #: where Airflow's pages look for the log of the task's try
     written: int = 0  #: bytes that this process has written by then, where that goes into a file
-
-    def to_line(self) -> str:
-        """One line of JSON."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_line(cls, line: str) -> TaskProgress:
-        """The step that `to_line` wrote."""
-        return cls(**json.loads(line))
 
 
 def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
@@ -187,6 +176,6 @@ def note_progress(state: str) -> Callable[[Mapping[str, Any]], None]:
             log=str(log),
             written=os.fstat(1).st_size,
         )
-        _append(Path(path), step.to_line())
+        _append(Path(path), json.dumps(step))
 
     return note

@@ -311,10 +311,11 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     ]
 
 
-def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Callable[..., Any]:
-    @task(
+def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
+    return step_task(
+        "publish_results",
+        name,
         task_id=f"publish{suffix}",
-        multiple_outputs=False,
         inlets=assets(stream, "trend_aggregates_staged", "validations", workload=name),
         outlets=assets(stream, "trend_aggregates", "publications", workload=name),
         # They would be in each other's way.
@@ -323,13 +324,6 @@ def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Call
         "one commit; `publications` says where each hour comes from.",
         **arguments,
     )
-    def publish(time_slice: dict[str, Any], **context: Any) -> dict[str, Any]:
-        figures = call_step("publish_results", context, time_slice, task_of=name)
-        if hours := figures["provisional"]:
-            warn(context, "provisional", f"{hours} published hours wait for raw files")
-        return figures
-
-    return publish
 
 
 #: `airflow dags test` runs all tasks in one process; the steps have another one, that gets ready
@@ -346,7 +340,10 @@ def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
     # Figures are one value: each by itself would be a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
-        return call_step(job, context, time_slice, task_of=workload)
+        figures = call_step(job, context, time_slice, task_of=workload)
+        if hours := figures.get("provisional"):
+            warn(context, "provisional", f"{hours} published hours wait for raw files")
+        return figures
 
     return step
 

@@ -18,7 +18,6 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple
@@ -40,7 +39,7 @@ from elsinore.lake.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 
-#: The file beside the Data Docs of a run that holds its judgement.
+#: The file beside the Data Docs of a run that holds its judgement; it is there once `judge` ended.
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
@@ -93,16 +92,6 @@ class Judgement(Strict):
         """The expectations of a severity that were not met."""
         return tuple(v for v in self.verdicts if not v.success and v.severity == severity)
 
-    @property
-    def failures(self) -> tuple[Verdict, ...]:
-        """Failed critical expectations: these results must not be published."""
-        return self.failed("critical")
-
-    @property
-    def warnings(self) -> tuple[Verdict, ...]:
-        """Failed expectations that people should know of, but that stop nothing."""
-        return self.failed("warning")
-
 
 def require_accepted(judgement: Judgement) -> None:
     """Stop here if a critical expectation failed.
@@ -110,7 +99,7 @@ def require_accepted(judgement: Judgement) -> None:
     Raises:
         ValidationError: with every failed expectation in `failures`; trying again cannot help.
     """
-    failures = judgement.failures
+    failures = judgement.failed("critical")
     if not failures:
         return
     first = failures[0]
@@ -120,11 +109,6 @@ def require_accepted(judgement: Judgement) -> None:
         hint=f"see {judgement.docs_index}" if judgement.docs_index else None,
         failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
     )
-
-
-def judgement_file(quality_dir: Path, run_name: str) -> Path:
-    """Where the judgement of a run lies; it exists once `judge` has ended."""
-    return quality_dir / run_name / FILE_NAME
 
 
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
@@ -140,7 +124,7 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     # A year has 8,760 folders; an hour has no slices.
     names = [own] if interval.length == HOUR else [f.name for f in quality_dir.glob("*_*")]
     inside = [name for name in names if own[:13] <= name[:13] and name[14:] <= own[14:]]
-    files = {name: judgement_file(quality_dir, name) for name in inside}
+    files = {name: quality_dir / name / FILE_NAME for name in inside}
     judged = {name: file.stat().st_mtime for name, file in files.items() if file.exists()}
     chosen = parts_of(interval, judged)
     parts = [_read_judgement(files[name]) for name in chosen]
@@ -305,11 +289,12 @@ def judge(
         made.mkdir()
         with _quiet():
             asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-            found = [_results(expected, tables[part.table]) for part, expected in asked]
-            verdicts = tuple(chain.from_iterable(map(_verdicts, suites, found)))
+            judged = [
+                (part, all_of, _results(all_of, tables[part.table])) for part, all_of in asked
+            ]
+            verdicts = tuple(v for part, _, results in judged for v in _verdicts(part, results))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                judged = ((*each, results) for each, results in zip(asked, found, strict=True))
                 _build_docs(made / _DOCS_INDEX.parent, run_name, judged)
         index = str(final / _DOCS_INDEX) if docs else None
         judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)

@@ -84,7 +84,9 @@ def read_run_tables(
         "plans": _frame(plans),
         STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
         "validations": _frame(checks),
-        "publications": _publications(lake, owned.labels),
+        "publications": pd.DataFrame(
+            read_publications(lake, owned.labels).values(), columns=Publication._fields
+        ),
     }
 
 
@@ -100,18 +102,12 @@ def _landed_tables(lake: LakePath, own: Landings, stream: StreamSchema) -> dict[
     quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, hours=own)
     landings = read_rows(lake, "landings", hours=own)
     return {
-        "landings": _frame(_with_counts(landings, events, quarantine)).assign(
+        "landings": _with_counts(landings, events, quarantine).assign(
             usual_lines=usual_lines(lake, landings["landing"].to_pylist())
         ),
         "quarantine": rules_of_quarantine(quarantine),
         "events": rules_of_events(events, stream),
     }
-
-
-def _publications(lake: LakePath, labels: Sequence[str]) -> pd.DataFrame:
-    """What is published so far, with `settled`: whether the results are still those."""
-    rows = list(read_publications(lake, labels).values())
-    return pd.DataFrame(rows, columns=Publication._fields)
 
 
 def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
@@ -122,7 +118,7 @@ def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
     )
 
 
-def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> pa.Table:
+def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> pd.DataFrame:
     """Landings with what `events` and `quarantine` really hold of each."""
     held = events.group_by("landing", use_threads=False).aggregate(
         [([], "count_all"), ("event_time", "min"), ("event_time", "max")]
@@ -132,10 +128,7 @@ def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> 
     joined = landings.join(held, "landing", use_threads=False).join(
         bad, "landing", use_threads=False
     )
-    for name in ("event_rows", "quarantine_rows"):
-        at = joined.column_names.index(name)
-        joined = joined.set_column(at, name, pc.fill_null(joined[name], 0))
-    return joined.sort_by("landing")
+    return _frame(joined.sort_by("landing")).fillna({"event_rows": 0, "quarantine_rows": 0})
 
 
 def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:

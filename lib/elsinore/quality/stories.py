@@ -12,14 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import QueryError
 from elsinore.lake.delta_log import read_by_day
 from elsinore.lake.provenance import PUBLISHED, Publication
 from elsinore.lake.regions import Hours
 from elsinore.quality.lake import ResultCounts, TopResult, told_by
 from elsinore.query.bound import Workload
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
@@ -79,17 +76,6 @@ class Story(NamedTuple):
         """Whether there is anything to show, now or in the hours before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)
         return bool(self.results or self.bars) or any(size > _NONE for size in sizes)
-
-
-def find_workload(file: Path, stream: StreamSchema) -> Workload | None:
-    """The workload whose texts a report shows; None where it is not valid.
-
-    A run that has failed for that has a report, too.
-    """
-    try:
-        return load_workload(file, stream)
-    except QueryError:
-        return None
 
 
 def earlier_hours(

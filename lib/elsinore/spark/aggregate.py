@@ -150,9 +150,8 @@ def _carried(
     """The rows of the queries whose panes are kept; those that are missing are worked out first."""
     if carrying.missing:
         reports += _told(spark, len(carrying.parts), carrying.work_out())
-    files, tasks = carrying.made(), min(parts, len(carrying.carried.queries))
-    carrying.drop_old()
-    return _numbered(spark, tasks, carrying.multiply(files, tasks))
+    tasks = min(parts, len(carrying.carried.queries))
+    return _numbered(spark, tasks, carrying.multiply(tasks))
 
 
 @contextmanager

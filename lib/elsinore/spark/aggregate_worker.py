@@ -75,36 +75,34 @@ class Part:
         return read * (LET_GO + (1 - LET_GO) * Share(self.files, self.bucket).portion)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a task is asked for: the windows that end in `owned`, and no others; None: all."""
+def partial_rows(
+    schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, batches: Batches,
+    told: Counter[str],
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Partial rows from all events of some partitions.
 
-    schema: StreamSchema
-    plan: RuntimePlan
-    owned: Interval | None
+    No more events are held than the live windows need, and a table has all partial rows of the
+    windows that it has any of.
 
-    def partial_rows(self, batches: Batches, told: Counter[str]) -> Iterator[pa.Table]:
-        """Partial rows from all events of some partitions.
+    Args:
+        schema: of the events.
+        plan: by which they are aggregated.
+        owned: the windows that end in it are asked for, and no others; None: all.
+        batches: `_time`, which never falls, `_type` and the attributes that the queries read.
+        told: is given the counts of what queries shared.
+    """
+    observer = Observer(room=0, details=False)
 
-        No more events are held than the live windows need, and a table has all partial rows of the
-        windows that it has any of.
+    def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+        parts = [PARTIAL_SCHEMA.empty_table()]
+        request = Request(owned, observe=lambda _: observer)
+        for found in plan.run(event_table(schema, table), request):
+            parts.append(found.cast(PARTIAL_SCHEMA))
+        yield pa.concat_tables(parts)
 
-        Args:
-            batches: `_time`, which never falls, `_type` and the attributes that the queries read.
-            told: is given the counts of what queries shared.
-        """
-        observer = Observer(room=0, details=False)
-
-        def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-            parts = [PARTIAL_SCHEMA.empty_table()]
-            request = Request(owned, observe=lambda _: observer)
-            for found in self.plan.run(event_table(self.schema, table), request):
-                parts.append(found.cast(PARTIAL_SCHEMA))
-            yield pa.concat_tables(parts)
-
-        reach = max(query.window.within for query in self.plan.queries)
-        yield from aggregate_in_order(batches, reach, aggregate, owned=self.owned)
-        told.update(observer.counts)
+    reach = max(query.window.within for query in plan.queries)
+    yield from aggregate_in_order(batches, reach, aggregate, owned=owned)
+    told.update(observer.counts)
 
 
 def reading(
@@ -134,11 +132,10 @@ def reading(
             is_first = pc.greater_equal(batch[TIME_COLUMN], since)
             return pc.and_(is_first, pc.is_in(batch[TYPE_COLUMN], fresh))
 
-        asked = Asked(workload.schema, plan, part.owned)
         for files in Share(part.files, part.bucket).in_turn():
             events = events_in_order(files, part.reached, workload.schema, types, read, part.bucket)
             seen = counting(events, told, own)
-            for rows in asked.partial_rows(seen, told):
+            for rows in partial_rows(workload.schema, plan, part.owned, seen, told):
                 yield from results_of(rows) if merged else finished(workload, rows, told)
         yield counts_of(PARTIAL_SCHEMA if merged else FINISHED_SCHEMA, told)
 
@@ -167,11 +164,11 @@ def counting(
         yield batch
 
 
-def aggregating(asked: Asked) -> Task:
-    """A task that makes partial rows from all events of its partitions; see `Asked`."""
+def aggregating(schema: StreamSchema, plan: RuntimePlan) -> Task:
+    """A task that makes partial rows from all events of its partitions, of all windows."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for rows in asked.partial_rows(batches, Counter()):
+        for rows in partial_rows(schema, plan, None, batches, Counter()):
             yield from results_of(rows)
 
     return task

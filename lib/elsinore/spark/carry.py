@@ -7,7 +7,7 @@ workers, as those of `aggregate_worker`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -90,14 +90,6 @@ class Carrying:
     found: Mapping[int, Sequence[Path]]  #: by hour, the kept files that are there
     files: tuple[EventFile, ...]  #: of `events`, that can hold events of the hours
 
-    def made(self) -> list[Path]:
-        """The kept files of all hours, once none is missing; ConflictError: one was removed."""
-        return self.kept.all_of(self.lake, self.hours, self.version)
-
-    def drop_old(self) -> None:
-        """Remove kept files that lie so far before these hours that nobody will need them."""
-        self.kept.drop_before(self.hours[0] - _STAY)
-
     @cached_property
     def missing(self) -> tuple[int, ...]:
         """The hours whose panes are to be worked out."""
@@ -157,11 +149,17 @@ class Carrying:
 
         return keep
 
-    def multiply(self, files: Collection[Path], tasks: int) -> Task:
+    def multiply(self, tasks: int) -> Task:
         """A task that takes numbers below `tasks`, and makes the finished rows of its queries.
 
-        `files` hold the panes of all hours.
+        Of no hour the panes are missing any more. Kept files that lie so far before that nobody
+        will need them are removed.
+
+        Raises:
+            ConflictError: what was kept of one was removed meanwhile.
         """
+        files = self.kept.all_of(self.lake, self.hours, self.version)
+        self.kept.drop_before(self.hours[0] - _STAY)
         carried, workload, classes, owned = (
             self.carried, self.workload, self.plan.classes, self.owned
         )  # fmt: skip

@@ -5,8 +5,7 @@ Nothing here knows a lake: the events are a DataFrame of anybody's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -22,7 +21,6 @@ from elsinore.query.syntax import Semantics
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.spark.aggregate_worker import (
     FINISHED_SCHEMA,
-    Asked,
     aggregating,
     finishing,
     with_counts,
@@ -39,8 +37,7 @@ def aggregate_partitions(
     Events have `_time`, `_type` and the attributes that the queries read; `parts` are tasks that
     the work is distributed over, at most.
     """
-    schema = workload.schema
-    partial = [_partial(events, branch, schema, plan, parts) for branch in branches(workload)]
+    partial = [_partial(events, workload, plan, *branch, parts) for branch in branches(workload)]
     together = reduce(lambda one, other: one.unionByName(other), partial)
     return finished_together(together, workload, parts)
 
@@ -53,16 +50,18 @@ def finished_together(together: DataFrame, workload: Workload, parts: int) -> Da
 
 
 def _partial(
-    events: DataFrame, branch: Branch, schema: StreamSchema, plan: RuntimePlan, parts: int
-) -> DataFrame:
+    events: DataFrame, workload: Workload, plan: RuntimePlan, keys: Sequence[str],
+    queries: Sequence[BoundQuery], parts: int,
+) -> DataFrame:  # fmt: skip
     """Partial rows of a branch. In the order of time old events can be let go."""
-    codes = [schema.type_codes[name] for name in sorted(branch.types)]
+    schema = workload.schema
+    codes = [schema.type_codes[name] for name in sorted(types_read(workload, queries))]
     read = events.where(F.col(TYPE_COLUMN).isin(codes))
-    read = read.select(TIME_COLUMN, TYPE_COLUMN, *branch.attributes)
-    by = partition_keys(schema, branch.keys)
+    read = read.select(TIME_COLUMN, TYPE_COLUMN, *attributes_read(queries))
+    by = partition_keys(schema, keys)
     ordered = read.repartition(parts if by else 1, *by).sortWithinPartitions(TIME_COLUMN)
-    asked = Asked(schema, plan.of_queries([query.name for query in branch.queries]), None)
-    return ordered.mapInArrow(aggregating(asked), from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
+    task = aggregating(schema, plan.of_queries([query.name for query in queries]))
+    return ordered.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
@@ -79,34 +78,17 @@ def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Colu
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """Queries that are answered from the same distribution of events over tasks.
+def branches(workload: Workload) -> list[tuple[tuple[str, ...], list[BoundQuery]]]:
+    """Queries that are answered from the same distribution of events over tasks, and by which keys.
 
-    Attributes:
-        keys: the attributes to distribute by; events of one trend, and those that can rule it out,
-            agree in all of them. Empty: one task takes all events.
-        queries: in the order of the workload.
-        types: the event types that the queries read.
-        attributes: the attributes that they read.
+    Events of one trend, and those that can rule it out, agree in all of the keys. A query without
+    any is a branch of its own: one task takes all events.
     """
-
-    keys: tuple[str, ...]
-    queries: tuple[BoundQuery, ...]
-    types: frozenset[str]
-    attributes: tuple[str, ...]
-
-
-def branches(workload: Workload) -> tuple[Branch, ...]:
-    """One branch for each distinct set of common keys, and one for each query without any."""
     members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
     for query in workload.queries:
         keys = common_keys(query)
         members.setdefault((keys, "" if keys else query.name), []).append(query)
-    return tuple(
-        Branch(keys, (*found,), types_read(workload, found), (*attributes_read(found),))
-        for (keys, _), found in members.items()
-    )
+    return [(keys, queries) for (keys, _), queries in members.items()]
 
 
 def common_keys(query: BoundQuery) -> tuple[str, ...]:

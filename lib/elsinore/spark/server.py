@@ -142,14 +142,14 @@ def running_server(settings: Settings) -> Server:
     if folder not in _CLIENT_OF:
         _CLIENT_OF[folder] = _open_private(folder / "clients")
         fcntl.flock(_CLIENT_OF[folder], fcntl.LOCK_SH)
-    command = _command(settings)
-    digest = _digest(command)
+    conf = _configuration(settings)
+    digest = _digest(f"{settings.spark_master} {conf}")
     with _locked(folder / "starting"):
         found = _find(folder)
         if found is not None and found.digest == digest:
             return found
         _end(folder, found)
-        return _start(settings, command, digest)
+        return _start(settings, conf, digest)
 
 
 def stop_server(settings: Settings) -> bool:
@@ -161,22 +161,23 @@ def stop_server(settings: Settings) -> bool:
     return found is not None
 
 
-def _digest(command: list[str]) -> str:
+def _digest(configured: str) -> str:
     """Of all that a server keeps: sources, which its workers have imported, and configuration."""
-    digest = hashlib.sha256(f"{version('pyspark')} {sys.executable} {command}".encode())
+    program = f"{version('pyspark')} {_spark_home()} {sys.executable}"
+    digest = hashlib.sha256(f"{program} {configured}".encode())
     for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(f"{source}\0".encode() + source.read_bytes())
     return digest.hexdigest()
 
 
-def _start(settings: Settings, command: list[str], digest: str) -> Server:
+def _start(settings: Settings, conf: Mapping[str, str], digest: str) -> Server:
     folder = _folder(settings)
     log = settings.local / "logs" / "spark-server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / "scratch", ignore_errors=True)
     port = _free_port()
     scratch = {"spark.local.dir": str(folder / "scratch")}
-    command = _complete(command, _LOOPBACK, port, scratch)
+    command = _command(settings, {**conf, **scratch}, _LOOPBACK, port)
     alive = _open_private(folder / "alive")
     fcntl.flock(alive, fcntl.LOCK_EX)
     told = [str(folder), str(alive), str(port), digest, str(settings.spark_idle_minutes * 60)]
@@ -263,23 +264,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _command(settings: Settings) -> list[str]:
-    """What starts a server, but for where it listens and its token.
-
-    Raises:
-        SetupError: Java or a jar is missing.
-    """
-    _require_java()
-    conf = _configuration(settings, _find_jars(settings.jars))
-    program = str(_spark_home() / "bin" / "spark-submit")
-    return [program, "--master", settings.spark_master, *_options(conf)]
-
-
-def _complete(command: list[str], host: str, port: int, conf: Mapping[str, str]) -> list[str]:
-    """The command with where the server listens, and what else it is told of its place."""
+def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) -> list[str]:
+    """What starts a server that listens there, but for its token."""
     binding = "spark.connect.grpc.binding"
-    where = {f"{binding}.address": host, f"{binding}.port": str(port)}
-    return [*command, *_options({**where, **conf}), str(_DRIVER)]
+    conf = {**conf, f"{binding}.address": host, f"{binding}.port": str(port)}
+    options = (f"--conf={name}={value}" for name, value in conf.items())
+    program = str(_spark_home() / "bin" / "spark-submit")
+    return [program, "--master", settings.spark_master, *options, str(_DRIVER)]
 
 
 def _environment() -> dict[str, str]:
@@ -290,7 +281,10 @@ def _environment() -> dict[str, str]:
     return {**inherited, **python, "SPARK_HOME": str(_spark_home())}
 
 
-def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
+def _configuration(settings: Settings) -> dict[str, str]:
+    """What a server is told, but for its place; SetupError: Java or a jar is missing."""
+    _require_java()
+    jars = _find_jars(settings.jars)
     java = f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError {settings.spark_java_options}".strip()
     configuration = {
         "spark.app.name": "elsinore",
@@ -323,10 +317,6 @@ def _configuration(settings: Settings, jars: list[Path]) -> dict[str, str]:
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
     return configuration
-
-
-def _options(conf: Mapping[str, str]) -> list[str]:
-    return [f"--conf={name}={value}" for name, value in conf.items()]
 
 
 def _spark_home() -> Path:
@@ -393,7 +383,8 @@ def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) ->
 
 def serve(host: str, port: int) -> None:
     """Becomes the server that the settings describe."""
-    command = _complete(_command(Settings.load()), host, port, {})
+    settings = Settings.load()
+    command = _command(settings, _configuration(settings), host, port)
     os.execve(command[0], command, _environment())  # noqa: S606
 
 

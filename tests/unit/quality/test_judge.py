@@ -77,7 +77,7 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
 def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
     require_accepted(good)
     # One of five lines is quarantined, more than one in a hundred.
-    assert [(v.table, v.expectation) for v in good.warnings] == [
+    assert [(v.table, v.expectation) for v in good.failed("warning")] == [
         ("landings", "expect_quarantined_share_to_be_at_most")
     ]
     assert {v.suite for v in good.verdicts} == {
@@ -86,7 +86,7 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
 
 
 def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
-    assert {(v.table, v.description) for v in spoilt.failures} == {
+    assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
         ("landings", "Landed lines are accepted, duplicates or quarantined, and the tables hold as "
                      "many."),
         ("landings", "The first event of a landing is not after its last."),
@@ -139,7 +139,7 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
 
 
 def test_a_mismatch_names_query_group_window_and_both_values(spoilt: Judgement) -> None:
-    (verdict,) = (v for v in spoilt.failures if v.table == "validations")
+    (verdict,) = (v for v in spoilt.failed("critical") if v.table == "validations")
     for part in ("delays", SCRIPT, "2013-01-01 10:00:00", "2013-01-01 11:00:00", str(10**40)):
         assert part in verdict.observed
     assert f"reference {10**40 + 1}" in verdict.observed
@@ -149,7 +149,7 @@ def test_failures_become_one_terminal_error(spoilt: Judgement) -> None:
     with pytest.raises(ValidationError) as caught:
         require_accepted(spoilt)
     assert not caught.value.transient
-    assert len(caught.value.fields["failures"]) == len(spoilt.failures)
+    assert len(caught.value.fields["failures"]) == len(spoilt.failed("critical"))
     assert str(spoilt.docs) in str(caught.value)
 
 
@@ -207,7 +207,7 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
     tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL, lake.STREAM)
     for docs in (True, False):
         found = _judged(tables, tmp_path, docs)
-        assert found.warnings == ()
+        assert found.failed("warning") == ()
         assert (found.docs is not None and found.docs.is_file()) is docs
     # A run that is as it should be leaves its verdicts, and nothing of an earlier judgement.
     files = [path.name for path in (tmp_path / "quality").rglob("*") if path.is_file()]
@@ -217,7 +217,7 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
 def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
     judgement = _judge(tmp_path, {table: [] for table in lake.healthy()})
     require_accepted(judgement)
-    found = {v.table: v.observed for v in judgement.warnings}
+    found = {v.table: v.observed for v in judgement.failed("warning")}
     assert found["validations"] == "not validated: 0 checked, 0 skipped"
     assert set(found) == {"landings", "validations"}
 
@@ -255,10 +255,10 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
     found = load_judgement(folder, day)
     assert found is not None
     assert len(found.verdicts) == len(bad.verdicts)
-    both, one = bad.warnings
+    both, one = bad.failed("warning")
     more = {"observed": f"{both.observed} (and in 1 more of 2 slices)"}
-    assert good.warnings == (both,)
-    assert found.warnings == (both.model_copy(update=more), one)
+    assert good.failed("warning") == (both,)
+    assert found.failed("warning") == (both.model_copy(update=more), one)
     # A run of the whole stands until all slices are newer; of slices, those that were judged.
     failed, whole = min(folder.iterdir()), folder / "2013-01-01T00_2013-01-02T00"
     whole.mkdir()
@@ -277,7 +277,7 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None
-    warned = {v.description: v.observed for v in _judge(tmp_path, rows).warnings}
+    warned = {v.description: v.observed for v in _judge(tmp_path, rows).failed("warning")}
     assert warned["A skipped row says why."].startswith("1 of 1 rows")
 
 
@@ -292,7 +292,7 @@ def test_corrected_lines_are_not_bad(tmp_path: Path) -> None:
     for landing in rows["landings"]:
         landing["reasons"] = landing["reasons"].replace("bad_json", "superseded")
     rows["quarantine"] = [row | {"reason_code": "superseded"} for row in rows["quarantine"]]
-    assert _judge(tmp_path, rows).warnings == ()
+    assert _judge(tmp_path, rows).failed("warning") == ()
 
 
 # ---- suites are read strictly: what is not understood is refused with its file
@@ -403,7 +403,7 @@ def test_an_expectation_of_ones_own_is_judged_and_shown(
 def test_a_rule_that_nobody_counts_is_named(folder: Path, tmp_path: Path) -> None:
     file = folder / "raw_events.yaml"
     file.write_text(file.read_text().replace("{rule: once}", "{rule: onze}"))
-    failed = _judged_by(folder, tmp_path).failures
+    failed = _judged_by(folder, tmp_path).failed("critical")
     assert ["has no rule onze: did you mean once?" in one.observed for one in failed] == [True]
 
 
