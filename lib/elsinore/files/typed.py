@@ -226,7 +226,8 @@ def _natural(kind: AttributeType, column: pa.Array, quoted: bool) -> Typed | Non
             return iso_instants(column, Reason.WRONG_TYPE)
         case _:
             return None
-    return Typed(column, [])
+    # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
+    return Typed(pc.add(column, 0.0) if kind is AttributeType.DOUBLE else column, [])
 
 
 def _unicode(column: pa.Array) -> Typed:
