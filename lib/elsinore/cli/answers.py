@@ -79,7 +79,7 @@ def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
     """
     files, seen = [path for path in read if path], dict[Path, str]()
     for option, path in written.items():
-        if path is None or _descriptor(path) is not None or (path.exists() and not path.is_file()):
+        if path is None or _is_special(path):
             continue
         if path.is_file() and any(file.samefile(path) for file in _files_of(files)):
             raise ParameterError(f"--{option} {path} is read, too", hint="write to another file")
@@ -145,15 +145,15 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if (descriptor := _descriptor(path)) is not None:
-        with _open_already(path, descriptor) as file:
-            yield file
-        return
-    whole = path.resolve()
-    is_special = whole.exists() and not whole.is_file()  # such as a pipe
+    whole, descriptor, is_special = path.resolve(), _descriptor(path), _is_special(path)
     part = whole if is_special else whole.with_name(f".{whole.name}.{os.getpid()}")
     try:
-        file = part.open("wb")
+        if descriptor is None:
+            file = part.open("wb")
+        else:  # written on where it stands: opened anew, a file would begin anew
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                stream.flush()
+            file = os.fdopen(descriptor, "wb", closefd=False)
     except OSError as error:
         raise ParameterError(f"cannot write {path}: {error.strerror}") from error
     try:
@@ -175,14 +175,9 @@ def _descriptor(path: Path) -> int | None:
     return int(number) if number != name and number.isdecimal() else None
 
 
-def _open_already(path: Path, descriptor: int) -> BinaryIO:
-    """What is open, to write on where it stands: opened anew, a file would begin anew."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        stream.flush()
-    try:
-        return open(descriptor, "wb", closefd=False)
-    except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+def _is_special(path: Path) -> bool:
+    """Whether what is written there replaces no file: a pipe, or what is open already."""
+    return _descriptor(path) is not None or (path.exists() and not path.is_file())
 
 
 def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:

@@ -16,7 +16,7 @@ from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.read_csv import csv_rows
-from elsinore.files.read_lines import lines_batch, read_lines, unreadable, unusable_line
+from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Reason, printable
@@ -52,7 +52,8 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
     label = printable(str(path))
     rows = _csv_lines(path, schema) if form is InputFormat.CSV else _parquet_lines(path, schema)
     while part := list(islice(rows, _AT_ONCE)):
-        yield lines_batch(label, [position for position, _ in part], [line for _, line in part])
+        columns = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
+        yield pa.record_batch(columns, schema=LINES_SCHEMA)
 
 
 def _csv_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:

@@ -32,7 +32,7 @@ MAX_DEPTH = 64
 #: What to say of a list where an event should be.
 ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
 PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
-_raw_decode = json.JSONDecoder().raw_decode
+_BOM = "Unexpected UTF-8 BOM (decode using utf-8-sig)"
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -171,32 +171,15 @@ def parse_json(line: str) -> dict[str, Any] | Fault:
     is meant is anyone's guess), and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are read as
     numbers: a double may be NaN, and where they are wrong the attribute can be named.
     """
-    # Nearly all lines are flat and have `":` once for each key and nowhere else; that is cheap to
-    # see, and it rules out deep nesting and doubled keys. All others take the careful way.
-    if "[" in line or line.count("{") != 1 or '" ' in line or '"\t' in line or '"\r' in line:
-        return _parse_carefully(line)
-    try:
-        record, end = _raw_decode(line)
-    except ValueError:
-        return _parse_carefully(line)
-    if type(record) is not dict or end != len(line) or line.count('":') != len(record):
-        return _parse_carefully(line)
-    return record
-
-
-class _RepeatedKey(ValueError):
-    pass
-
-
-def _parse_carefully(line: str) -> dict[str, Any] | Fault:
     if line.count("[") + line.count("{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
     try:
-        record = json.loads(line, object_pairs_hook=_unique, parse_int=whole_number)
+        record = _DECODER.decode(line)
     except json.JSONDecodeError as error:
         if line.lstrip().startswith("["):
             return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
-        return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
+        problem = _BOM if line.startswith("\ufeff") else error.msg
+        return _refusal(line, Reason.BAD_JSON, f"{problem} at column {error.colno}")
     except _RepeatedKey as error:
         return _refusal(line, Reason.BAD_JSON, str(error))
     if not isinstance(record, dict):
@@ -214,12 +197,20 @@ def _depth(line: str) -> int:
     return max(accumulate(steps), default=0)
 
 
+class _RepeatedKey(ValueError):
+    pass
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
         keys = Counter(key for key, _ in pairs)
         raise _RepeatedKey(f"key {shown(keys.most_common(1)[0][0])} occurs twice")
     return record
+
+
+#: Made once: `json.loads` would make one for each line, which takes as long as to parse it.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=whole_number)
 
 
 def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:

@@ -20,6 +20,7 @@ from elsinore.files.read_lines import (
     RawLine,
     ReadLimits,
     column_problem,
+    names_read,
     raw_lines,
     unreadable,
 )
@@ -62,11 +63,11 @@ def read_csv(
     header = _header(path, records, schema)
     if header is None:
         return
-    fields = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
-    columns = _Columns(header.cells, [name for name in header.cells if name in fields])
+    fields = names_read(schema, nested=False)
+    names, read = header.cells, [name for name in header.cells if name in fields]
     label = printable(str(path))
     while ahead := lines.ahead(_AT_ONCE):
-        clean = _clean_block(ahead, columns)
+        clean = _clean_block(ahead, names, read)
         if clean is not None:
             positions = [line.position for line in ahead]
             decoded = type_records(clean, _places(label, positions), {}, schema)
@@ -79,7 +80,7 @@ def read_csv(
         while lines.position < last and (record := next(records, None)):
             block.append(record)
         if block:
-            yield _decode(block, columns, label, schema)
+            yield _decode(block, names, read, label, schema)
 
 
 def csv_rows(
@@ -98,13 +99,6 @@ def csv_rows(
             for name in twice:
                 cells.pop(name, None)
             yield record.position, cells, record.text, record.fault
-
-
-class _Columns(NamedTuple):
-    """The columns of a file, and those of them that are read."""
-
-    names: list[str]
-    read: list[str]
 
 
 class _Record(NamedTuple):
@@ -213,8 +207,8 @@ def _header(path: Path, records: Iterator[_Record], schema: StreamSchema) -> _Re
     return header
 
 
-def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None:
-    """The records of some lines, one a line, by Arrow's parser.
+def _clean_block(lines: list[RawLine], names: list[str], read: list[str]) -> ArrowRecords | None:
+    """The records of some lines, one a line, by Arrow's parser; of all columns those to be read.
 
     So a million rows of five fields take 2.2 s, and 8 by the csv module. What Arrow might read
     otherwise is left to that: the answer is None for lines that it does not take, that are blank,
@@ -235,12 +229,10 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(data),
-            arrow_csv.ReadOptions(
-                use_threads=False, block_size=len(data) + 1, column_names=columns.names
-            ),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(columns.read, pa.string()),
-                include_columns=columns.read,
+                column_types=dict.fromkeys(read, pa.string()),
+                include_columns=read,
                 null_values=[""],
                 strings_can_be_null=True,
                 check_utf8=False,
@@ -251,18 +243,16 @@ def _clean_block(lines: list[RawLine], columns: _Columns) -> ArrowRecords | None
     return ArrowRecords(table, texts, quoted=True) if table.num_rows == len(lines) else None
 
 
-def _decode(block: list[_Record], columns: _Columns, label: str, schema: StreamSchema) -> Decoded:
+def _decode(
+    block: list[_Record], names: list[str], read: list[str], label: str, schema: StreamSchema
+) -> Decoded:
     """Events of records as the csv module reads them, with whatever is wrong in them."""
-    width = len(columns.names)
     faults = {row: record.fault for row, record in enumerate(block) if record.fault}
-    cells = [[""] * width if row in faults else record.cells for row, record in enumerate(block)]
-    read = {name: columns.names.index(name) for name in columns.read}
-    table = pa.table(
-        {
-            name: pa.array([row[at] or None for row in cells], pa.string())
-            for name, at in read.items()
-        }
-    )
+    nothing = [""] * len(names)
+    rows = (nothing if row in faults else record.cells for row, record in enumerate(block))
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    texts = {name: [cell or None for cell in cells[name]] for name in read}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
     records = ArrowRecords(table, [record.text for record in block], quoted=True)
     places = _places(label, [record.position for record in block])
     return type_records(records, places, faults, schema)

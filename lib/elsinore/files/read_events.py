@@ -26,7 +26,6 @@ from elsinore.files.rejection import (
     Fault,
     Reason,
     bad_lines,
-    count_reasons,
     rejected_rows,
     shown,
 )
@@ -68,8 +67,9 @@ class ReadReport:
 
     @property
     def by_reason(self) -> Mapping[str, int]:
-        """Rejected lines by reason code."""
-        return count_reasons(self.rejected)
+        """Rejected lines by reason code, in the order of the codes' names."""
+        counts = self.rejected["reason_code"].value_counts().to_pylist()
+        return dict(sorted((pair["values"], pair["counts"]) for pair in counts))
 
     @property
     def bad_share(self) -> float:
@@ -131,20 +131,19 @@ def _decoded(
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
+        written = None if isinstance(path, Frame) else format_of(path.name) or form
         if isinstance(path, Frame):
-            for part in read_frame(path, schema):
-                yield path, part.lines, part
-            continue
-        written = format_of(path.name) or form
-        if written is InputFormat.JSONL:
+            parts = read_frame(path, schema)
+        elif written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(batch)
                 if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        reader = read_csv if written is InputFormat.CSV else read_parquet
-        for part in reader(path, schema):
+        else:
+            parts = (read_csv if written is InputFormat.CSV else read_parquet)(path, schema)
+        for part in parts:
             yield path, part.lines, part
     if waiting:
         yield files[-1], *_decode_all(waiting, schema)

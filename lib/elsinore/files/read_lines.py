@@ -290,9 +290,3 @@ def read_lines(
         there = pc.greater(pc.binary_length(pc.ascii_ltrim(lines, " \t\r")), 0)
         table = pa.table([pa.repeat(label, len(lines)), positions, lines], schema=LINES_SCHEMA)
         yield from table.filter(there).to_batches(max_chunksize=limits.batch_lines)
-
-
-def lines_batch(label: str, positions: list[int], lines: list[str]) -> pa.RecordBatch:
-    """A batch of `LINES_SCHEMA` of lines of one file."""
-    columns = [pa.repeat(label, len(lines)), pa.array(positions), pa.array(lines, pa.string())]
-    return pa.record_batch(columns, schema=LINES_SCHEMA)

@@ -94,11 +94,8 @@ def frame_table(data: Any) -> pa.Table:
     These have no buffers if they came by Arrow's C interface, and cannot be joined (pyarrow 26).
     """
     table = pa.table(data)
-    columns = [
-        pa.chunked_array([chunk for chunk in column.chunks if len(chunk)], column.type)
-        for column in table.columns
-    ]
-    return pa.Table.from_arrays(columns, schema=table.schema)
+    filled = [batch for batch in table.to_batches() if batch.num_rows]
+    return pa.Table.from_batches(filled, table.schema)
 
 
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:

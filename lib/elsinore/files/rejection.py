@@ -127,12 +127,6 @@ def judged_lines(lines: int, reasons: Mapping[str, int]) -> int:
     return lines - reasons.get(Reason.IGNORED_TYPE, 0)
 
 
-def count_reasons(rejected: pa.Table) -> Mapping[str, int]:
-    """Rejected lines by reason code, in the order of the codes' names."""
-    counts = rejected["reason_code"].value_counts().to_pylist()
-    return dict(sorted((pair["values"], pair["counts"]) for pair in counts))
-
-
 def printable(name: str) -> str:
     r"""A name as text that can be stored: what is no Unicode (lone surrogates) as `\\udcNN`."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -224,8 +224,7 @@ def _attributes(
                 continue
             own = np.flatnonzero(np.isin(codes[places], alike))
             found.add(rows[places[own]], check_limits(typed.array.take(own), attribute))
-        # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
-        column = pc.add(typed.array, 0.0) if kind is AttributeType.DOUBLE else typed.array
+        column = typed.array
         column = column if len(places) == len(rows) else _spread(column, places, len(rows))
         columns[name] = pc.coalesce(columns[name], column) if name in columns else column
     return columns

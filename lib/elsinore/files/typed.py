@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -74,6 +75,18 @@ class Typed(NamedTuple):
     faults: list[tuple[int, Fault]]
 
 
+class _Rule(NamedTuple):
+    """How the values of a field are read."""
+
+    arrow: pa.DataType  #: what they become
+    #: a column of Arrow's, if it needs no look at single values, and whether numbers may be quoted.
+    natural: Callable[[pa.Array, bool], Typed | None]
+    convert: Callable[[Any], Any]  #: one value as Arrow takes it, None where missing, or a `Fault`
+    spell: Callable[[str], Any] | None = None  #: what a text is where numbers may be quoted
+    wrong: Reason = Reason.WRONG_TYPE  #: of a column of no such type
+    noun: str = ""  #: what such a column is
+
+
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
     """A column of raw values as an attribute's type.
 
@@ -83,23 +96,7 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
     numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
     `inf`, `true` and `false`, all in any case; an empty text is NULL.
     """
-    if isinstance(column, pa.Array):
-        natural = _natural(column, kind, quoted)
-        if natural is not None:
-            return natural
-        if not is_plain(column.type):
-            return _all_wrong(column, ARROW_TYPES[kind], Reason.WRONG_TYPE, f"not a {kind}")
-        column = _python_values(column)
-    if quoted and kind in _SPELLED:
-        column = [_SPELLED[kind](value) if type(value) is str else value for value in column]
-    kinds = set(map(type, column))
-    if kind is AttributeType.TIMESTAMP:
-        return _iso_column(column, kinds, Reason.WRONG_TYPE)
-    if kinds <= _NATURAL[kind]:
-        # Some may be too long for a long, or not text: then find out which.
-        with suppress(pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
-            return Typed(one_chunk(pa.array(column, ARROW_TYPES[kind])), [])
-    return _type_each(column, ARROW_TYPES[kind], _CONVERTERS[kind])
+    return _typed(column, _RULES[kind], quoted)
 
 
 def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
@@ -108,49 +105,73 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
     Numbers, which may stand in text where `quoted`, are counted in `unit`; fractions are rounded to
     the microsecond.
     """
-    if isinstance(column, pa.Array):
+    is_iso, wrong = unit is TimeUnit.ISO, Reason.BAD_TIME
+
+    def natural(column: pa.Array, quoted: bool) -> Typed | None:
         of = column.type
         if is_instant(of) and unit.is_calendar:
-            return _micros(column, Reason.BAD_TIME)
-        if types.is_string(of) and unit is TimeUnit.ISO:
-            return iso_instants(column, Reason.BAD_TIME)
-        if not is_plain(of):
-            return _all_wrong(column, pa.int64(), Reason.BAD_TIME, "no time")
-        if quoted and types.is_string(of) and _all_match(column, _PLAIN_LONG):
+            return _micros(column, wrong)
+        if is_iso:
+            return iso_instants(column, wrong) if types.is_string(of) else None
+        spelt = quoted and types.is_string(of) and _all_match(column, _PLAIN_LONG)
+        if spelt or types.is_integer(of):
             with suppress(pa.ArrowInvalid):  # some do not fit: find out which
                 longs = column.cast(pa.int64())
                 return Typed(pc.multiply_checked(longs, NUMBER_LENGTHS[unit]), [])
-        column = _python_values(column)
-    if unit is TimeUnit.ISO:
-        return _iso_column(column, set(map(type, column)), Reason.BAD_TIME)
-    if quoted:
-        column = [_number_in(value) if type(value) is str else value for value in column]
-    factor = NUMBER_LENGTHS[unit]
-    if set(map(type, column)) <= {int, type(None)}:
-        with suppress(pa.ArrowInvalid, OverflowError):
-            return Typed(pc.multiply_checked(pa.array(column, pa.int64()), factor), [])
-    return _type_each(column, pa.int64(), lambda value: _numeric_time(value, unit, factor))
+        return None
+
+    convert = partial(_iso_instant, wrong=wrong) if is_iso else partial(_numeric_time, unit=unit)
+    spell = None if is_iso else _number_in
+    return _typed(column, _Rule(pa.int64(), natural, convert, spell, wrong, "no time"), quoted)
 
 
 def type_ids(column: Column) -> Typed:
     """A column as event ids: text, or integers written as text; an empty id counts as missing."""
-    if isinstance(column, pa.Array):
-        of = column.type
-        if types.is_string(of):
-            told = _unicode(column)
-            empty = pc.equal(told.array, "")
-            return Typed(pc.if_else(empty, pa.scalar(None, pa.string()), told.array), told.faults)
-        if types.is_integer(of):
-            return Typed(column.cast(pa.string()), [])
-        if types.is_floating(of):  # as pandas keeps whole numbers beside NULLs
-            longs = type_values(column, AttributeType.LONG)
-            return Typed(longs.array.cast(pa.string()), longs.faults)
-        if not is_plain(of):
-            return _all_wrong(column, pa.string(), Reason.WRONG_TYPE, "no id")
-        column = _python_values(column)
-    if set(map(type, column)) <= {str} and "" not in column:
-        return type_values(column, AttributeType.STRING)
-    return _type_each([None if value == "" else value for value in column], pa.string(), _id)
+    if isinstance(column, pa.Array) and types.is_floating(column.type):
+        longs = type_values(column, AttributeType.LONG)  # pandas keeps them so beside NULLs
+        return Typed(longs.array.cast(pa.string()), longs.faults)
+    return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="no id"), quoted=False)
+
+
+def _natural_ids(column: pa.Array, quoted: bool) -> Typed | None:
+    of = column.type
+    if types.is_string(of):
+        told = _unicode(column)
+        empty = pc.equal(told.array, "")
+        return Typed(pc.if_else(empty, pa.scalar(None, pa.string()), told.array), told.faults)
+    if types.is_integer(of):
+        return Typed(column.cast(pa.string()), [])
+    return None
+
+
+def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
+    """A column by a rule: as a whole if it can be, else value by value."""
+    values = column if isinstance(column, list) else None
+    whole: Any = column if values is None else None
+    if values is not None:
+        if quoted and rule.spell:
+            values = [rule.spell(value) if type(value) is str else value for value in values]
+        kinds = set(map(type, values)) - {type(None)}
+        if kinds <= {int, float} or kinds in ({str}, {bool}):
+            # Some may be too long for a long, or not text: then find out which.
+            with suppress(pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+                whole = one_chunk(pa.array(values))
+        elif str in kinds:  # as instants they would take long one by one
+            texts = [value if type(value) is str else None for value in values]
+            others = [None if type(value) is str else value for value in values]
+            one, other = (_typed(part, rule, quoted=False) for part in (texts, others))
+            return Typed(pc.coalesce(one.array, other.array), sorted(one.faults + other.faults))
+    if whole is not None and types.is_null(whole.type):
+        return Typed(pa.nulls(len(whole), rule.arrow), [])
+    if whole is not None and (found := rule.natural(whole, quoted)) is not None:
+        return found
+    if values is not None:
+        return _type_each(values, rule.arrow, rule.convert)
+    if is_plain(whole.type):
+        return _typed(_python_values(whole), rule, quoted)
+    present = np.flatnonzero(pc.is_valid(whole).to_numpy(zero_copy_only=False))
+    fault = Fault(rule.wrong, f"a {whole.type} is {rule.noun}")
+    return Typed(pa.nulls(len(whole), rule.arrow), [(int(index), fault) for index in present])
 
 
 def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -177,14 +198,12 @@ def _type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[An
 # ---- columns that are Arrow's
 
 
-def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | None:
+def _natural(kind: AttributeType, column: pa.Array, quoted: bool) -> Typed | None:
     """A column that needs no look at single values; None if it does."""
     of = column.type
     is_text = types.is_string(of)
     spells = quoted and is_text
     match kind:
-        case _ if types.is_null(of):
-            column = pa.nulls(len(column), ARROW_TYPES[kind])
         case AttributeType.STRING if is_text:
             return _unicode(column)
         case AttributeType.BOOLEAN if types.is_boolean(of):
@@ -207,7 +226,8 @@ def _natural(column: pa.Array, kind: AttributeType, quoted: bool) -> Typed | Non
             return iso_instants(column, Reason.WRONG_TYPE)
         case _:
             return None
-    return Typed(column, [])
+    # Adding zero makes -0.0 plain 0.0: as a group or key the two would differ.
+    return Typed(pc.add(column, 0.0) if kind is AttributeType.DOUBLE else column, [])
 
 
 def _unicode(column: pa.Array) -> Typed:
@@ -250,12 +270,6 @@ def plain_number(value: Decimal) -> int | float:
     """A decimal as the number that JSON would have for it."""
     whole = value.to_integral_value()
     return int(whole) if whole == value else float(value)
-
-
-def _all_wrong(column: pa.Array, wanted: pa.DataType, code: Reason, why: str) -> Typed:
-    present = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
-    fault = Fault(code, f"a {column.type} is {why}")
-    return Typed(pa.nulls(len(column), wanted), [(int(index), fault) for index in present])
 
 
 def _micros(column: pa.Array, wrong: Reason) -> Typed:
@@ -328,50 +342,26 @@ def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
             # A 30th of February or the like is found below.
             with suppress(pa.ArrowInvalid):
                 return Typed(texts.cast(kind).cast(pa.int64()), [])
-    known: dict[str, int | Fault] = {}
-
-    def convert(text: str) -> int | Fault:
-        if text not in known:
-            known[text] = _iso_instant(text, wrong)
-        return known[text]
-
+    convert = cache(partial(_iso_instant, wrong=wrong))
     return _type_each(texts.to_pylist(), pa.int64(), convert)
 
 
-def _iso_instant(text: str, wrong: Reason) -> int | Fault:
+def _iso_instant(value: Any, wrong: Reason) -> int | Fault:
     try:
         # Digits of other scripts are digits to Python.
-        instant = parse_instant(text) if text.isascii() else None
+        instant = parse_instant(value) if isinstance(value, str) and value.isascii() else None
     except ValueError:
         instant = None
     if instant is None:
-        return _no_instant(text, wrong)
+        said = f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}"
+        return Fault(wrong, said)
     # An offset can carry a time out of the years that can be written.
     if not MIN_INSTANT <= instant <= MAX_INSTANT:
-        return Fault(wrong, f"{shown(text)} is not in the years 1 to 9999")
+        return Fault(wrong, f"{shown(value)} is not in the years 1 to 9999")
     return instant
 
 
-def _no_instant(value: Any, wrong: Reason) -> Fault:
-    return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}")
-
-
-def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
-    faults: list[tuple[int, Fault]] = []
-    texts = values
-    if not kinds <= {str, type(None)} or not all(map(str.isascii, filter(None, values))):
-        # No instant is spelled beyond ASCII, and Arrow takes no lone surrogates.
-        texts = [value if isinstance(value, str) and value.isascii() else None for value in values]
-        faults = [
-            (index, _no_instant(value, wrong))
-            for index, (value, text) in enumerate(zip(values, texts, strict=True))
-            if value is not None and text is None
-        ]
-    typed = iso_instants(one_chunk(pa.array(texts, pa.string())), wrong)
-    return Typed(typed.array, sorted(faults + typed.faults))
-
-
-def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
+def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number")
     if isinstance(value, float):
@@ -381,10 +371,10 @@ def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
             if not value.is_integer() or abs(value) > EXACT_IN_DOUBLE:
                 return Fault(Reason.BAD_TIME, f"{shown(value)} is not a whole number of ticks")
             return int(value)
-        scaled = value * factor
+        scaled = value * NUMBER_LENGTHS[unit]
         value = round(scaled) if math.isfinite(scaled) else MAX_LONG + 1
     else:
-        value *= factor
+        value *= NUMBER_LENGTHS[unit]
     if not MIN_LONG <= value <= MAX_LONG:
         rule = "does not fit 64 bits" if unit.is_calendar else f"is not in {ticks_text(TICKS)}"
         return Fault(Reason.TIME_OUT_OF_RANGE, f"{shown(value)} {rule}")
@@ -418,7 +408,9 @@ def _string(value: Any) -> str | Fault:
     return value
 
 
-def _id(value: Any) -> str | Fault:
+def _id(value: Any) -> str | Fault | None:
+    if value == "":
+        return None
     return _string(str(value) if isinstance(value, int) and _is_number(value) else value)
 
 
@@ -473,24 +465,17 @@ def spelled(text: str, kind: AttributeType | None) -> Any:
     >>> spelled("7.0", AttributeType.LONG), spelled("x", AttributeType.LONG), spelled("", None)
     (7.0, 'x', None)
     """
-    return _SPELLED[kind](text) if kind in _SPELLED else text or None
+    spell = _RULES[kind].spell if kind else None
+    return spell(text) if spell else text or None
 
 
-#: Python types that Arrow takes as they are, if a column holds no others.
-_NATURAL: dict[AttributeType, set[type]] = {
-    AttributeType.STRING: {str, type(None)},
-    AttributeType.LONG: {int, type(None)},
-    AttributeType.DOUBLE: {int, float, type(None)},
-    AttributeType.BOOLEAN: {bool, type(None)},
-}
-_SPELLED: dict[AttributeType, Callable[[str], Any]] = {
-    AttributeType.LONG: _number_in,
-    AttributeType.DOUBLE: _number_in,
-    AttributeType.BOOLEAN: _boolean_in,
-}
-_CONVERTERS: dict[AttributeType, Callable[[Any], Any]] = {
-    AttributeType.STRING: _string,
-    AttributeType.LONG: _long,
-    AttributeType.DOUBLE: _double,
-    AttributeType.BOOLEAN: _boolean,
+_RULES = {
+    kind: _Rule(ARROW_TYPES[kind], partial(_natural, kind), convert, spell, noun=f"not a {kind}")
+    for kind, convert, spell in (
+        (AttributeType.STRING, _string, None),
+        (AttributeType.LONG, _long, _number_in),
+        (AttributeType.DOUBLE, _double, _number_in),
+        (AttributeType.BOOLEAN, _boolean, _boolean_in),
+        (AttributeType.TIMESTAMP, partial(_iso_instant, wrong=Reason.WRONG_TYPE), None),
+    )
 }

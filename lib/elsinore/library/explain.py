@@ -36,6 +36,8 @@ from elsinore.wording import some_of
 _MOST_ROWS = 40
 #: Queries of a list that are named; JSON holds them all.
 _MOST_NAMES = 8
+#: What is told of a plan itself.
+_OF_PLAN = {"finder", "score", "guaranteed_weight", "bound", "proven"}
 
 
 class Explained(Drawn):
@@ -80,14 +82,7 @@ class Explained(Drawn):
         plan, calendar = self._plan, self._is_calendar
         chosen = zip(workload.queries, self._cuts, self._runtime.choices, strict=True)
         return {
-            "plan": {
-                "fingerprint": plan.fingerprint,
-                "finder": str(plan.finder),
-                "score": plan.score,
-                "guaranteed_weight": plan.guaranteed_weight,
-                "bound": plan.bound,
-                "proven": plan.proven,
-            },
+            "plan": {"fingerprint": plan.fingerprint} | plan.model_dump(include=_OF_PLAN),
             "queries": [
                 _query(query, cut, calendar) | {"executor": choice.executor, "why": choice.why}
                 for query, cut, choice in chosen

@@ -115,7 +115,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     kinds = _types_of(named)
     most = _MAY_LACK * table.num_rows
     kind = next((name for name in kinds if table[name].null_count <= most), None)
-    ids = [name for name in _named(named, _IDS) if _is_id(table[name])][:1]
+    ids = [n for n in _named(named, _IDS) if len(_distinct(table[n])) == table.num_rows][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     inner = {field: field.rpartition(".")[2] for field in fields}
     columns = _names(inner, _OF_ATTRIBUTE, RESERVED_NAMES)
@@ -318,17 +318,14 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    # What has a value in each event comes first.
-    likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
-    kinds = {field.name: _kind_of(field.type) for field in table.schema}
     # Under other names numbers come last.
-    others = [
-        name
-        for has_null in (False, True)
-        for kind in (AttributeType.TIMESTAMP, AttributeType.STRING, AttributeType.LONG)
-        for name in table.column_names
-        if kinds[name] is kind and (table[name].null_count > 0) is has_null
-    ]
+    kinds = (AttributeType.TIMESTAMP, AttributeType.STRING, AttributeType.LONG)
+    others = [f.name for kind in kinds for f in table.schema if _kind_of(f.type) is kind]
+    # What has a value in each event comes first.
+    likely, others = (
+        sorted(names, key=lambda name: table[name].null_count > 0)
+        for names in (_named(table, _TIMES), others)
+    )
     for name in [*likely, *others]:
         unit = _unit_of(_telling(table[name]))
         if unit and (unit is not TimeUnit.INTEGER or name in likely):
@@ -413,10 +410,6 @@ def _type_line(kind: str, names: Mapping[str, str], table: pa.Table) -> str:
 def _no_type_line(likely: list[str]) -> str:
     field, why = (_quoted(likely[0]), "some events have none; ") if likely else ("...", "")
     return f"# type: {{field: {field}}}  # ? {why}without it all events are of one type"
-
-
-def _is_id(column: pa.ChunkedArray) -> bool:
-    return len(_distinct(column)) == len(column)
 
 
 def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -81,45 +81,39 @@ def _proof(found: StaticPlan) -> str:
 
 
 def _tables(profile: StreamProfile, length: Callable[[int], str]) -> Iterator[Table]:
-    rates = _new_table(f"Events per pane of {length(profile.pane)}", 1, "type", "least", *_SPREAD)
-    for rate in profile.rates:
-        _add_row(rates, rate.event_type, str(rate.events.least), *_figures(rate.events))
-    yield rates
-    names = ("bursts of", "by", "pane", "queries")
-    bursts = _new_table("Events per burst", len(names), *names, "bursts", *_SPREAD)
-    for burst in profile.bursts:
-        place = (", ".join(burst.keys) or "-", length(burst.pane), ", ".join(burst.queries))
-        counts = (f"{burst.lengths.number:,}", *_figures(burst.lengths))
-        _add_row(bursts, burst.event_type, *place, *counts)
-    yield bursts
-    passing = _new_table("What predicates let through", 2, "predicate", "queries", "of", "share")
-    for one in profile.local:
-        _add_row(
-            passing, one.condition, ", ".join(one.queries), f"{one.events:,}", _percent(one.share)
-        )
-    for pair in profile.edges:
-        _add_row(
-            passing, pair.condition, ", ".join(pair.queries), _pairs(pair), _percent(pair.share)
-        )
-    yield passing
-    skew = _new_table("Events per partition", 1, "by", "partitions", *_SPREAD, "largest")
-    for found in profile.partitions:
-        counts = (f"{found.sizes.number:,}", *_figures(found.sizes))
-        _add_row(skew, ", ".join(found.keys), *counts, _percent(found.largest_share))
-    yield skew
+    yield _table(
+        f"Events per pane of {length(profile.pane)}", 1, ("type", "least", *_SPREAD),
+        [(rate.event_type, str(rate.events.least), *_figures(rate.events))
+         for rate in profile.rates],
+    )  # fmt: skip
+    yield _table(
+        "Events per burst", 4, ("bursts of", "by", "pane", "queries", "bursts", *_SPREAD),
+        [(burst.event_type, ", ".join(burst.keys) or "-", length(burst.pane),
+          ", ".join(burst.queries), f"{burst.lengths.number:,}", *_figures(burst.lengths))
+         for burst in profile.bursts],
+    )  # fmt: skip
+    passed = [(one.condition, one.queries, f"{one.events:,}", one.share) for one in profile.local]
+    passed += [(pair.condition, pair.queries, _pairs(pair), pair.share) for pair in profile.edges]
+    yield _table(
+        "What predicates let through", 2, ("predicate", "queries", "of", "share"),
+        [(condition, ", ".join(queries), of, _percent(share))
+         for condition, queries, of, share in passed],
+    )  # fmt: skip
+    yield _table(
+        "Events per partition", 1, ("by", "partitions", *_SPREAD, "largest"),
+        [(", ".join(found.keys), f"{found.sizes.number:,}", *_figures(found.sizes),
+          _percent(found.largest_share)) for found in profile.partitions],
+    )  # fmt: skip
 
 
-def _new_table(title: str, words: int, *columns: str) -> Table:
-    """A table whose first columns hold words, the others figures."""
+def _table(title: str, words: int, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose first columns hold words, the others figures; no cell is markup."""
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < words else "right")
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
-
-
-def _add_row(table: Table, *cells: str) -> None:
-    """Texts of the workload are no markup."""
-    table.add_row(*map(Text, cells))
 
 
 def _figures(spread: Spread) -> tuple[str, ...]:

@@ -60,7 +60,9 @@ def merge_partials(table: pa.Table) -> pa.Table:
     rows = table.take(pc.list_flatten(several["row_list"])).combine_chunks()
     spans = np.concatenate([[0], np.cumsum(np.asarray(several["row_count"]))])
     merged = {
-        "counts": _merged(rows["counts"], spans, _total_of_texts),
+        "counts": _merged(
+            rows["counts"], spans, lambda texts: decimal_texts([sum(integers_of(texts))])[0]
+        ),
         "sums": _merged(rows["sums"], spans, _total),
         "minima": _merged(rows["minima"], spans, lambda texts: _extreme(texts, min)),
         "maxima": _merged(rows["maxima"], spans, lambda texts: _extreme(texts, max)),
@@ -81,10 +83,6 @@ def _merged(
         width = len(part) // (high - low)
         found.append([combine(part[place::width]) for place in range(width)])
     return found
-
-
-def _total_of_texts(texts: list[str]) -> str:
-    return decimal_texts([sum(integers_of(texts))])[0]
 
 
 def decimal_texts(integers: Iterable[int]) -> list[str]:

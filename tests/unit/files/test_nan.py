@@ -25,6 +25,7 @@ SCHEMA = StreamSchema(
         Attribute("low", AttributeType.DOUBLE, nullable=True, minimum=0.0),
         Attribute("high", AttributeType.DOUBLE, nullable=True, maximum=9.0),
         Attribute("one", AttributeType.DOUBLE, nullable=True, allowed=(1.0,)),
+        Attribute("zero", AttributeType.DOUBLE, nullable=True, allowed=(0.0,)),
         Attribute("n", AttributeType.LONG, nullable=True),
         Attribute("s", AttributeType.STRING, nullable=True),
     )),),
@@ -107,3 +108,9 @@ def test_the_rules_on_nan_hold_for_what_was_read(tmp_path: Path, kind: str) -> N
         )
         (text,) = row_texts(greta(query, events))
         assert text.endswith(f'"values": {{{values}}}}}')
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_zero_has_no_sign_where_values_are_listed(tmp_path: Path, kind: str) -> None:
+    _, report = read(tmp_path, kind, {"zero": -0.0}, {"zero": 0.0}, {"zero": 1.0})
+    assert report.rejected["reason"].to_pylist() == ["zero: 1.0 is not one of 0.0"]

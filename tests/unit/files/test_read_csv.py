@@ -377,5 +377,4 @@ def test_arrow_reads_plain_instants_as_we_do(
 )
 def test_the_fast_way_is_taken_for_clean_lines_only(line: str, taken: bool) -> None:
     lines = [RawLine(n, text, None) for n, text in enumerate([GOOD, *line.split("\n"), GOOD])]
-    columns = read_csv_module._Columns(COLUMNS, COLUMNS)
-    assert (read_csv_module._clean_block(lines, columns) is not None) is taken
+    assert (read_csv_module._clean_block(lines, COLUMNS, COLUMNS) is not None) is taken
