@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
@@ -10,14 +9,8 @@ from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.reference.event import Event
 
-
-class Absent(Enum):
-    """What a trend has for a key that none of its events carries: it fits every value."""
-
-    ABSENT = "absent"
-
-
-ABSENT = Absent.ABSENT
+#: What a trend has for a key that none of its events carries: it fits every value.
+ABSENT: Any = object()
 
 #: One value (or ABSENT) per key of the query, in the order of `query.keys`; NULL is None.
 KeyValues = tuple[Any, ...]
