@@ -173,7 +173,7 @@ def _is_ambiguous(pattern: Pattern) -> bool:
     while pending:
         pair = pending.pop()
         if pair not in arrows:
-            arrows[pair] = alike(*map(graph.successors, pair))
+            arrows[pair] = alike(*map(graph.successors.__getitem__, pair))
             pending += arrows[pair]
     ending = {pair for pair in arrows if set(pair) <= graph.last.keys()}
     while more := {pair for pair in arrows if arrows[pair] & ending} - ending:
