@@ -412,11 +412,12 @@ def _route(
 ) -> tuple[tuple[Point, ...], Point]:
     """The corners of an arrow and the place of its label, the row being at 0."""
     width, tall = label_width(arrow.label), label_height(arrow.label)
-    ends = [None if end is None else (columns[end], diagram.circles[end])
-            for end in (arrow.earlier, arrow.later)]  # fmt: skip
+    circles = [
+        (columns[n], diagram.circles[n]) for n in (arrow.earlier, arrow.later) if n is not None
+    ]
     if height is not None:
         side = 1.0 if height > 0 else -1.0
-        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+        (tail, earlier), (head, later) = circles
         begin, end = tail[0] + side * _PORT, head[0] - side * _PORT
         corners = (
             (begin, -side * _edge(earlier)), (begin, -height), (end, -height),
@@ -424,11 +425,11 @@ def _route(
         )  # fmt: skip
         below = -height - 2.0 if side > 0 else -height + tall + 2.0
         return corners, ((begin + end) / 2, below)
-    if None not in ends:
-        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+    if len(circles) == 2:
+        (tail, earlier), (head, later) = circles
         corner = tail[0] + _reach(earlier), head[0] - _reach(later)
         return ((corner[0], 0.0), (corner[1], 0.0)), (sum(corner) / 2, -3.0)
-    ((column, circle),) = (end for end in ends if end is not None)
+    ((column, circle),) = circles
     side = -1.0 if arrow.earlier is None else 1.0
     if _way(arrow, len(columns) - 1) is _Way.LEVEL:
         near = column[0] + side * _reach(circle)

@@ -134,7 +134,7 @@ def _legend(plan: StaticPlan) -> OffsetBox:
 def _told(plan: StaticPlan, left_out: int) -> list[str]:
     bound = "" if plan.bound is None else f", bound {plan.bound:,.6g}"
     lines = [
-        f"plan by {plan.finder}: score {plan.score:,.6g}{bound}"
+        f"Plan by {plan.finder}: score {plan.score:,.6g}{bound}"
         f"{' (proven)' if plan.proven else ''}, guaranteed {plan.guaranteed_weight:,.6g}"
     ]
     below = sum(c.fate is Fate.NOT_BENEFICIAL for c in plan.candidates)
