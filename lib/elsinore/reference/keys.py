@@ -24,7 +24,8 @@ class Keys:
 
     def __init__(self, query: BoundQuery, schema: StreamSchema) -> None:
         self._keys = query.keys
-        self._at_position = tuple(
+        #: of each position the numbers of the keys that its events carry.
+        self.at_position = tuple(
             tuple(
                 number for number, key in enumerate(query.keys) if position.index in key.positions
             )
@@ -37,17 +38,13 @@ class Keys:
         """The values of a trend without events."""
         return (ABSENT,) * len(self._keys)
 
-    def at_position(self, position: int) -> tuple[int, ...]:
-        """Numbers of the keys that events at a position carry."""
-        return self._at_position[position]
-
     def carried(self, event: Event, position: int) -> KeyValues | None:
-        """Values of the keys in `at_position(position)`; None if the event may join no trend."""
-        return self._values(event, self._at_position[position])
+        """Values of the keys in `at_position[position]`; None if the event may join no trend."""
+        return self._values(event, self.at_position[position])
 
     def joined(self, values: KeyValues, position: int, carried: KeyValues) -> KeyValues | None:
         """A trend's values with those of an event at a position; None if they differ."""
-        numbers = self._at_position[position]
+        numbers = self.at_position[position]
         if tuple([values[number] for number in numbers]) == carried:
             return values
         found = list(values)

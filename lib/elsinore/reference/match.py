@@ -52,7 +52,7 @@ class Candidates:
         Where `values` has a value for every key of the position, only those that carry the same;
         else the caller has to compare.
         """
-        wanted = tuple([values[number] for number in self._keys.at_position(position)])
+        wanted = tuple([values[number] for number in self._keys.at_position[position]])
         line = self._lines_of(position).get(None if ABSENT in wanted else wanted, [])
         # A time alone is less than every candidate of that time.
         first = 0 if after is None else bisect_left(line, (after + 1,))
@@ -161,24 +161,20 @@ class Matcher:
         """
         return self._matches(pattern, self.keys.none, _WINDOW)
 
-    def begin(self, pattern: Pattern) -> Partial:
-        """A trend of a pattern before its first event."""
-        return _begun(pattern, self.keys.none)
-
     def extensions(self, found: Partial) -> Iterator[Partial]:
         """A trend under way with each event that may come next, in each way; see BudgetError."""
         for way in found.ways:
             if way.next is not None:
                 yield from self._extensions(found, way, way.next, _WINDOW)
 
-    def endings(self, found: Partial) -> int:
-        """In how many ways a trend under way may end where it is."""
+    def may_end(self, found: Partial) -> bool:
+        """Whether a trend under way may end where it is."""
         step = found.step
         ends = [way for way in found.ways if way.next is None]
-        return 0 if step is None else sum(self._complete(found, step, way) for way in ends)
+        return step is not None and any(self._complete(found, step, way) for way in ends)
 
     def _matches(self, pattern: Pattern, values: KeyValues, bounds: _Bounds) -> Iterator[Match]:
-        stack = [_begun(pattern, values)]
+        stack = [begun(pattern, values)]
         while stack:
             found = stack.pop()
             for way in found.ways:
@@ -295,5 +291,6 @@ def _all_hold(edges: Sequence[Reader], step: Step | None, event: Event) -> bool:
     return all(read(step.event, event) is True for read in edges)
 
 
-def _begun(pattern: Pattern, values: KeyValues) -> Partial:
+def begun(pattern: Pattern, values: KeyValues) -> Partial:
+    """A match of a pattern before its first event, and the values that its keys must have."""
     return Partial(None, values, routes((pattern, None)), ())
