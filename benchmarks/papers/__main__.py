@@ -24,7 +24,6 @@ from benchmarks.papers.measure import Found, fingerprint, measure
 from benchmarks.papers.online import OPTIMIZERS, REFERENCE, Task, beginning, prepare
 from benchmarks.papers.page import Budgets, Results, print_tables, write_page
 from elsinore.errors import BudgetError
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 
 #: Seconds of CPU time after which a system is given up, at this point and at all later ones.
@@ -98,7 +97,7 @@ def _answer(experiment: Experiment, task: Task) -> str | None:
     """The reference's, of which optimizers have none; None where there are too many trends."""
     queries = () if set(experiment.systems) <= set(OPTIMIZERS) else task.workload.queries
     try:
-        budget = Budget(STEPS)
+        budget = STEPS
         rows = [row for q in queries for row in two_step(q, task.events, budget=budget)]
     except BudgetError:
         return None

@@ -24,7 +24,6 @@ from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
@@ -88,7 +87,7 @@ def prepare(name: str, task: Task) -> Prepared:
     """The work of a system, prepared once a task; static plans are found then, not in the work."""
     queries, events = task.workload.queries, task.events
     if name == REFERENCE:
-        budget = Budget(10**12)  # the time limit stops it
+        budget = 10**12  # the time limit stops it
         return lambda: [r for q in queries for r in two_step(q, events, budget=budget)], list
     if name in _ALONE:
         return lambda: _ALONE[name](queries, events), list

@@ -60,6 +60,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 64 else f"{text[:60]}..."
 
 
+def visible(text: str) -> str:
+    r"""A text whose signs all have a look, none of which ends a line.
+
+    >>> visible("x = '\x07'")
+    "x = '\\x07'"
+    """
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 # ---- what pydantic finds
 
 #: Words for the types of schemas and units of time that other languages have.

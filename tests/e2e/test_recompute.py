@@ -16,7 +16,6 @@ from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
@@ -58,7 +57,7 @@ def test_the_reference_finds_the_published_rows_in_the_raw_files(published: Any)
             _, group, start = place(chosen[0])
             near = of_group(events, json.loads(group))
             window = start // query.window.slide
-            found = as_staged(two_step(query, near, windows=[window], budget=Budget(200_000_000)))
+            found = as_staged(two_step(query, near, windows=[window], budget=200_000_000))
             assert [row for row in found if row["group_key"] == group] == chosen
 
 

@@ -16,7 +16,6 @@ from elsinore.engine.finish import finish
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within
 from elsinore.template.support import aseq_refusals, greta_refusals
@@ -168,7 +167,7 @@ def _expected(
     """The rows of a query, and who says so."""
     if owned is None:
         try:
-            return two_step(query, events, budget=Budget(steps)), "against the reference"
+            return two_step(query, events, budget=steps), "against the reference"
         except BudgetError:
             return greta(query, events), "beyond the reference"
     return greta(query, events, owned), "of an interval"

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from elsinore.errors import BudgetError, UnsupportedQueryError
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from tests.property.random_cases import CONSTRUCTS, RandomCase, random_case
 
 #: What the reference may spend on one case; a case that needs more is not compared.
-BUDGET = Budget(4_000)
+BUDGET = 4_000
 
 #: The largest share of cases that an executor may refuse, over all and of any one construct.
 MOST_REFUSED = 0.10

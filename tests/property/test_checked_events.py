@@ -8,7 +8,6 @@ from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.lake.checked_events import Wanted
 from elsinore.lake.sample import EVERY_GROUP, Place
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import group_text
 from elsinore.results.row import ResultRow
@@ -30,7 +29,7 @@ def spared(case: RandomCase) -> int:
     """How many events the searches of whole windows do not need, if all is as it should be."""
     query, events = case.query, case.events
     try:
-        expected = two_step(query, events, budget=Budget(20_000))
+        expected = two_step(query, events, budget=20_000)
     except (BudgetError, UnsupportedQueryError):
         return 0
     number = 0

@@ -11,7 +11,6 @@ from __future__ import annotations
 import pytest
 
 from elsinore.query.load_workload import read_workload
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from tests.draws import draws
@@ -134,6 +133,6 @@ def _drawn(text: str) -> tuple[RandomCase, list[ResultRow]]:
         for kind, time, values in draw_events(Dice(f"{text} {number}"), shape, 12)
     ]
     case = RandomCase(text, workload, tuple(rows))
-    expected = two_step(case.query, case.events, budget=Budget(10**7))
+    expected = two_step(case.query, case.events, budget=10**7)
     assert len(expected) > STREAMS // 5
     return case, expected

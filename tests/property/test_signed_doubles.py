@@ -15,7 +15,7 @@ from elsinore.lake.validate import ENUMERATED, Compared, compare
 from elsinore.library.results import answer
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.reference.budget import Budget
+from elsinore.reference.budget import BUDGET
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import ResultRow
@@ -74,7 +74,7 @@ def reference(patterns: tuple[str, ...]) -> list[ResultRow]:
 
 @cache
 def reference_of(pattern: str) -> list[ResultRow]:
-    return two_step(workload((pattern,)).queries[0], events(), budget=Budget(10**7))
+    return two_step(workload((pattern,)).queries[0], events(), budget=10**7)
 
 
 def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compared]:
@@ -94,7 +94,7 @@ def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compare
 def test_small_windows_through_every_executor(executor: Executor) -> None:
     patterns = PATTERNS[executor]
     asked = workload(patterns)
-    rows = answer(asked, events(), executor, Budget())
+    rows = answer(asked, events(), executor, BUDGET)
     rows = sorted(rows, key=lambda row: (int(row.query[1:]), row.window_start))
     assert_same_rows(rows, reference(patterns))
     compared = list(judged(rows, patterns))

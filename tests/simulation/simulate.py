@@ -23,7 +23,6 @@ from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 from tests.faults.attempt import Ended, Step, attempt, attempt_here
@@ -47,7 +46,7 @@ COMPARED = ("raw_events", "events", "trend_aggregates")
 REOPEN, DAYS = 3, 1
 
 #: Of a query over the whole history; what needs more is compared with one replay alone.
-_BUDGET = Budget(1_000_000)
+_BUDGET = 1_000_000
 
 START = parse_hour("2013-02-08T00")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -47,21 +46,14 @@ class _TimeField(Strict):
     early: _Duration = StreamSchema.early
 
 
-class _PlainField(Strict):
+class _IdField(Strict):
     field: FieldName
-
-
-class _IdField(_PlainField):
     unique_within: Literal["day", "hour"] | None = None
 
 
-class _TypeField(_PlainField):
+class _TypeField(Strict):
+    field: FieldName
     names: dict[Name, FieldName] = Field(default_factory=dict)
-
-
-class _OtherTypes(StrEnum):
-    REFUSE = "refuse"
-    IGNORE = "ignore"
 
 
 class _SourceEntry(Strict):
@@ -80,9 +72,6 @@ class _SourceEntry(Strict):
 class _BucketsEntry(Strict):
     by: Annotated[list[Name], Field(min_length=1, max_length=10)]
     number: Annotated[int, Field(ge=2, le=4096)]
-
-    def to_buckets(self) -> Buckets:
-        return Buckets(tuple(self.by), self.number)
 
 
 class _AttributeEntry(Strict):
@@ -151,7 +140,7 @@ class _SchemaFile(Strict):
     time: _TimeField
     type: _TypeField | None = None
     id: _IdField | None = None
-    other_types: Annotated[_OtherTypes, Field(strict=False)] = _OtherTypes.REFUSE
+    other_types: Literal["refuse", "ignore"] = "refuse"
     quoted_numbers: bool = False
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
     keep_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
@@ -188,7 +177,7 @@ class _SchemaFile(Strict):
     @model_validator(mode="after")
     def _each_type_is_written_in_one_way(self) -> Self:
         if self.type is None:
-            if len(self.types) > 1 or self.other_types is _OtherTypes.IGNORE:
+            if len(self.types) > 1 or self.other_types == "ignore":
                 raise ValueError("type may be left out only where all events are of one type")
             return self
         for name in self.type.names.keys() - self.types.keys():
@@ -232,10 +221,10 @@ class _SchemaFile(Strict):
             types,
             self.time.late,
             self.time.early,
-            self.other_types is _OtherTypes.IGNORE,
+            self.other_types == "ignore",
             self.quoted_numbers,
             tuple(entry.to_rule() for entry in self.sources),
             self.keep_days,
-            self.buckets.to_buckets() if self.buckets else None,
+            Buckets(tuple(self.buckets.by), self.buckets.number) if self.buckets else None,
             UNITS[self.id.unique_within] if self.id and self.id.unique_within else None,
         )

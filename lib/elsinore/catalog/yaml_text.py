@@ -12,7 +12,7 @@ import pydantic
 import yaml
 
 from elsinore.errors import Diagnostic, Location, SchemaError
-from elsinore.wording import in_plain_words
+from elsinore.wording import in_plain_words, visible
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
 MAX_BYTES = 100_000
@@ -73,7 +73,7 @@ _StrictLoader.add_implicit_resolver(
 
 def read_yaml(path: Path) -> Any:
     """The one document of a YAML file; SchemaError: it is missing, too large or no plain YAML."""
-    return parse_yaml(_read(path, None), str(path))
+    return _parsed(_read(path, None), str(path))[0]
 
 
 def _read(path: Path, hint: str | None) -> bytes:
@@ -85,13 +85,8 @@ def _read(path: Path, hint: str | None) -> bytes:
         raise SchemaError(message, hint=hint, file=str(path)) from error
 
 
-def parse_yaml(text: bytes, file: str) -> Any:
-    """The one document of a YAML text; errors, as those of `read_yaml`, name its file."""
-    return _parsed(text, file)[0]
-
-
 def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
-    """The document, and the node that says where each of its parts stands."""
+    """The document of a file's text, and the node that says where each of its parts stands."""
     if len(text) > MAX_BYTES:
         raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
     try:
@@ -196,4 +191,4 @@ def plain(message: str) -> str:
     'a\\nb'
     """
     cut = message if len(message) <= 2 * _SHOWN else f"{message[:_SHOWN]} ... {message[-_SHOWN:]}"
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in cut)
+    return visible(cut)

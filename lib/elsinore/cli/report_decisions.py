@@ -112,9 +112,7 @@ def _as_arrays(
     """The decisions on bursts that more than one query takes."""
     made = [decision for decision in observer.decisions if decision.k > 1]
     benefit = [max(decision.benefit, 0.0) if decision.queries else 0.0 for decision in made]
-    types = ", ".join(
-        dict.fromkeys(f"{found.merged.states[state].type}+" for state in found.merged.kleene)
-    )
+    types = ", ".join(f"{kind}+" for kind in found.merged.shared_types)
     kept = "" if observer.complete else f", the first {len(observer.decisions):,} bursts"
     return SetDecisions(
         title=f"s{number}: {types} in {len(found.queries)} queries{kept}",

@@ -28,7 +28,6 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
 from elsinore.query.syntax import required
-from elsinore.reference.budget import Budget
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
@@ -84,7 +83,7 @@ def run(
     top: _Top = None,
     quarantine: _Quarantine = None,
     max_bad_share: MaxBadShare = 0.05,
-    budget: _Budget = BUDGET.steps,
+    budget: _Budget = BUDGET,
     plan: _Plan = None,
     decisions: _Decisions = None,
 ) -> None:
@@ -124,7 +123,7 @@ def run(
 
         observe = None if told is None else told.observe
         request = Request(observe=observe, threads=process_cores(), tell=tell)
-        rows = answer(bound, events, executor, Budget(budget), static_plan=given, request=request)
+        rows = answer(bound, events, executor, budget, static_plan=given, request=request)
     if told is not None:
         _say(told.write())
     write_answers(sorted_rows(rows), chosen, output, top, calendar=stream.time_unit.is_calendar)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -298,25 +298,19 @@ def _schema_file(stream: str) -> Path:
     return Path(__file__).with_name(f"{stream}.yaml")
 
 
-@dataclass(frozen=True)
-class Names:
-    """A column of text with few distinct values: int64 codes of labels, one an event."""
-
-    codes: np.ndarray
-    labels: tuple[str, ...]
-
-    @classmethod
-    def numbered(cls, prefix: str, codes: np.ndarray, count: int) -> Names:
-        """`d0`, `d1` and so on."""
-        return cls(codes, tuple(f"{prefix}{number}" for number in range(count)))
-
-
+#: A column of text with few distinct values: int64 codes, one an event, and what each stands for.
+Names = tuple[np.ndarray, Sequence[str]]
 #: By attribute, one value an event.
 Columns = Mapping[str, np.ndarray | Names]
 
 
+def numbered(prefix: str, codes: np.ndarray, count: int) -> Names:
+    """`d0`, `d1` and so on."""
+    return codes, [f"{prefix}{number}" for number in range(count)]
+
+
 def _column(values: np.ndarray | Names, lacking: np.ndarray, kind: pa.DataType) -> pa.Array:
-    if isinstance(values, Names):
-        codes = pa.array(np.where(lacking, 0, values.codes), pa.int64(), mask=lacking)
-        return pa.DictionaryArray.from_arrays(codes, pa.array(values.labels)).cast(kind)
-    return pa.array(values, kind, mask=lacking)
+    if isinstance(values, np.ndarray):
+        return pa.array(values, kind, mask=lacking)
+    codes, labels = values
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=lacking), labels).cast(kind)

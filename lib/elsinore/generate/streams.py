@@ -17,10 +17,10 @@ import numpy as np
 from elsinore.generate.skeleton import (
     MOST_KEYS,
     Columns,
-    Names,
     Script,
     Skeleton,
     StreamOptions,
+    numbered,
     option,
     require_range,
     running_numbers,
@@ -82,10 +82,10 @@ class RidesharingOptions(StreamOptions):
         low = dice.integers(0, _SLOW * 10, size)
         high = dice.integers(_SLOW * 10, _FASTEST * 10, size)
         return {
-            "driver": Names.numbered("v", found.slots, self.drivers),
-            "rider": Names.numbered("r", riders, self.riders),
-            "district": Names.numbered("d", districts, self.districts),
-            "kind": Names((dice.random(size) >= self.pool).astype(np.int64), ("Pool", "Single")),
+            "driver": numbered("v", found.slots, self.drivers),
+            "rider": numbered("r", riders, self.riders),
+            "district": numbered("d", districts, self.districts),
+            "kind": ((dice.random(size) >= self.pool).astype(np.int64), ("Pool", "Single")),
             "speed": np.where(slow, low, high) / 10,
             "duration": dice.integers(10, 301, size),
             "price": dice.integers(100, 10_001, size) / 100,
@@ -134,9 +134,9 @@ class StockOptions(StreamOptions):
         prices = np.exp(walk(dice, found.slots, self.falling, self.volatility, height))
         spreads = prices * 0.0005
         return {
-            "company": Names.numbered("c", found.slots, self.companies),
-            "sector": Names.numbered("s", found.slots % self.sectors, self.sectors),
-            "kind": Names((dice.random(size) >= self.sell).astype(np.int64), ("sell", "buy")),
+            "company": numbered("c", found.slots, self.companies),
+            "sector": numbered("s", found.slots % self.sectors, self.sectors),
+            "kind": ((dice.random(size) >= self.sell).astype(np.int64), ("sell", "buy")),
             "price": np.round(prices, 4),
             "volume": 1 + np.floor(dice.lognormal(5, 1, size)).astype(np.int64),
             "bid": np.round(prices - spreads, 4),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,16 +50,18 @@ def write_events(events: EventTable, path: Path, on_written: OnWritten | None = 
     write = _write_parquet if kind == ".parquet" else _write_jsonl
     try:
         with whole_file(path, _COMPRESSION if kind.endswith(".gz") else None) as out:
-            write(events, out, on_written)
+            for written in write(events, out):
+                if on_written is not None:
+                    on_written(written)
     except OSError as error:
         raise ParameterError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _write_jsonl(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:
+def _write_jsonl(events: EventTable, out: BinaryIO) -> Iterator[int]:
+    """Write events bit by bit; gives how many have been written."""
     for begin in range(0, len(events), _AT_ONCE):
         out.write(json_lines(events, begin, begin + _AT_ONCE))
-        if on_written is not None:
-            on_written(min(begin + _AT_ONCE, len(events)))
+        yield min(begin + _AT_ONCE, len(events))
 
 
 def json_lines(events: EventTable, begin: int, end: int) -> bytes:
@@ -98,7 +100,7 @@ def _iso(times: pa.ChunkedArray) -> pa.Array:
     return pc.binary_join_element_wise(pc.replace_substring(texts, " ", "T"), "Z", "")
 
 
-def _write_parquet(events: EventTable, out: BinaryIO, on_written: OnWritten | None) -> None:
+def _write_parquet(events: EventTable, out: BinaryIO) -> Iterator[int]:
     schema, names = events.schema, pa.array([kind.name for kind in events.schema.types])
 
     def piece(begin: int) -> pa.Table:
@@ -113,5 +115,4 @@ def _write_parquet(events: EventTable, out: BinaryIO, on_written: OnWritten | No
     with pq.ParquetWriter(out, piece(0).schema, compression="zstd") as writer:
         for begin in range(0, len(events), _AT_ONCE):
             writer.write_table(table := piece(begin))
-            if on_written is not None:
-                on_written(begin + table.num_rows)
+            yield begin + table.num_rows

@@ -29,7 +29,7 @@ from elsinore.lake.sample import (
 )
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.budget import Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_text, numbers_of
@@ -209,7 +209,7 @@ def validate(
     # What two checks find missing is one mismatch.
     once = {
         (_place(item), item.aggregate): item
-        for item in check_all(lake, workload, checks, Budget(size.steps))
+        for item in check_all(lake, workload, checks, size.steps)
     }
     compared = sorted(once.values(), key=_place)
     own = workload_fingerprint(workload)
@@ -265,7 +265,7 @@ def _results(compared: Iterable[Compared]) -> int:
 
 
 def check_all(
-    lake: Lake, workload: Workload, checks: Sequence[Check], budget: Budget
+    lake: Lake, workload: Workload, checks: Sequence[Check], budget: int
 ) -> Iterator[Compared]:
     """Compare each check with the reference over the events that the engine read.
 
@@ -298,10 +298,10 @@ def check_all(
 class _Reference:
     """The reference with what it may still spend in this run."""
 
-    def __init__(self, workload: Workload, budget: Budget) -> None:
+    def __init__(self, workload: Workload, budget: int) -> None:
         self._workload = workload
         self._budget = budget
-        self._left = FULL_CHECKS * budget.steps
+        self._left = FULL_CHECKS * budget
         self._exhausted: Counter[tuple[str, bool]] = Counter()
 
     def check(self, check: Check, events: EventTable | None) -> list[Compared]:
@@ -320,14 +320,14 @@ class _Reference:
         return self._first_answer(query, check, events)
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
-        reason = f"more trends than {self._budget.steps} steps can enumerate"
-        for method, steps in _ways(check, self._budget.steps):
-            meter = Meter(query.name, Budget(steps))
+        reason = f"more trends than {self._budget} steps can enumerate"
+        for method, steps in _ways(check, self._budget):
+            meter = Meter(query.name, steps)
             try:
                 rows = answer_windows(query, events, [check.place.window], meter, method)
             except BudgetError as error:
                 # A single result has more trends than it says, or than it takes to count them.
-                if steps == self._budget.steps:
+                if steps == self._budget:
                     self._exhausted[query.name, check.place.whole] += 1
                     return skipped(query, check, error.message)
             except UnsupportedQueryError as error:

@@ -17,7 +17,6 @@ from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
-from elsinore.reference.budget import Budget
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import exact_integers
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Of each query that twostep runs: some minutes.
-BUDGET = Budget(20_000_000)
+BUDGET = 20_000_000
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")
@@ -44,7 +43,7 @@ def answer(
     workload: Workload,
     events: EventTable,
     executor: Executor = Executor.AUTO,
-    budget: Budget = BUDGET,
+    budget: int = BUDGET,
     *,
     static_plan: StaticPlan | None = None,
     request: Request = EVERYTHING,

@@ -12,10 +12,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import count, pairwise
+from itertools import pairwise
 from math import hypot, sqrt
 
-from matplotlib.lines import Line2D
 from matplotlib.offsetbox import OffsetBox
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
@@ -33,14 +32,10 @@ from elsinore.template.template import TREND, Condition, Every, Floor, Never, Op
 
 #: Characters of a line of a label, and the most lines that one takes.
 _WIDTH, _MOST_LINES = 34, 6
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a label; a `crossed` one names what must not be matched."""
-
-    text: str
-    crossed: bool = False
+#: Begins lines that name what must not be matched.
+CROSS = "⨂ "
+#: Lines of text at an arrow.
+Label = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ class Arrow:
 
     earlier: int | None
     later: int | None
-    label: tuple[Line, ...]
+    label: Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +100,8 @@ def sheet_of(query: BoundQuery) -> Sheet:
 
 def _diagrams(words: Words, caption: str) -> Iterator[Diagram]:
     yield _diagram(words, TREND, caption)
-    for guard, found in sorted(words.nots.items(), key=lambda each: each[1].number):
-        inside = f", inside NOT {found.inside}" if found.inside is not None else ""
-        yield _diagram(words, guard, f"{found.name}{inside}: {print_pattern(found.body)}")
+    for guard, found in words.nots.items():
+        yield _diagram(words, guard, found.title)
 
 
 def _diagram(words: Words, guard: int, caption: str) -> Diagram:
@@ -140,7 +134,7 @@ def _circle(words: Words, number: int) -> Circle:
     return Circle(name, "\n".join(below), number in words.template.ends)
 
 
-def _condition_lines(words: Words, condition: Condition) -> Iterator[Line]:
+def _condition_lines(words: Words, condition: Condition) -> Iterator[str]:
     """Lines that all have to hold; what the semantics ask of every pair is left out."""
     match condition:
         case Every(parts):
@@ -156,24 +150,22 @@ def _condition_lines(words: Words, condition: Condition) -> Iterator[Line]:
             yield from _wrapped([words.condition(condition)])
 
 
-def _crossed(words: Words, floor: Floor | None) -> tuple[Line, ...]:
+def _crossed(words: Words, floor: Floor | None) -> Label:
     """What must not be matched, on any of its ways."""
     if floor is None or frozenset() in floor.ways:
         return ()
     text = ", or else ".join(words.guards(way) for way in sorted(floor.ways, key=sorted))
-    return _wrapped([text], crossed=True)
+    return tuple(CROSS + line for line in _wrapped([text]))
 
 
-def _wrapped(
-    texts: Iterable[str], most: int | None = None, *, crossed: bool = False
-) -> tuple[Line, ...]:
+def _wrapped(texts: Iterable[str], most: int | None = None) -> Label:
     """Lines of a label, `most` of them; what goes on stands further in."""
     lines = [
         line for text in texts for line in textwrap.wrap(text, _WIDTH, subsequent_indent="   ")
     ]
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], "…"]
-    return tuple(Line(line, crossed) for line in lines)
+    return tuple(lines)
 
 
 def merged_diagram(found: SharableSet) -> Diagram:
@@ -198,7 +190,7 @@ def merged_diagram(found: SharableSet) -> Diagram:
     for number, state in enumerate(merged.states):
         ends = merged.ends(number)
         notes = [f"ends {numbers(ends, every)}"] if ends and len(ends) < len(state.members) else []
-        notes += [line.text for line in _local(found, words, number)]
+        notes += _local(found, words, number)
         circles.append(Circle(state.type, "\n".join(notes), bool(ends)))
     return Diagram("", tuple(circles), tuple(arrows), negative=False)
 
@@ -227,7 +219,7 @@ def _by_types(query: BoundQuery) -> BoundQuery:
     return replace(query, positions=positions)
 
 
-def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], tuple[Line, ...]]:
+def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], Label]:
     """For each pair of states: who has the transition, and what must hold of each pair there."""
     merged = found.merged
     texts: dict[tuple[int, int], dict[str, list[int]]] = {}
@@ -239,13 +231,13 @@ def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], tup
     return {ends: _told(by_text, len(merged.queries)) for ends, by_text in texts.items()}
 
 
-def _told(by_text: Mapping[str, Sequence[int]], every: int) -> tuple[Line, ...]:
+def _told(by_text: Mapping[str, Sequence[int]], every: int) -> Label:
     """Texts with the numbers of the queries that have them; no text: the numbers alone."""
     listed = [(numbers(queries, every), text) for text, queries in by_text.items()]
     return _wrapped((f"{who}: {text}" if text else who for who, text in listed), _MOST_LINES)
 
 
-def _local(found: SharableSet, words: list[Words], number: int) -> tuple[Line, ...]:
+def _local(found: SharableSet, words: list[Words], number: int) -> Label:
     """What the queries ask of single events at a state, where they ask anything."""
     merged, texts = found.merged, dict[str, list[int]]()
     for query, own in merged.states[number].members.items():
@@ -265,8 +257,6 @@ def _local(found: SharableSet, words: list[Words], number: int) -> tuple[Line, .
 RADIUS = 15.0
 #: The outer ring of END states stands off by this.
 RING = 3.0
-#: Width of the cross before what must not be matched.
-_CROSS = 11.0
 #: Between circles at least, and beside a label between two.
 _GAP, _BESIDE = 34.0, 16.0
 #: Length of the arrows from and to nowhere, to each side where they are aslant.
@@ -337,13 +327,12 @@ def capsule_width(circle: Circle) -> float:
     return max(2 * RADIUS, ink.text_width(circle.name, ink.NAME) + RADIUS)
 
 
-def label_width(label: tuple[Line, ...]) -> float:
+def label_width(label: Label) -> float:
     """Width of an arrow's label."""
-    widths = (ink.text_width(line.text, ink.LABEL) + _CROSS * line.crossed for line in label)
-    return max(widths, default=0.0)
+    return ink.block_width(label, ink.LABEL)
 
 
-def label_height(label: tuple[Line, ...]) -> float:
+def label_height(label: Label) -> float:
     """Height of an arrow's label."""
     return ink.block_height(len(label), ink.LABEL)
 
@@ -402,12 +391,11 @@ def _tracks(
     tracks: list[list[Arrow]] = []
     for arrow in sorted(spans, key=lambda each: spans[each][1] - spans[each][0]):
         left, right = spans[arrow]
-        for number in count():
-            if number == len(tracks):
-                tracks.append([])
-            if all(spans[o][1] <= left or right <= spans[o][0] for o in tracks[number]):
-                tracks[number].append(arrow)
-                break
+        apart = (t for t in tracks if all(spans[o][1] <= left or right <= spans[o][0] for o in t))
+        track = next(apart, None)
+        if track is None:
+            tracks.append(track := [])
+        track.append(arrow)
     places: dict[Arrow, float] = {}
     for track in tracks:
         start += _LIFT
@@ -424,11 +412,12 @@ def _route(
 ) -> tuple[tuple[Point, ...], Point]:
     """The corners of an arrow and the place of its label, the row being at 0."""
     width, tall = label_width(arrow.label), label_height(arrow.label)
-    ends = [None if end is None else (columns[end], diagram.circles[end])
-            for end in (arrow.earlier, arrow.later)]  # fmt: skip
+    circles = [
+        (columns[n], diagram.circles[n]) for n in (arrow.earlier, arrow.later) if n is not None
+    ]
     if height is not None:
         side = 1.0 if height > 0 else -1.0
-        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+        (tail, earlier), (head, later) = circles
         begin, end = tail[0] + side * _PORT, head[0] - side * _PORT
         corners = (
             (begin, -side * _edge(earlier)), (begin, -height), (end, -height),
@@ -436,11 +425,11 @@ def _route(
         )  # fmt: skip
         below = -height - 2.0 if side > 0 else -height + tall + 2.0
         return corners, ((begin + end) / 2, below)
-    if None not in ends:
-        (tail, earlier), (head, later) = (end for end in ends if end is not None)
+    if len(circles) == 2:
+        (tail, earlier), (head, later) = circles
         corner = tail[0] + _reach(earlier), head[0] - _reach(later)
         return ((corner[0], 0.0), (corner[1], 0.0)), (sum(corner) / 2, -3.0)
-    ((column, circle),) = (end for end in ends if end is not None)
+    ((column, circle),) = circles
     side = -1.0 if arrow.earlier is None else 1.0
     if _way(arrow, len(columns) - 1) is _Way.LEVEL:
         near = column[0] + side * _reach(circle)
@@ -470,7 +459,7 @@ def _edge(circle: Circle) -> float:
 # ---- ink
 
 
-def draw(drawing: Drawing, shared: Sequence[int] = ()) -> ink.Area:
+def draw(drawing: Drawing, shared: Iterable[int] = ()) -> ink.Area:
     """Circles, arrows and labels; the `shared` circles stand on a ground of their own."""
     area, diagram = ink.Area(drawing.width, drawing.height), drawing.diagram
     for circle, point in ((diagram.circles[n], drawing.points[n]) for n in shared):
@@ -519,16 +508,12 @@ def _towards(corner: Point, other: Point) -> Point:
     return corner[0] + part * dx, corner[1] + part * dy
 
 
-def _draw_label(area: ink.Area, at: Point, label: tuple[Line, ...]) -> None:
-    """Lines of text; before what must not be matched stands a crossed-out circle."""
+def _draw_label(area: ink.Area, at: Point, label: Label) -> None:
     left = at[0] - label_width(label) / 2
     for row, line in enumerate(label):
         y = at[1] - ink.LABEL * ink.LEADING * (len(label) - row - 0.5)
-        x = left + (_CROSS if line.crossed else 0.0)
-        colour = ink.CROSSED if line.crossed else ink.TEXT
-        area.write((x, y), line.text, ink.LABEL, colour=colour, clear=True)
-        if line.crossed:
-            area.put(Line2D([left + 4.0], [y], marker="$⊗$", color=ink.CROSSED, markersize=8.0))
+        colour = ink.CROSSED if line.startswith(CROSS) else ink.TEXT
+        area.write((left, y), line, ink.LABEL, colour=colour, clear=True)
 
 
 # ---- the templates of queries, saved as a picture

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from math import cos, degrees, pi, sin, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
+from matplotlib.offsetbox import OffsetBox
+from matplotlib.patches import Circle
 
-from elsinore.plot import require_picture
-from elsinore.plot.ink import save
-from elsinore.sharing.candidates import Place
+from elsinore.plot import ink, require_picture
+from elsinore.sharing.graph import SharonGraph
 from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
 
 #: More vertices than these do not fit around a circle legibly.
@@ -21,9 +22,6 @@ _FEW = 20
 #: Longest pattern that is written out.
 _PATTERN = 44
 
-#: Sizes of type in points.
-_TITLE_TYPE, _TYPE, _SMALL_TYPE = 11, 10, 7
-
 #: Colours that stay apart for colour-blind eyes and in grey.
 _FILL = {Fate.CHOSEN: "#0072b2", Fate.PRUNED: "#d9d9d9", Fate.IN_CONFLICT: "#f7e3b5"}
 _LABEL = {
@@ -31,6 +29,7 @@ _LABEL = {
     Fate.PRUNED: "pruned by the reduction",
     Fate.IN_CONFLICT: "in conflict with a chosen one",
 }
+_DECIDED, _OTHER = "#d55e00", "#999999"
 
 
 def draw_plan(plan: StaticPlan, path: Path) -> None:
@@ -43,38 +42,9 @@ def draw_plan(plan: StaticPlan, path: Path) -> None:
     vertices = [c for c in plan.candidates if c.degree is not None or c.fate is Fate.CHOSEN]
     largest = sorted(vertices, key=lambda c: -_benefit(c))[:_MOST]
     drawn = [candidate for candidate in vertices if candidate in largest]
-    many = len(drawn) > _FEW
-    radius = max(2.2, len(drawn) * 0.05)
-    across, along = _room(drawn, many=many)
-    title = _title(plan, len(vertices) - len(drawn))
-    width = max(map(len, title)) * _TITLE_TYPE * 0.66 / 72
-    height = 2 * (radius + along) + 1.4 if drawn else 1.2
-    size = max(2 * (radius + across), width), height
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle("\n".join(title), fontsize=_TITLE_TYPE)
-    axes: Any = figure.add_subplot(aspect="equal")
-    axes.set_axis_off()
-    if drawn:
-        axes.set_xlim(-1 - across / radius, 1 + across / radius)
-        axes.set_ylim(-1 - along / radius, 1 + along / radius)
-        angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / len(drawn)
-        points = np.column_stack([np.cos(angles), np.sin(angles)])
-        _draw_conflicts(axes, drawn, points)
-        _draw_vertices(axes, drawn, points)
-        _write_labels(axes, drawn, angles, many=many)
-        _write_legend(figure, plan)
-    else:
-        axes.text(0.5, 0.5, "There is nothing to share.", ha="center", fontsize=_TYPE)
-    save(figure, path)
-
-
-def _room(drawn: list[PlannedCandidate], *, many: bool) -> tuple[float, float]:
-    """Inches for the labels beside, and above and below, the circle."""
-    texts = (line for c in drawn for line in _text(c, one_line=many).split("\n"))
-    longest = max(map(len, texts), default=0)
-    size = _SMALL_TYPE if many else _TYPE
-    length = 0.4 + longest * size * 0.66 / 72
-    return length, length if many else 1.0
+    head = ink.heading("Sharon graph", _told(plan, len(vertices) - len(drawn)))
+    parts = [_graph(drawn), _legend(plan)] if drawn else [ink.label("There is nothing to share.")]
+    ink.save_page(ink.below(head, *parts, gap=16.0), path)
 
 
 def _benefit(candidate: PlannedCandidate) -> float:
@@ -82,84 +52,89 @@ def _benefit(candidate: PlannedCandidate) -> float:
     return candidate.benefit if candidate.shared_benefit is None else candidate.shared_benefit
 
 
-def _conflicts(drawn: list[PlannedCandidate]) -> list[tuple[int, int]]:
-    """Pairs that meet at a position of a query, as places in the list."""
-    meeting: dict[Place, list[int]] = {}
-    for number, candidate in enumerate(drawn):
-        for occurrence in candidate.occurrences:
-            for place in occurrence.places:
-                meeting.setdefault(place, []).append(number)
-    return sorted({(a, b) for ids in meeting.values() for a in ids for b in ids if a < b})
+def _graph(drawn: list[PlannedCandidate]) -> ink.Area:
+    """Vertices around a circle, lines between those in conflict, and names beside them.
+
+    Where there are many the names are turned outwards.
+    """
+    many = len(drawn) > _FEW
+    size = ink.NOTE if many else ink.NAME
+    texts = [_text(candidate, one_line=many) for candidate in drawn]
+    longest = max(ink.text_width(line, size, bold=True) for lines in texts for line in lines)
+    radius, widest = max(160.0, len(drawn) * 3.6), sqrt(9_000.0 / max(len(drawn), _FEW))
+    out = radius + widest + 12.0
+    beside, above = out + longest, out + (longest if many else 30.0)
+    area = ink.Area(2 * beside, 2 * above)
+    angles = [pi / 2 - 2 * pi * number / len(drawn) for number in range(len(drawn))]
+
+    def at(angle: float, away: float) -> ink.Point:
+        return beside + away * cos(angle), above - away * sin(angle)
+
+    _draw_conflicts(area, drawn, [at(angle, radius) for angle in angles])
+    largest = max(map(_benefit, drawn))
+    for candidate, angle, lines in zip(drawn, angles, texts, strict=True):
+        chosen, left = candidate.fate is Fate.CHOSEN, cos(angle) < -1e-9
+        part = 0.25 + 0.75 * _benefit(candidate) / largest
+        area.put(
+            Circle(at(angle, radius), sqrt(part) * widest, edgecolor="black",
+                   facecolor=_FILL[candidate.fate], linewidth=2.0 if chosen else 0.8,
+                   linestyle="--" if candidate.fate is Fate.PRUNED else "-")
+        )  # fmt: skip
+        upright = not many and abs(cos(angle)) < 0.2
+        half = ink.block_height(len(lines), size) / 2
+        x, y = at(angle, out + (half if upright else 0.0))
+        for row, line in enumerate(lines):
+            area.write(
+                (x, y - half + ink.block_height(1, size) * (row + 0.5)), line, size, bold=chosen,
+                align="center" if upright else "right" if left else "left",
+                turned=degrees(angle) + 180.0 * left if many else 0.0,
+            )  # fmt: skip
+    return area
 
 
-def _draw_conflicts(axes: Any, drawn: list[PlannedCandidate], points: Any) -> None:
-    edges = _conflicts(drawn)
+def _draw_conflicts(area: ink.Area, drawn: list[PlannedCandidate], points: list[ink.Point]) -> None:
+    places = {c.id: [place for each in c.occurrences for place in each.places] for c in drawn}
+    graph = SharonGraph.meeting(dict.fromkeys(places, 1.0), places)
+    edges = np.argwhere(np.triu(graph.adjacency.toarray())).tolist()
     width = 1.2 if len(edges) < 100 else 0.5
-    for left, right in edges:
-        decided = Fate.CHOSEN in (drawn[left].fate, drawn[right].fate)
-        axes.plot(
-            *points[[left, right]].T,
-            color="#d55e00" if decided else "#999999",
-            linewidth=width, alpha=0.8 if decided else 0.45, zorder=1,
+    for ends in edges:
+        decided = Fate.CHOSEN in (drawn[end].fate for end in ends)
+        area.put(
+            Line2D(*zip(*(points[end] for end in ends), strict=True), linewidth=width,
+                   color=_DECIDED if decided else _OTHER, alpha=0.8 if decided else 0.45)
         )  # fmt: skip
 
 
-def _draw_vertices(axes: Any, drawn: list[PlannedCandidate], points: Any) -> None:
-    largest = max((_benefit(candidate) for candidate in drawn), default=1.0)
-    room = 1400 if len(drawn) <= _FEW else 28_000 / len(drawn)
-    for candidate, (x, y) in zip(drawn, points, strict=True):
-        axes.scatter(
-            x, y, s=room * (0.25 + 0.75 * _benefit(candidate) / largest),
-            color=_FILL[candidate.fate], edgecolor="black", zorder=2,
-            linestyle="--" if candidate.fate is Fate.PRUNED else "-",
-            linewidth=2.0 if candidate.fate is Fate.CHOSEN else 0.8,
-        )  # fmt: skip
-
-
-def _write_labels(axes: Any, drawn: list[PlannedCandidate], angles: Any, *, many: bool) -> None:
-    """Names with benefits beside the circle, turned outwards where there are many."""
-    away = 1.08 if many else 1.2
-    for candidate, angle in zip(drawn, angles, strict=True):
-        x, y = away * np.cos(angle), away * np.sin(angle)
-        left = np.cos(angle) < -1e-9
-        middle = not many and abs(np.cos(angle)) < 0.2
-        turned = np.degrees(angle) + (180 if left else 0)
-        axes.text(
-            x, y, _text(candidate, one_line=many),
-            ha="center" if middle else "right" if left else "left",
-            va="center" if many or not middle else "bottom" if y > 0 else "top",
-            rotation=turned if many else 0, rotation_mode="anchor",
-            fontsize=_SMALL_TYPE if many else _TYPE,
-            fontweight="bold" if candidate.fate is Fate.CHOSEN else "normal",
-        )  # fmt: skip
-
-
-def _text(candidate: PlannedCandidate, *, one_line: bool) -> str:
+def _text(candidate: PlannedCandidate, *, one_line: bool) -> list[str]:
     pattern = ", ".join(candidate.pattern)
     if len(pattern) > _PATTERN:
         pattern = f"{pattern[: _PATTERN - 3]}..."
     some = len(candidate.shared_by) < len(candidate.queries) and candidate.shared_by
     sharing = f", {len(candidate.shared_by)} of {len(candidate.queries)} queries" if some else ""
     title = f"{candidate.id}: {_benefit(candidate):,.4g}{sharing}"
-    return f"{title} ({pattern})" if one_line else f"{title}\n({pattern})"
+    return [f"{title} ({pattern})"] if one_line else [title, f"({pattern})"]
 
 
-def _write_legend(figure: Any, plan: StaticPlan) -> None:
+def _legend(plan: StaticPlan) -> OffsetBox:
     fates = [fate for fate in _FILL if any(c.fate is fate for c in plan.candidates)]
-    handles = [
-        Line2D([], [], marker="o", linestyle="", markersize=10, markeredgecolor="black",
-               markerfacecolor=_FILL[fate], label=_LABEL[fate])
+    signs: dict[str, Artist] = {
+        _LABEL[fate]: Circle((12.0, 7.0), 5.0, facecolor=_FILL[fate], edgecolor="black")
         for fate in fates
-    ]  # fmt: skip
-    handles.append(Line2D([], [], color="#d55e00", label="conflict with a chosen one"))
-    handles.append(Line2D([], [], color="#999999", label="other conflict"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    }
+    signs["conflict with a chosen one"] = Line2D([0.0, 24.0], [7.0, 7.0], color=_DECIDED)
+    signs["other conflict"] = Line2D([0.0, 24.0], [7.0, 7.0], color=_OTHER)
+    parts = []
+    for text, sign in signs.items():
+        area = ink.Area(24.0, 14.0)
+        area.put(sign)
+        parts.append(ink.beside(area, ink.label(text), gap=6.0))
+    return ink.beside(*parts, gap=20.0)
 
 
-def _title(plan: StaticPlan, left_out: int) -> list[str]:
+def _told(plan: StaticPlan, left_out: int) -> list[str]:
     bound = "" if plan.bound is None else f", bound {plan.bound:,.6g}"
     lines = [
-        f"Sharon graph; plan by {plan.finder}: score {plan.score:,.6g}{bound}"
+        f"Plan by {plan.finder}: score {plan.score:,.6g}{bound}"
         f"{' (proven)' if plan.proven else ''}, guaranteed {plan.guaranteed_weight:,.6g}"
     ]
     below = sum(c.fate is Fate.NOT_BENEFICIAL for c in plan.candidates)

@@ -95,8 +95,7 @@ def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
 def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> OffsetBox:
     """A set: its title, lines of text below that, and its merged template."""
     listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
-    kinds = ", ".join(f"{t}+" for t in dict.fromkeys(
-        found.merged.states[state].type for state in found.merged.sharers))  # fmt: skip
+    kinds = ", ".join(f"{kind}+" for kind in found.merged.shared_types)
     keys = ", ".join(found.merged.keys) or "no key"
     pane = print_length(found.pane, calendar=calendar)
     run_by = runtime.executors_of([query.name for query in found.queries])
@@ -104,7 +103,7 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
     lines = [f"partitioned by {keys}; panes of {pane}", f"run: {run}"]
     lines += textwrap.wrap(listed, _LIST_WIDTH)
     title = f"s{number}: {kinds} in {len(found.queries)} queries"
-    template = draw(drawing_of(merged_diagram(found)), found.merged.kleene)
+    template = draw(drawing_of(merged_diagram(found)), found.merged.sharers)
     return below(ink.heading(title, lines), template, gap=12.0)
 
 

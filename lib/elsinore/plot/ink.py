@@ -22,6 +22,7 @@ from matplotlib.textpath import TextToPath
 from matplotlib.transforms import Affine2D
 
 from elsinore.errors import ParameterError
+from elsinore.wording import visible
 
 Point = tuple[float, float]
 
@@ -45,20 +46,11 @@ _DPI = 144.0
 _MOST_PIXELS = 65_000.0
 
 
-def _visible(text: str) -> str:
-    r"""A text whose signs all have a look; XML has no place for most of the others.
-
-    >>> _visible("x = '\x07'")
-    "x = '\\x07'"
-    """
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
-
-
 @lru_cache(maxsize=10_000)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of one line of text."""
     font = FontProperties(family=FONT, size=size, weight="bold" if bold else "normal")
-    width, _, _ = TextToPath().get_text_width_height_descent(_visible(text), font, ismath=False)
+    width, _, _ = TextToPath().get_text_width_height_descent(visible(text), font, ismath=False)
     return float(width)
 
 
@@ -83,14 +75,18 @@ class Area(DrawingArea):
 
     def write(
         self, at: Point, text: str, size: float, *, colour: str = TEXT, bold: bool = False,
-        align: str = "left", clear: bool = False,
+        align: str = "left", clear: bool = False, turned: float = 0.0,
     ) -> None:  # fmt: skip
-        """Text whose left end (or its middle) is at a point; `clear` hides what is below."""
+        """Text with its left end, middle or right end at a point; `clear` hides what is below.
+
+        It is `turned` by so many degrees, against the clock. XML has no place for most signs that
+        have no look.
+        """
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
         self.put(
-            Text(*at, _visible(text), size=size, color=colour, weight="bold" if bold else "normal",
-                 family=FONT, ha=align, va="center_baseline", parse_math=False,
-                 bbox=white if clear else None)
+            Text(*at, visible(text), size=size, color=colour, weight="bold" if bold else "normal",
+                 family=FONT, ha=align, va="center_baseline", parse_math=False, rotation=turned,
+                 rotation_mode="anchor", bbox=white if clear else None)
         )  # fmt: skip
 
     def capsule(

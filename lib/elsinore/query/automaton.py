@@ -7,8 +7,10 @@ following event type). The sets are those of Glushkov's construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import product
 from typing import TypeVar
 
@@ -35,9 +37,13 @@ class Automaton:
     pairs: Mapping[Pair, Ways]  #: ways from a position to one that may come next
     empty: Ways  #: ways through the pattern without any event
 
-    def successors(self, position: int) -> frozenset[int]:
-        """The positions that may come right after one."""
-        return frozenset(later for earlier, later in self.pairs if earlier == position)
+    @cached_property
+    def successors(self) -> Mapping[int, Set[int]]:
+        """The positions that may come right after each; none where none may."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for earlier, later in self.pairs:
+            found[earlier].add(later)
+        return found
 
 
 def automaton(
@@ -58,10 +64,7 @@ def automaton(
             case syntax.Sequence(parts):
                 return _in_a_row([build(each) for each in parts])
             case syntax.Disjunction(parts):
-                found = _IMPOSSIBLE
-                for each in parts:
-                    found = _either(found, build(each))
-                return found
+                return reduce(_either, map(build, parts))
             case syntax.KleenePlus(body):
                 return _repeated(build(body))
             case syntax.KleeneStar(body):
@@ -74,7 +77,6 @@ def automaton(
 
 
 _PASSED = Automaton({}, {}, {}, OPEN_WAY)
-_IMPOSSIBLE = Automaton({}, {}, {}, NO_WAY)
 
 
 def either_way(left: Ways, right: Ways) -> Ways:

@@ -21,6 +21,9 @@ _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
 _COMPARISONS = frozenset(["=", "!=", "<", "<=", ">", ">="])
 _INT64 = range(-(2**63), 2**63)
+#: The type of a literal; NULL may stand where truth values do.
+_LITERALS = {bool: _BOOLEAN, type(None): _BOOLEAN, str: AttributeType.STRING, float: _DOUBLE,
+             int: _LONG}  # fmt: skip
 
 _Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound")
@@ -112,16 +115,11 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
     value = literal.value
     if literal.unit is not None:
         return _bind_duration(scope, literal)
-    if isinstance(value, bool) or value is None:
-        return Constant(value, _BOOLEAN)
-    if isinstance(value, str):
-        return Constant(value, AttributeType.STRING)
-    if isinstance(value, float):
-        return Constant(value, _DOUBLE)
-    if value not in _INT64:
+    kind = _LITERALS[type(value)]
+    if kind is _LONG and value not in _INT64:
         hint = f"at most {_INT64[-1]}; with a decimal point it is a double"
         scope.refuse(f"{str(value)[:25]} does not fit a long", literal.at, hint)
-    return Constant(value, _LONG)
+    return Constant(value, kind)
 
 
 def _bind_duration(scope: Scope, literal: Literal) -> Constant:

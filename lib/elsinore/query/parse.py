@@ -325,8 +325,8 @@ def _parsed(text: str, start: int, locate: Locate) -> tuple[list[Query], list[Di
             return _several(text, begins, start, locate)
         offset, message, hint = describe_fault(error, clear)
         return [], [Diagnostic(message, locate(start + offset), hint)]
-    except BuildFault as fault:
-        return [], [fault.diagnostic]
+    except QueryError as error:
+        return [], [*error.diagnostics]
 
 
 def _several(
@@ -389,14 +389,6 @@ _OPERATIONS = {
 }
 
 
-class BuildFault(Exception):
-    """What the grammar lets pass but is no query: a second clause, a number without a value."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(str(diagnostic))
-        self.diagnostic = diagnostic
-
-
 class SyntaxBuilder:
     """Builds the syntax nodes of a statement that starts somewhere in a text."""
 
@@ -405,7 +397,7 @@ class SyntaxBuilder:
         self._locate = locate
 
     def build(self, tree: Tree[Token]) -> syntax.Query:
-        """The query of a `start` tree; BuildFault: too deep, a clause twice, too large a number."""
+        """The query of a `start` tree; QueryError: too deep, a clause twice, too large a number."""
         too_deep = find_too_deep(tree)
         if too_deep is not None:
             self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep)
@@ -514,4 +506,4 @@ class SyntaxBuilder:
         return self._locate(self._start + (0 if node.meta.empty else node.meta.start_pos))
 
     def _refuse(self, message: str, node: Tree[Token], hint: str | None = None) -> NoReturn:
-        raise BuildFault(Diagnostic(message, self._at(node), hint))
+        raise QueryError.of([Diagnostic(message, self._at(node), hint)])

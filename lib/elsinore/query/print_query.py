@@ -41,8 +41,9 @@ def print_query(query: syntax.Query) -> str:
     if query.group_by:
         lines.append("GROUP-BY " + ", ".join(_print_reference(key) for key in query.group_by))
     if query.within is not None:
-        slide = f" SLIDE {_print_duration(query.slide)}" if query.slide is not None else ""
-        lines.append(f"WITHIN {_print_duration(query.within)}{slide}")
+        lengths = [query.within] if query.slide is None else [query.within, query.slide]
+        texts = [_print_literal(length.amount, length.unit) for length in lengths]
+        lines.append("WITHIN " + " SLIDE ".join(texts))
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
@@ -120,7 +121,7 @@ def _inner(expression: syntax.Expression) -> str:
     return f"({text})" if isinstance(expression, syntax.Operation) else text
 
 
-def _print_literal(value: int | float | str | bool | None, unit: str | None = None) -> str:
+def _print_literal(value: int | float | str | bool | None, unit: str | None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -135,10 +136,6 @@ def _print_reference(reference: syntax.Reference) -> str:
         return f"NEXT({reference.qualifier}).{reference.attribute}"
     qualifier = f"{reference.qualifier}." if reference.qualifier else ""
     return f"{qualifier}{reference.attribute}"
-
-
-def _print_duration(duration: syntax.Duration) -> str:
-    return _print_literal(duration.amount, duration.unit)
 
 
 # ---- bound conditions, for people

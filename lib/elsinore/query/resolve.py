@@ -175,34 +175,18 @@ def normal_form(pattern: syntax.Pattern) -> syntax.Pattern:
     match pattern:
         case syntax.EventPattern():
             return pattern
-        case syntax.Sequence(parts):
-            flat = _flat(parts, syntax.Sequence)
+        case syntax.Sequence(parts) | syntax.Disjunction(parts) | syntax.Conjunction(parts):
+            kind, flat = type(pattern), list[syntax.Pattern]()
+            for part in map(normal_form, parts):
+                flat += part.parts if isinstance(part, kind) else [part]
             alone = len(flat) == 1 and not isinstance(flat[0], syntax.Negation)
-            return flat[0] if alone else syntax.Sequence(flat, pattern.at)
-        case syntax.Disjunction(parts):
-            flat = _flat(parts, syntax.Disjunction)
-            return flat[0] if len(flat) == 1 else syntax.Disjunction(flat, pattern.at)
-        case syntax.Conjunction(parts):
-            return syntax.Conjunction(_flat(parts, syntax.Conjunction), pattern.at)
-        case syntax.Negation(body):
-            return syntax.Negation(normal_form(body), pattern.at)
-        case _:
-            body = normal_form(pattern.body)
-            if type(body) is type(pattern):
-                return body
-            if isinstance(body, syntax.KleenePlus | syntax.KleeneStar | syntax.Maybe):
-                return syntax.KleeneStar(body.body, pattern.at)  # two different ones: any number
-            return type(pattern)(body, pattern.at)
-
-
-def _flat(
-    parts: tuple[syntax.Pattern, ...],
-    kind: type[syntax.Sequence | syntax.Disjunction | syntax.Conjunction],
-) -> tuple[syntax.Pattern, ...]:
-    flat: list[syntax.Pattern] = []
-    for part in map(normal_form, parts):
-        flat += part.parts if isinstance(part, kind) else (part,)
-    return tuple(flat)
+            return flat[0] if alone else kind(tuple(flat), pattern.at)
+    body = normal_form(pattern.body)
+    folded = (syntax.KleenePlus, syntax.KleeneStar, syntax.Maybe)
+    if not (isinstance(pattern, folded) and isinstance(body, folded)):
+        return type(pattern)(body, pattern.at)
+    # Two different ones: any number.
+    return body if type(body) is type(pattern) else syntax.KleeneStar(body.body, pattern.at)
 
 
 #: Event types of a pattern, alike or not: as many may follow each other in any order.

@@ -12,13 +12,11 @@ from typing import TypeVar
 
 from elsinore.errors import Location
 
-NOWHERE = Location("<built>")
-
 _Name = TypeVar("_Name")
 
 
 def _at() -> Location:
-    return field(default=NOWHERE, compare=False, repr=False)
+    return field(default=Location("<built>"), compare=False, repr=False)
 
 
 # ---- patterns (spec section 1; GRETA Definition 1 and section 9) ----

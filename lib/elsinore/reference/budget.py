@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from elsinore.errors import BudgetError, ParameterError
 
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How many steps one enumeration may take: events tried, and trends or pairs looked at.
-
-    A step costs some microseconds and, where it completes a trend, some hundred bytes.
-    """
-
-    steps: int = 1_000_000
-
-    def __post_init__(self) -> None:
-        if self.steps <= 0:
-            raise ParameterError("a budget must allow at least one step")
+#: How many steps one enumeration may take: events tried, and trends or pairs looked at. A step
+#: costs some microseconds and, where it completes a trend, some hundred bytes.
+BUDGET = 1_000_000
 
 
 class Meter:
-    """Counts the steps of one enumeration against its budget.
+    """Counts the steps of one enumeration against its budget; ParameterError: that has none.
 
     Attributes:
         window: the number of the window at hand, for the error.
@@ -30,12 +18,14 @@ class Meter:
         steps: the steps taken so far, in all windows.
     """
 
-    def __init__(self, query: str, budget: Budget) -> None:
+    def __init__(self, query: str, budget: int) -> None:
+        if budget <= 0:
+            raise ParameterError("a budget must allow at least one step")
         self.window: int | None = None
         self.start: int | None = None
         self.steps = 0
         self._query = query
-        self._limit = budget.steps
+        self._limit = budget
 
     def spend(self, steps: int = 1) -> None:
         """Count some steps; BudgetError: they are too many, and only those allowed are counted."""

@@ -39,16 +39,6 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 Reader = Callable[[Event, Event | None], Any]
 
 
-def holds(condition: BoundExpression, event: Event, following: Event | None = None) -> bool:
-    """Whether a condition is *true*; unknown lets nothing pass."""
-    return evaluate(condition, event, following) is True
-
-
-def evaluate(expression: BoundExpression, event: Event, following: Event | None = None) -> Any:
-    """The value of an expression read from an event, and from the one that follows it."""
-    return reader(expression)(event, following)
-
-
 def reader(expression: BoundExpression) -> Reader:
     """The expression as a function, for where it is read from many events."""
     match expression:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
@@ -10,14 +9,8 @@ from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.reference.event import Event
 
-
-class Absent(Enum):
-    """What a trend has for a key that none of its events carries: it fits every value."""
-
-    ABSENT = "absent"
-
-
-ABSENT = Absent.ABSENT
+#: What a trend has for a key that none of its events carries: it fits every value.
+ABSENT: Any = object()
 
 #: One value (or ABSENT) per key of the query, in the order of `query.keys`; NULL is None.
 KeyValues = tuple[Any, ...]
@@ -31,7 +24,8 @@ class Keys:
 
     def __init__(self, query: BoundQuery, schema: StreamSchema) -> None:
         self._keys = query.keys
-        self._at_position = tuple(
+        #: of each position the numbers of the keys that its events carry.
+        self.at_position = tuple(
             tuple(
                 number for number, key in enumerate(query.keys) if position.index in key.positions
             )
@@ -44,17 +38,13 @@ class Keys:
         """The values of a trend without events."""
         return (ABSENT,) * len(self._keys)
 
-    def at_position(self, position: int) -> tuple[int, ...]:
-        """Numbers of the keys that events at a position carry."""
-        return self._at_position[position]
-
     def carried(self, event: Event, position: int) -> KeyValues | None:
-        """Values of the keys in `at_position(position)`; None if the event may join no trend."""
-        return self._values(event, self._at_position[position])
+        """Values of the keys in `at_position[position]`; None if the event may join no trend."""
+        return self._values(event, self.at_position[position])
 
     def joined(self, values: KeyValues, position: int, carried: KeyValues) -> KeyValues | None:
         """A trend's values with those of an event at a position; None if they differ."""
-        numbers = self._at_position[position]
+        numbers = self.at_position[position]
         if tuple([values[number] for number in numbers]) == carried:
             return values
         found = list(values)

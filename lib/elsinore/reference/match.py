@@ -28,25 +28,9 @@ from elsinore.reference.routes import Route, Todo, routes
 class Candidate(NamedTuple):
     """An event that may take a position, and its values of the keys that it carries there."""
 
+    time: int  #: of the event, by which candidates are searched
     event: Event
     carried: KeyValues
-
-
-class _Line:
-    """Candidates in the order of time."""
-
-    def __init__(self) -> None:
-        self.candidates: list[Candidate] = []
-        self.times: list[int] = []
-
-    def add(self, candidate: Candidate) -> None:
-        self.candidates.append(candidate)
-        self.times.append(candidate.event.time)
-
-    def between(self, after: int | None, before: int | None) -> Sequence[Candidate]:
-        first = 0 if after is None else bisect_right(self.times, after)
-        end = len(self.times) if before is None else bisect_left(self.times, before)
-        return self.candidates[first:end]
 
 
 class Candidates:
@@ -58,7 +42,7 @@ class Candidates:
         self._times = [event.time for event in events]
         self._positions = query.positions
         self._predicates = query.local_predicates
-        self._lines: dict[int, dict[KeyValues | None, _Line]] = {}
+        self._lines: dict[int, dict[KeyValues | None, list[Candidate]]] = {}
 
     def at(
         self, position: int, values: KeyValues, after: int | None, before: int | None
@@ -68,22 +52,23 @@ class Candidates:
         Where `values` has a value for every key of the position, only those that carry the same;
         else the caller has to compare.
         """
-        lines = self._lines_of(position)
-        wanted = tuple([values[number] for number in self._keys.at_position(position)])
-        line = lines.get(None if ABSENT in wanted else wanted)
-        return line.between(after, before) if line is not None else ()
+        wanted = tuple([values[number] for number in self._keys.at_position[position]])
+        line = self._lines_of(position).get(None if ABSENT in wanted else wanted, [])
+        # A time alone is less than every candidate of that time.
+        first = 0 if after is None else bisect_left(line, (after + 1,))
+        return line[first : len(line) if before is None else bisect_left(line, (before,))]
 
     def every_event_between(self, after: int, before: int) -> Sequence[Event]:
         """All events of the window strictly between two times, whatever their type."""
         return self._events[bisect_right(self._times, after) : bisect_left(self._times, before)]
 
-    def _lines_of(self, position: int) -> dict[KeyValues | None, _Line]:
-        """Candidates by their key values, and all of them under None."""
+    def _lines_of(self, position: int) -> dict[KeyValues | None, list[Candidate]]:
+        """Candidates in the order of time by their key values, and all of them under None."""
         if position not in self._lines:
-            lines: dict[KeyValues | None, _Line] = defaultdict(_Line)
+            lines: dict[KeyValues | None, list[Candidate]] = defaultdict(list)
             for candidate in self._admitted(position):
-                lines[None].add(candidate)
-                lines[candidate.carried].add(candidate)
+                lines[None].append(candidate)
+                lines[candidate.carried].append(candidate)
             self._lines[position] = dict(lines)
         return self._lines[position]
 
@@ -95,7 +80,7 @@ class Candidates:
                 continue
             carried = self._keys.carried(event, position)
             if carried is not None and all(read(event, None) is True for read in conditions):
-                found.append(Candidate(event, carried))
+                found.append(Candidate(event.time, event, carried))
         return found
 
 
@@ -176,24 +161,20 @@ class Matcher:
         """
         return self._matches(pattern, self.keys.none, _WINDOW)
 
-    def begin(self, pattern: Pattern) -> Partial:
-        """A trend of a pattern before its first event."""
-        return _begun(pattern, self.keys.none)
-
     def extensions(self, found: Partial) -> Iterator[Partial]:
         """A trend under way with each event that may come next, in each way; see BudgetError."""
         for way in found.ways:
             if way.next is not None:
                 yield from self._extensions(found, way, way.next, _WINDOW)
 
-    def endings(self, found: Partial) -> int:
-        """In how many ways a trend under way may end where it is."""
+    def may_end(self, found: Partial) -> bool:
+        """Whether a trend under way may end where it is."""
         step = found.step
         ends = [way for way in found.ways if way.next is None]
-        return 0 if step is None else sum(self._complete(found, step, way) for way in ends)
+        return step is not None and any(self._complete(found, step, way) for way in ends)
 
     def _matches(self, pattern: Pattern, values: KeyValues, bounds: _Bounds) -> Iterator[Match]:
-        stack = [_begun(pattern, values)]
+        stack = [begun(pattern, values)]
         while stack:
             found = stack.pop()
             for way in found.ways:
@@ -215,7 +196,7 @@ class Matcher:
         is_known = ABSENT not in found.values  # then all candidates carry the same values
         candidates = self._candidates.at(position, found.values, after, bounds.before)
         self.meter.spend(len(candidates))
-        for event, carried in candidates:
+        for _, event, carried in candidates:
             if not is_known:
                 values = self.keys.joined(found.values, position, carried)
             if values is None or not _all_hold(edges, step, event):
@@ -293,7 +274,7 @@ class Matcher:
             return False
         position = self.query.by_alias[way.next.alias].index
         edges = self._edges_between(step, position)
-        for event, carried in self._candidates.at(position, values, step.event.time, before):
+        for _, event, carried in self._candidates.at(position, values, step.event.time, before):
             self.meter.spend()
             joined = self.keys.joined(values, position, carried)
             if joined is None or not _all_hold(edges, step, event):
@@ -310,5 +291,6 @@ def _all_hold(edges: Sequence[Reader], step: Step | None, event: Event) -> bool:
     return all(read(step.event, event) is True for read in edges)
 
 
-def _begun(pattern: Pattern, values: KeyValues) -> Partial:
+def begun(pattern: Pattern, values: KeyValues) -> Partial:
+    """A match of a pattern before its first event, and the values that its keys must have."""
     return Partial(None, values, routes((pattern, None)), ())

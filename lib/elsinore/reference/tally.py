@@ -17,7 +17,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.event import Event
 from elsinore.reference.keys import KeyValues
-from elsinore.reference.match import Matcher, Partial
+from elsinore.reference.match import Matcher, Partial, begun
 from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, group_of
 
@@ -46,7 +46,7 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
     query = matcher.query
     if isinstance(query.pattern, Conjunction):
         _refuse(query, "it counts pairs of trends")
-    begin = _Place(matcher.begin(query.pattern), arrivals=1)
+    begin = _Place(begun(query.pattern, matcher.keys.none), arrivals=1)
     places = _places(matcher, begin)
     for place in reversed(places):
         _look_ahead(matcher, place)
@@ -80,7 +80,7 @@ def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
 
 
 def _look_ahead(matcher: Matcher, place: _Place) -> None:
-    if matcher.endings(place.found):
+    if matcher.may_end(place.found):
         place.trends[group_of(matcher.query, place.found.values)] += 1
     for following in place.onward:
         for group, trends in following.trends.items():

@@ -11,7 +11,7 @@ from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction, Pattern
-from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.budget import Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
@@ -93,7 +93,7 @@ def list_trends(
     `events` are those of the window. The query has no AND: that counts pairs of trends. Beside them
     why they are not all, None where they are.
     """
-    meter = Meter(query.name, Budget(STEPS))
+    meter = Meter(query.name, STEPS)
     meter.window = window.start // query.window.slide
     matcher = Matcher(query, Keys(query, events.schema), read_events(query, events), meter)
     found: dict[Trend, None] = {}

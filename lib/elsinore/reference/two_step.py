@@ -12,7 +12,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
-from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.budget import BUDGET, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
@@ -27,7 +27,7 @@ def two_step(
     events: EventTable,
     *,
     windows: Collection[int] | None = None,
-    budget: Budget = Budget(),  # noqa: B008 (a frozen value)
+    budget: int = BUDGET,
 ) -> list[ResultRow]:
     """The rows of a query in the windows given by number (None: every window with an event).
 

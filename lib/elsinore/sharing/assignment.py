@@ -67,7 +67,8 @@ class AssignmentModel:
             sharing = [
                 place for place in candidate.occurrences if alone or own.gains[place.query] > 0
             ]
-            if len(sharing) < 2 or not _may_pay(own):
+            most = fsum(gain for gain in own.gains.values() if gain > 0)
+            if len(sharing) < 2 or most <= min(own.once.values()):
                 continue
             levels = sorted({own.once[place.query] for place in sharing})
             offers += [
@@ -167,11 +168,6 @@ class AssignmentModel:
             if len(names) > 1
         )
         return tuple(option for option in found if option.benefit > 0)
-
-
-def _may_pay(savings: Savings) -> bool:
-    """Whether the queries that gain could repay p at its cheapest."""
-    return fsum(gain for gain in savings.gains.values() if gain > 0) > min(savings.once.values())
 
 
 # ---- its best solution

@@ -79,12 +79,14 @@ def solve(
     # Gains that cancel out leave some 1e-18 of the largest, which is nothing.
     best = -relaxed.fun if abs(relaxed.fun) > TOLERANCE else 0.0
     bound = min(bound, best * scale)
-    for attempt in (np.rint, lambda x: _near_relaxed(program, x, ends)):
-        incumbent = _better(program, incumbent, attempt(relaxed.x), bound)
+    for fixed in (np.rint(relaxed.x), _near_fractions(program, relaxed.x)):
+        x, _ = _completed(program, fixed, ends)
+        incumbent = _better(program, incumbent, x, bound)
         if incumbent.proven:
             return incumbent
-    fixed = _fix(relaxed, (bound - incumbent.value) / scale)
-    return _branch(program, incumbent, fixed, ends)
+    x, best = _completed(program, _fix(relaxed, (bound - incumbent.value) / scale), ends)
+    # Either the best vector is the incumbent, or it is among those that were searched.
+    return _better(program, incumbent, x, min(bound, max(best, incumbent.value)))
 
 
 def _better(
@@ -96,24 +98,12 @@ def _better(
     return BinarySolution(incumbent.x, incumbent.value, max(bound, incumbent.value))
 
 
-def _near_relaxed(
-    program: BinaryProgram, relaxed: NDArray[np.float64], ends: float
-) -> NDArray[np.float64]:
-    """The best vector that differs from the relaxed one only around its fractions, if it has any.
-
-    Free are the variables between 0 and 1 and what is a few rows away from them.
-    """
-    rows = csr_array(program.rows)
+def _near_fractions(program: BinaryProgram, relaxed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The relaxed values; NaN for those between 0 and 1 and what is a few rows away from them."""
     free = np.abs(relaxed - np.rint(relaxed)) > TOLERANCE
     for _ in range(_ROWS_AWAY):
-        free = free | (rows.T @ (rows @ free.astype(np.float64) != 0) > 0)
-    x = np.where(free, 0.0, np.rint(relaxed))
-    chosen = np.flatnonzero(free)
-    if not len(chosen):
-        return x
-    upper = program.upper - rows @ x
-    x[chosen], _ = _solve_part(program.gains[chosen], rows[:, chosen], upper, ends - monotonic())
-    return x
+        free = free | (program.rows.T @ (program.rows @ free.astype(np.float64) != 0) > 0)
+    return np.where(free, np.nan, np.rint(relaxed))
 
 
 def _fix(relaxed: Any, gap: float) -> NDArray[np.float64]:
@@ -128,10 +118,14 @@ def _fix(relaxed: Any, gap: float) -> NDArray[np.float64]:
     return fixed
 
 
-def _branch(
-    program: BinaryProgram, incumbent: BinarySolution, fixed: NDArray[np.float64], ends: float
-) -> BinarySolution:
-    """Branch and bound over what is not fixed, component by component."""
+def _completed(
+    program: BinaryProgram, fixed: NDArray[np.float64], ends: float
+) -> tuple[NDArray[np.float64], float]:
+    """The best vector with values that are fixed where they are not NaN, and a bound on such.
+
+    Branch and bound, component by component; where one has no vector, or no time was left for it,
+    the bound is infinite.
+    """
     free = np.flatnonzero(np.isnan(fixed))
     x = np.where(np.isnan(fixed), 0.0, fixed)
     bound = float(program.gains @ x)
@@ -139,14 +133,11 @@ def _branch(
     rows = csr_array(program.rows)[:, free]
     for part in _components(rows):
         gains = program.gains[free[part]]
-        values, best = _solve_part(gains, rows[:, part], upper, ends - monotonic())
-        if best is None:  # nothing better than the incumbent, or no time
-            return BinarySolution(incumbent.x, incumbent.value, incumbent.bound)
+        x[free[part]], best = _solve_part(gains, rows[:, part], upper, ends - monotonic())
+        if best is None:
+            return x, np.inf
         bound += best
-        x[free[part]] = values
-    # Either the best vector is the incumbent, or it is among those that were searched.
-    bound = min(incumbent.bound, max(bound, incumbent.value))
-    return _better(program, incumbent, x, bound)
+    return x, bound
 
 
 def _components(rows: Any) -> list[NDArray[np.int64]]:

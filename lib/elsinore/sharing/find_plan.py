@@ -136,7 +136,7 @@ def _tell(
             Occurrence(query=s.query, start=s.start, stop=s.stop) for s in candidate.occurrences
         ),
         benefit=problem.benefits[name],
-        degree=graph.degree(name) if vertex else None,
+        degree=int(graph.degrees[graph.number[name]]) if vertex else None,
         score_max=problem.reduction.score_max.get(name),
         fate=fate,
         shared_by=option.queries if option else (),

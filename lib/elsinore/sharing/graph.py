@@ -71,10 +71,6 @@ class SharonGraph:
         """Number of conflicts of each vertex, int64 [V]."""
         return np.diff(self.adjacency.indptr).astype(np.int64)
 
-    def degree(self, vertex: str) -> int:
-        """Number of conflicts of a vertex."""
-        return int(self.degrees[self.number[vertex]])
-
     def weight(self, vertices: Iterable[str]) -> float:
         """Sum of the weights of some vertices: the score of a plan (Equation 9)."""
         return fsum(self.weights[vertex] for vertex in vertices)

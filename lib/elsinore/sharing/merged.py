@@ -187,9 +187,9 @@ class MergedTemplate:
         return {s: tuple(sorted(users[s])) for s in sorted(users) if len(users[s]) > 1}
 
     @property
-    def kleene(self) -> tuple[int, ...]:
-        """Merged states at which several queries have E+."""
-        return tuple(self.sharers)
+    def shared_types(self) -> tuple[str, ...]:
+        """The event types E whose E+ several queries have, in the order of the states."""
+        return tuple(dict.fromkeys(self.states[state].type for state in self.sharers))
 
     def starts(self, state: int) -> tuple[int, ...]:
         """Queries whose trends may start at a merged state."""

@@ -73,7 +73,7 @@ class PlannedSet(Part):
         merged = found.merged
         return cls(
             id=f"s{number}",
-            kleene=tuple(sorted({merged.states[state].type for state in merged.kleene})),
+            kleene=tuple(sorted(merged.shared_types)),
             queries=tuple(query.name for query in merged.queries),
             keys=merged.keys,
             pane=found.pane,

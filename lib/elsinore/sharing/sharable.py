@@ -89,7 +89,9 @@ def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     beside: dict[str, str] = {}
     alike: dict[object, list[BoundQuery]] = {}
     for query in queries:
-        found = sharable_template(query)
+        found = plain_template(query)
+        if isinstance(found, Template) and not found.loops:
+            found = "no event type is under a Kleene plus"
         if isinstance(found, str):
             beside[query.name] = found
         else:
@@ -112,14 +114,6 @@ def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
     if sharing.beside or len(sharing.sets) != 1:
         return None
     return sharing.sets[0]
-
-
-def sharable_template(query: BoundQuery) -> Template | str:
-    """The template of a query that may share; else the reason why it may not."""
-    template = plain_template(query)
-    if isinstance(template, Template) and not template.loops:
-        return "no event type is under a Kleene plus"
-    return template
 
 
 def partition_signature(query: BoundQuery, template: Template) -> object:

@@ -37,9 +37,10 @@ class NumberedNot:
     inside: int | None  #: number of the NOT around it, or None
 
     @property
-    def name(self) -> str:
-        """As texts and pictures call it."""
-        return f"NOT {self.number}"
+    def title(self) -> str:
+        """As it stands above its states in texts and pictures: `NOT 2, inside NOT 1: E`."""
+        inside = f", inside NOT {self.inside}" if self.inside is not None else ""
+        return f"NOT {self.number}{inside}: {print_pattern(self.body)}"
 
 
 def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
@@ -81,12 +82,13 @@ class Words:
 
     @cached_property
     def nots(self) -> dict[int, NumberedNot]:
-        """The NOT of each guard."""
-        by_position = {p: found for found in numbered_nots(self.query) for p in found.positions}
+        """The NOT of each guard, in the order of the text."""
+        guards = {min(s.positions): s.guard for s in self.template.states if s.guard != TREND}
         return {
-            state.guard: by_position[min(state.positions)]
-            for state in self.template.states
-            if state.guard != TREND
+            guards[position]: found
+            for found in numbered_nots(self.query)
+            for position in found.positions
+            if position in guards
         }
 
     @cached_property
@@ -191,9 +193,8 @@ def describe_template(query: BoundQuery, template: Template) -> list[str]:
     lines = _machine_lines(words, TREND, "a trend")
     if any(words.notes(number) for number in template.trend_states):
         lines.append(NOTES)
-    for guard, found in sorted(words.nots.items(), key=lambda each: each[1].number):
-        inside = f", inside NOT {found.inside}" if found.inside is not None else ""
-        lines.append(f"{found.name}{inside}: {print_pattern(found.body)}")
+    for guard, found in words.nots.items():
+        lines.append(found.title)
         lines += [f"  {line}" for line in _machine_lines(words, guard, "a match")]
     return lines
 

@@ -139,7 +139,7 @@ def _entered(
 
 
 def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
-    onwards = [found.pairs.automaton.successors(position) for position in positions]
+    onwards = [found.pairs.automaton.successors[position] for position in positions]
     _refuse_torn(found.pairs.query, frozenset().union(*onwards))
     closing = _one_by_one(found, positions)
     closes = found.pairs.semantics is Semantics.NEXT and not closing
@@ -157,7 +157,7 @@ def _conditions(
     """What must hold for each position of a symbol to be reached from some positions."""
     ways: dict[int, list[Condition]] = {}
     for slot, earlier in enumerate(sorted(positions)):
-        for later in sorted(pairs.automaton.successors(earlier) & symbol.meets):
+        for later in sorted(pairs.automaton.successors[earlier] & symbol.meets):
             condition = pairs.ways_condition((earlier, later))
             ways.setdefault(later, []).append(every(condition, Open(slot)) if opened else condition)
     return {later: some(*conditions) for later, conditions in ways.items()}
@@ -170,11 +170,11 @@ def _one_by_one(found: _Subsets, positions: Positions) -> bool:
         return False
     if any(pairs.close_one_by_one(position) for position in positions):
         return True
-    onwards = [after for p in positions if (after := pairs.automaton.successors(p))]
+    onwards = [after for p in positions if (after := pairs.automaton.successors[p])]
     conditions = {
         pairs.ways_condition((position, later))
         for position in positions
-        for later in pairs.automaton.successors(position)
+        for later in pairs.automaton.successors[position]
     }
     return len(conditions) > 1 or any(
         len({bool(after & symbol.meets) for after in onwards}) > 1 for symbol in found.symbols
@@ -188,7 +188,7 @@ def _add_ways_out(found: _Subsets, states: list[State]) -> None:
         if not _one_by_one(found, positions):
             continue
         for slot, earlier in enumerate(sorted(positions)):
-            for later in sorted(found.pairs.automaton.successors(earlier) & other.meets):
+            for later in sorted(found.pairs.automaton.successors[earlier] & other.meets):
                 condition = found.pairs.ways_condition((earlier, later))
                 ends = arrow.earlier, arrow.later
                 found.ways_out.append(Transition(*ends, condition, slot=slot))
@@ -289,7 +289,6 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
     """
     types = [position.type for position in query.positions]
     apart = told_apart(query)
-    afters, others = _followers(left), _followers(right)
 
     def alike(lefts: Iterable[int], rights: Iterable[int]) -> set[Pair]:
         same: dict[str, list[int]] = {}
@@ -304,21 +303,13 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
     while pending:
         pair = pending.pop()
         if pair not in arrows:
-            arrows[pair] = alike(afters.get(pair[0], ()), others.get(pair[1], ()))
+            arrows[pair] = alike(left.successors[pair[0]], right.successors[pair[1]])
             room -= len(arrows[pair])
             if room < 0:
                 raise NotUnambiguous("its ways to match one trend are too many")
             pending += arrows[pair]
     ends = [p for p in arrows if p[0] in left.last and p[1] in right.last]
     return leading_to(ends, ((pair, after) for pair, nexts in arrows.items() for after in nexts))
-
-
-def _followers(found: Automaton) -> dict[int, list[int]]:
-    """The positions that may come right after each."""
-    followers: dict[int, list[int]] = {}
-    for earlier, later in found.pairs:
-        followers.setdefault(earlier, []).append(later)
-    return followers
 
 
 # ---- whether one event can meet several local predicates together

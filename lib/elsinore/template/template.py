@@ -255,7 +255,7 @@ class Pairs:
         if self.semantics is not Semantics.NEXT:
             return False
         ways = {
-            self.ways_condition((position, later)) for later in self.automaton.successors(position)
+            self.ways_condition((position, later)) for later in self.automaton.successors[position]
         }
         return len(ways) > 1 or any(
             isinstance(leaf, Holds) for way in ways for leaf in leaves_of(way)

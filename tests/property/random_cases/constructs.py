@@ -23,7 +23,7 @@ from elsinore.query.syntax import (
     event_patterns,
     parts_of,
 )
-from elsinore.reference.evaluate import holds
+from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.shape import TYPES
@@ -173,7 +173,7 @@ def _is_ambiguous(pattern: Pattern) -> bool:
     while pending:
         pair = pending.pop()
         if pair not in arrows:
-            arrows[pair] = alike(*map(graph.successors, pair))
+            arrows[pair] = alike(*map(graph.successors.__getitem__, pair))
             pending += arrows[pair]
     ending = {pair for pair in arrows if set(pair) <= graph.last.keys()}
     while more := {pair for pair in arrows if arrows[pair] & ending} - ending:
@@ -257,7 +257,10 @@ def _told_apart(query: BoundQuery) -> bool:
     return any(
         p.type == q.type
         and not any(
-            all(holds(condition, event) for condition in conditions[p.index] + conditions[q.index])
+            all(
+                reader(condition)(event, None) is True
+                for condition in conditions[p.index] + conditions[q.index]
+            )
             for event in _samples(p.type)
         )
         for p, q in pairs

@@ -180,7 +180,7 @@ def columns_and_events(
     rows = np.arange(table.table.num_rows)
     column = evaluate(expression, EventColumns(table), rows)
     plain = sorted(read_events(query, table), key=lambda event: event.index)
-    return column, [reference.evaluate(expression, event) for event in plain]
+    return column, [reference.reader(expression)(event, None) for event in plain]
 
 
 def values_of(column: Column) -> list[Any]:

@@ -28,7 +28,8 @@ def test_figure_3_b_each_type_stands_once() -> None:
     assert [state.type for state in merged.states] == ["A", "B", "C"]
     links = {(link.earlier, link.later): link.queries for link in merged.links}
     assert links == {(0, 1): (0,), (1, 1): (0, 1), (2, 1): (1,)}
-    assert merged.kleene == (1,)
+    assert tuple(merged.sharers) == (1,)
+    assert merged.shared_types == ("B",)
     assert found.kleene == "B"
 
 

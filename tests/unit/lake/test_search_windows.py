@@ -14,7 +14,6 @@ from elsinore.lake.validate import MAX_EXHAUSTED, Compared, check_all
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
-from elsinore.reference.budget import Budget
 from tests.golden_cases import event_table, stream_schema
 
 SCHEMA = stream_schema({"A": {"g": "long"}, "B": {"g": "long"}})
@@ -48,7 +47,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Search:
             return [table.between(window.start, window.end) for window in windows]
 
         monkeypatch.setattr("elsinore.lake.validate.events_of_places", found)
-        return list(check_all(cast("Lake", None), asked, checks, Budget(steps)))
+        return list(check_all(cast("Lake", None), asked, checks, steps))
 
     return made
 

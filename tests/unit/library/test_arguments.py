@@ -14,7 +14,6 @@ import pytest
 
 import elsinore
 from elsinore.library.results import answer
-from elsinore.reference.budget import Budget
 
 SCHEMA = "stream: s\ntime: {field: time, unit: integer}\ntypes: {A: {}}"
 EVENTS = pd.DataFrame({"time": [1, 2]})
@@ -73,7 +72,7 @@ def test_hints_name_the_parameters_of_the_library(
         work().run(tmp_path / "events.txt")
     with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(schema= is a path"):
         elsinore.workload("none.sase", schema="none.yaml")
-    monkeypatch.setattr("elsinore.library.workload.answer", partial(answer, budget=Budget(1)))
+    monkeypatch.setattr("elsinore.library.workload.answer", partial(answer, budget=1))
     with pytest.raises(elsinore.BudgetError, match=r"\(twostep is meant for small samples\)$"):
         work().run(EVENTS, executor="twostep")
 

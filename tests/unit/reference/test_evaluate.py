@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from elsinore.reference.evaluate import evaluate, holds
+from elsinore.query.expressions import BoundExpression
+from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
 from tests.golden_cases import bound_query, stream_schema
 
@@ -36,10 +37,14 @@ def condition(text: str, **values: Any) -> bool | None:
     """The truth of a condition on one event; attributes not given are NULL."""
     query = bound_query(f"RETURN COUNT(*) PATTERN A WHERE {text} WITHIN 10", SCHEMA)
     event = Event(0, "A", 5, dict.fromkeys(ATTRIBUTES) | values)
-    truths = [evaluate(found.condition, event) for found in query.local_predicates]
-    assert len(truths) == 1
-    assert holds(query.local_predicates[0].condition, event) is (truths[0] is True)
-    return truths[0]
+    (predicate,) = query.local_predicates
+    truth: bool | None = reader(predicate.condition)(event, None)
+    return truth
+
+
+def holds(condition: BoundExpression, earlier: Event, later: Event) -> bool:
+    """Whether a condition on a pair of events is true."""
+    return reader(condition)(earlier, later) is True
 
 
 #: Conditions on one event, its attributes that are known, and what is true of it.

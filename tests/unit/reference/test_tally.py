@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
-from elsinore.reference.budget import Budget, Meter
+from elsinore.reference.budget import Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import answer_windows, two_step
 from elsinore.results.row import ResultRow
@@ -23,7 +23,7 @@ STOCK = stream_schema({"S": {"price": "double", "sector": "string"}, "T": {"sect
 
 
 def tallied(query: BoundQuery, events: EventTable, steps: int = 1_000_000) -> list[ResultRow]:
-    return answer_windows(query, events, None, Meter(query.name, Budget(steps)), tally_trends)
+    return answer_windows(query, events, None, Meter(query.name, steps), tally_trends)
 
 
 def tallied_or_assume(query: BoundQuery, events: EventTable) -> list[ResultRow]:

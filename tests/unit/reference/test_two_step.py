@@ -9,7 +9,7 @@ import pytest
 from elsinore.errors import BudgetError, ParameterError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
-from elsinore.reference.budget import Budget
+from elsinore.reference.budget import Meter
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Instant
@@ -78,7 +78,7 @@ def test_bounds_are_instants_where_time_is_calendar_time() -> None:
         assert isinstance(row.window_end, Instant) is instants
         start = "1970-01-01T00:00:00.000000Z" if instants else "0"
         with pytest.raises(BudgetError, match=f"in the window from {start} than 1 steps"):
-            two_step(tumbling, event_table("a1 a2", schema), budget=Budget(steps=1))
+            two_step(tumbling, event_table("a1 a2", schema), budget=1)
 
 
 # ---- budget
@@ -86,7 +86,7 @@ def test_a_budget_bounds_the_enumeration() -> None:
     every = query("RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 50")
     stream = events(" ".join(f"a{n}" for n in range(60)))
     with pytest.raises(BudgetError) as caught:
-        two_step(every, stream, budget=Budget(steps=1000))
+        two_step(every, stream, budget=1000)
     assert caught.value.fields == {"query": "q", "window": -1, "steps": 1000}
     assert "q has more trends in the window from -50 than 1000 steps" in str(caught.value)
     assert pickle.loads(pickle.dumps(caught.value)).fields == caught.value.fields
@@ -95,25 +95,25 @@ def test_a_budget_bounds_the_enumeration() -> None:
 def test_a_budget_that_suffices_changes_nothing() -> None:
     # (a1), (a1 a2), (a2): each event tried once from each partial trend before it
     every = query("RETURN COUNT(*) PATTERN A+ WITHIN 100")
-    assert count(two_step(every, events("a1 a2"), budget=Budget(steps=3))[0]) == 3
+    assert count(two_step(every, events("a1 a2"), budget=3)[0]) == 3
     with pytest.raises(BudgetError):
-        two_step(every, events("a1 a2"), budget=Budget(steps=2))
+        two_step(every, events("a1 a2"), budget=2)
 
 
 def test_pairs_and_negated_matches_take_steps_too() -> None:
     stream = events("a1 a2 a3 a4 b5 b6 b7 b8")
     pairs = query("RETURN COUNT(*) PATTERN A AND B WITHIN 100")
     with pytest.raises(BudgetError):
-        two_step(pairs, stream, budget=Budget(steps=20))
+        two_step(pairs, stream, budget=20)
     guarded = query("RETURN COUNT(*) PATTERN SEQ(A, NOT (SEQ(A x+, B y, N)), B) WITHIN 100")
-    assert count(two_step(guarded, stream, budget=Budget(steps=1000))[0]) == 16
+    assert count(two_step(guarded, stream, budget=1000)[0]) == 16
     with pytest.raises(BudgetError):
-        two_step(guarded, stream, budget=Budget(steps=30))
+        two_step(guarded, stream, budget=30)
 
 
 def test_a_budget_is_positive() -> None:
     with pytest.raises(ParameterError):
-        Budget(steps=0)
+        Meter("q", 0)
 
 
 # ---- size
@@ -136,14 +136,14 @@ def test_trends_may_be_long(length: int) -> None:
 def test_ambiguous_loops_cost_no_more_than_their_trends() -> None:
     nested = query("RETURN COUNT(*) PATTERN (SEQ(A+, B?))+ WITHIN 100")
     stream = events(" ".join(f"a{n}" for n in range(12)))
-    rows = two_step(nested, stream, budget=Budget(steps=2**12 - 1))
+    rows = two_step(nested, stream, budget=2**12 - 1)
     assert [count(row) for row in rows] == [2**12 - 1]
 
 
 def test_contiguous_prunes_as_it_goes() -> None:
     unbroken = query("RETURN COUNT(*) PATTERN A+ WHERE [k] WITHIN 1000 SEMANTICS contiguous")
     stream = events(" ".join(f"a{n}(k=1)" for n in range(100)))
-    rows = two_step(unbroken, stream, budget=Budget(steps=400_000))
+    rows = two_step(unbroken, stream, budget=400_000)
     assert [count(row) for row in rows] == [100 * 101 // 2]
 
 

@@ -199,7 +199,7 @@ class _Sets:
 
     def add(self, found: SharableSet, executor: str, text: str) -> None:
         """Adds the queries of a set; `{}` in the text is what they have in common."""
-        kinds = sorted({found.merged.states[state].type for state in found.merged.kleene})
+        kinds = sorted(found.merged.shared_types)
         number = len(found.queries) - 1
         others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
         why = text.replace("{}", others)
