@@ -11,7 +11,7 @@ import pyarrow as pa
 from elsinore.engine.key_codes import numbered
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.kernels.decimals import make_scratch, write_decimals
-from elsinore.lowering.carriers import Carriers
+from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extreme
 
@@ -60,38 +60,24 @@ class WindowRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rows of one query mean, in the order of partial rows."""
+    """What the rows of one query mean: their columns are its carriers in order, minima first."""
 
     query: BoundQuery  #: the query
     groups: pa.Array  #: text[P], the JSON array of group values of each partition
-    #: columns.
-    counts: tuple[int, ...]
-    sums: tuple[int, ...]
-    #: columns of ranks, and what the ranks stand for.
-    minima: tuple[tuple[int, Extremes], ...]
-    maxima: tuple[tuple[int, Extremes], ...]
+    extremes: Sequence[Extremes]  #: what the ranks stand for
 
-    @classmethod
-    def in_order(
-        cls, query: BoundQuery, groups: pa.Array, carriers: Carriers, extremes: Sequence[Extremes]
-    ) -> Reading:
-        """Columns in the order of the carriers, the ranks of minima first."""
-        ranked = tuple(enumerate(extremes))
-        return cls(
-            query,
-            groups,
-            tuple(range(1 + len(carriers.counts))),
-            tuple(range(len(carriers.sums))),
-            ranked[: len(carriers.minima)],
-            ranked[len(carriers.minima) :],
-        )
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns it has: integers, sums, minima and maxima."""
+        carriers = carriers_of(self.query)
+        sides = carriers.counts, carriers.sums, carriers.minima, carriers.maxima
+        trends, *others = map(len, sides)
+        return 1 + trends, *others
 
     @property
     def shape(self) -> tuple[object, ...]:
         """What rows must agree in to be written together."""
-        ranks = (tuple(place for place, _ in side) for side in (self.minima, self.maxima))
-        window = self.query.window
-        return id(self.groups), window.within, window.slide, self.counts, self.sums, *ranks
+        return id(self.groups), self.query.window, self.widths
 
 
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
@@ -115,27 +101,26 @@ def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Tab
 def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.Table:
     """Rows of queries that are read as the `first` of them."""
     size, window = rows.keys.shape[0], first.query.window
+    integers, doubles, minima, maxima = first.widths
     names = pa.array([reading.query.name for reading in readings], pa.string())
     starts = rows.keys[:, 1] * window.slide
-    scaled = [pa.array(_flat(column, first.sums)) for column in (rows.sums, rows.exponents)]
+    scaled = [pa.array(_flat(column, doubles)) for column in (rows.sums, rows.exponents)]
     columns = [
         names.take(pa.array(rows.keys[:, 2])),
         first.groups.take(pa.array(rows.keys[:, 0])),
         pa.array(starts),
         pa.array(starts + window.within),
-        _lists_of(_texts(_flat(rows.counts, first.counts)), size),
+        _lists_of(_texts(_flat(rows.counts, integers)), size),
         _lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
-        _lists_of(_extremes(rows, readings, "minima", len(first.minima)), size),
-        _lists_of(_extremes(rows, readings, "maxima", len(first.maxima)), size),
+        _lists_of(_extremes(rows, readings, 0, minima), size),
+        _lists_of(_extremes(rows, readings, minima, maxima), size),
     ]
     return pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA)
 
 
-def _flat(values: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
-    """Some columns row by row, without a copy where they are all there are."""
-    every = columns == tuple(range(values.shape[1]))
-    chosen = values if every else values[:, list(columns)]
-    return chosen.reshape(-1, *values.shape[2:])
+def _flat(values: np.ndarray, width: int) -> np.ndarray:
+    """The first columns row by row, without a copy where they are all there are."""
+    return values[:, :width].reshape(-1, *values.shape[2:])
 
 
 def _texts(integers: np.ndarray) -> pa.Array:
@@ -153,14 +138,14 @@ def _texts(integers: np.ndarray) -> pa.Array:
     return pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]]))
 
 
-def _extremes(rows: WindowRows, readings: Sequence[Reading], side: str, width: int) -> pa.Array:
-    """The texts of minima or maxima row by row; what ranks mean depends on the row's query."""
+def _extremes(rows: WindowRows, readings: Sequence[Reading], first: int, width: int) -> pa.Array:
+    """The texts of some extremes row by row; what ranks mean depends on the row's query."""
     owners = rows.keys[:, 2]
     texts = np.empty((owners.size, width), object)
     for number in np.unique(owners).tolist() if width else ():
         mine = np.flatnonzero(owners == number)
-        for column, (place, meaning) in enumerate(getattr(readings[number], side)):
-            values = [meaning.value(rank) for rank in rows.ranks[mine, place]]
+        for column, meaning in enumerate(readings[number].extremes[first : first + width]):
+            values = [meaning.value(rank) for rank in rows.ranks[mine, first + column]]
             texts[mine, column] = [None if v is None else encode_extreme(v) for v in values]
     return pa.array(texts.ravel().tolist(), pa.string())
 

@@ -26,7 +26,7 @@ from elsinore.kernels.sweep_program import (
     Program,
     Size,
 )
-from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Weight, WeightColumns
 from elsinore.lowering.doublings import counts_by_doublings, make_doublings
 from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
@@ -310,10 +310,7 @@ def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Plac
         if row < len(found)
     ]  # fmt: skip
     number = {copy: index for index, copy in enumerate(copies)}
-    rows = [
-        Member(members[n].query, members[n].template, members[n].carriers, basis)
-        for n, basis in copies
-    ]
+    rows = [Member(members[n].query, members[n].template, basis) for n, basis in copies]
     held = [
         frozenset(
             (index, state)
@@ -451,9 +448,7 @@ class Lowered:
 def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place], ...]) -> Lowered:
     """Lower a set's queries; kept, since the same sets meet the same classes again and again."""
     numbers = [n for n, query in enumerate(found.queries) if query.window == window]
-    members = [
-        Member(found.queries[n], found.templates[n], carriers_of(found.queries[n])) for n in numbers
-    ]
+    members = [Member(found.queries[n], found.templates[n]) for n in numbers]
     place = {number: n for n, number in enumerate(numbers)}
     mine = tuple(frozenset((place[q], s) for q, s in each if q in place) for each in classes)
     return Lowered.of(members, mine)

@@ -25,6 +25,7 @@ from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
 from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
+from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet
@@ -69,10 +70,7 @@ def aggregate_set(
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
-    readings = [
-        Reading.in_order(query, groups, carriers, prepared.weights.meanings(carriers))
-        for query, carriers in zip(merged.queries, tables.carriers, strict=True)
-    ]
+    readings = [Reading(q, groups, prepared.weights.meanings(q)) for q in merged.queries]
     parts = [PARTIAL_SCHEMA.empty_table()]
     for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
@@ -170,7 +168,7 @@ def prepare(
         slots_d=doubles,
         known=known,
         no_rank=NO_RANK,
-        queries=_queries(queries, tables, width),
+        queries=_queries(queries, width),
         long_weights=weights.longs,
         double_weights=weights.doubles,
         ranks=weights.ranks,
@@ -183,11 +181,11 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _queries(queries: Sequence[BoundQuery], tables: Tables, width: np.ndarray) -> np.ndarray:
+def _queries(queries: Sequence[BoundQuery], width: np.ndarray) -> np.ndarray:
     size = len(queries)
     found = np.zeros(size + 1, QUERY)
-    for q, (query, carriers) in enumerate(zip(queries, tables.carriers, strict=True)):
-        row = found[q]
+    for q, query in enumerate(queries):
+        row, carriers = found[q], carriers_of(query)
         row["slide"], row["within"] = query.window.slide, query.window.within
         row["width"], row["types"] = width[q], len(query.event_types)
         row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)

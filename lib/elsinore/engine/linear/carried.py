@@ -30,7 +30,6 @@ from elsinore.engine.linear.sweep import aggregate_sweep
 from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
 from elsinore.engine.weights import NO_RANK, Extremes, stack_rows
 from elsinore.events import EventTable
-from elsinore.lowering.carriers import Carriers, carriers_of
 from elsinore.lowering.sweep import LARGEST_SET, Member, SweepSet, sweep_template
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import decode_extreme, integers_of
@@ -129,7 +128,6 @@ class _Member:
     #: what is counted.
     query: BoundQuery
     template: Template
-    carriers: Carriers
     pane: int  #: length of its panes
     openings: tuple[frozenset[int], ...]  #: where trends may go on: states, those of START first
     after: Mapping[int, int]  #: number of the opening of each state
@@ -140,8 +138,7 @@ class _Member:
         """The member of a query."""
         template = sweep_template(query)
         assert isinstance(template, Template), template
-        carriers = carriers_of(query)
-        follow = Member(query, template, carriers).after
+        follow = Member(query, template).after
         openings = {frozenset(s for s in template.starts if s in follow): 0}
         after = {state: openings.setdefault(follow[state], len(openings)) for state in follow}
         places = [
@@ -150,7 +147,7 @@ class _Member:
             for state in sorted(reachable(states, follow.__getitem__))
         ]
         pane = gcd(query.window.within, query.window.slide, block)
-        return cls(number, query, template, carriers, pane, tuple(openings), after, tuple(places))
+        return cls(number, query, template, pane, tuple(openings), after, tuple(places))
 
     @property
     def rows(self) -> Iterator[tuple[BoundQuery, Template]]:
@@ -184,16 +181,14 @@ class _Member:
         numbers = window.ending_in(owned or reached)
         found = [trends.rows_of(number) for number, trends in self._products(maps, numbers)]
         groups = self._group_texts(partitions)
-        reading = Reading.in_order(self.query, groups, self.carriers, extremes)
+        reading = Reading(self.query, groups, extremes)
         for combined in combine_groups(found, [reading]):
             yield from partial_tables(combined, [reading])
 
     def folded(self, rows: pa.Table, wider: _Member) -> Iterator[pa.Table]:
         """The rows of the longer panes of another, given those of its own."""
         maps, partitions, extremes = self._maps(rows)
-        readings = [
-            Reading.in_order(query, partitions, self.carriers, extremes) for query, _ in wider.rows
-        ]
+        readings = [Reading(query, partitions, extremes) for query, _ in wider.rows]
         found = []
         for number in sorted({start // wider.pane for start in maps}):
             start = number * wider.pane
