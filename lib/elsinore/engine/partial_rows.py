@@ -1,19 +1,31 @@
-"""The totals of windows as partial rows, which merge over partitions and tasks; by columns."""
+"""The totals of windows as partial rows, which merge over partitions and tasks, and back again.
+
+All of it goes by columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from elsinore.engine.columns import Column
 from elsinore.engine.key_codes import numbered
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.kernels.decimals import make_scratch, write_decimals
-from elsinore.lowering.carriers import carriers_of
+from elsinore.lowering.carriers import Carrier, carriers_of
 from elsinore.query.bound import BoundQuery
-from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extreme
+from elsinore.results.partial import (
+    PARTIAL_SCHEMA,
+    decimal_texts,
+    decode_extreme,
+    encode_extreme,
+    integers_of,
+)
 
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
@@ -157,6 +169,58 @@ def _lists_of(flat: pa.Array, size: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, flat)
 
 
+# ---- and back again
+
+
+class States(NamedTuple):
+    """The states of R partial rows of one query, a column for each carrier, in their order."""
+
+    #: int64[R], or Python's integers where one is longer; the first, None, are numbers of trends.
+    integers: dict[Carrier | None, np.ndarray]
+    #: float64[R] and int64[R], `sum * 2**exponent`.
+    sums: dict[Carrier, tuple[np.ndarray, np.ndarray]]
+    extremes: dict[tuple[Carrier, bool], Column]  #: see `Carriers.extremes`
+
+    @classmethod
+    def of(cls, query: BoundQuery, rows: pa.Table) -> States:
+        """Of one row of `results.partial` or more."""
+        carriers = carriers_of(query)
+        counts, sums, *extremes = (
+            _columns_of(rows[name].combine_chunks())
+            for name in ("counts", "sums", "minima", "maxima")
+        )
+        scaled = ((np.asarray(each.field(0)), np.asarray(each.field(1))) for each in sums)
+        values = (_extremes_of(texts) for side in extremes for texts in side)
+        return cls(
+            dict(zip([None, *carriers.counts], map(_integers_of, counts), strict=True)),
+            dict(zip(carriers.sums, scaled, strict=True)),
+            dict(zip(carriers.extremes, values, strict=True)),
+        )
+
+
+def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
+    """Lists of equal length by columns."""
+    flat = pc.list_flatten(lists)
+    width = len(flat) // len(lists)
+    return [flat.take(pa.array(np.arange(n, len(flat), width))) for n in range(width)]
+
+
+def _integers_of(texts: pa.Array) -> np.ndarray:
+    try:
+        return np.asarray(texts.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        return np.array(integers_of(texts.to_pylist()), object)
+
+
+def _extremes_of(texts: pa.Array) -> Column:
+    try:
+        values = np.asarray(pc.fill_null(texts.cast(pa.int64()), 0))
+    except pa.ArrowInvalid:
+        found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
+        values = np.array(found, np.float64)
+    return Column(values, np.asarray(texts.is_valid()))
+
+
 # ---- rows of one group
 
 
@@ -192,9 +256,8 @@ def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
         largest = np.abs(counts.astype(np.float64)).max(axis=1)
         safe = np.bincount(places, largest).max() < _SAFE
         counts = counts if safe else counts.astype(object)
-    sums, shifts = np.frexp(rows.sums)  # so that no sum of doubles overflows
-    exponents = np.where(sums == 0.0, np.iinfo(np.int32).min, rows.exponents + shifts)
-    highest = _total(np.maximum, exponents, places, np.iinfo(np.int32).min)
+    sums, exponents = normal(rows.sums, rows.exponents)
+    highest = _total(np.maximum, exponents, places, LOWEST)
     below = np.maximum(exponents - highest[places], -(2**20)).astype(np.int32)
     sums = _total(np.add, np.ldexp(sums, below), places, 0.0)
     return WindowRows(
@@ -216,7 +279,16 @@ def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: flo
     return totals
 
 
-# ---- integers of any size
+# ---- numbers of any size
+
+#: The exponent of a sum of doubles that is zero.
+LOWEST = -(2**40)
+
+
+def normal(sums: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same sums of doubles with mantissas below 1, so that none overflows as they add up."""
+    sums, shifts = np.frexp(sums)
+    return sums, np.where(sums == 0.0, LOWEST, exponents + shifts)
 
 
 def exact(counts: np.ndarray) -> np.ndarray:
