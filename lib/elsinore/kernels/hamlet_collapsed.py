@@ -13,7 +13,7 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_graph import FREE_LOOP
-from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
+from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_steps import (
     enter,
@@ -25,6 +25,7 @@ from elsinore.kernels.hamlet_steps import (
     takes,
 )
 from elsinore.kernels.hamlet_weights import add_weighted, multiply_longs
+from elsinore.kernels.rows import counts_any
 
 #: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
 _BURST, _INSTANT = range(2)
@@ -162,11 +163,11 @@ def _add_burst(graph, work, s, factor, loops, low, high):
     """Add what a part of a burst comes to; where it loops, that enters the next part too."""
     lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
     multiply_longs(
-        lanes.longs, more, lanes.longs, now, graph.queries[low]["long_start"],
+        lanes.counts, more, lanes.counts, now, graph.queries[low]["long_start"],
         graph.queries[high]["long_start"], factor - 1, work.over,
     )  # fmt: skip
     for d in range(graph.queries[low]["double_start"], graph.queries[high]["double_start"]):
-        lanes.doubles[more, d] = lanes.doubles[now, d] * (factor - 1)
+        lanes.sums[more, d] = lanes.sums[now, d] * (factor - 1)
         lanes.exponents[more, d] = 0
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = lanes.ranks[now, x]
@@ -196,4 +197,4 @@ def _outgrow(graph, work, low, high):
             graph.queries[q]["long_start"],
             graph.queries[q]["long_start"] + graph.queries[q]["width"],
         ):
-            work.over[lane] |= counts_any(work.lanes.longs, work.stage, lane)
+            work.over[lane] |= counts_any(work.lanes.counts, work.stage, lane)

@@ -23,8 +23,8 @@ from elsinore.events import EventTable
 from elsinore.kernels.hamlet import addresses_for, prepare_work, share_propagation
 from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
-from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
+from elsinore.kernels.rows import make_rows
 from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
@@ -116,14 +116,10 @@ def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
 
 
 def _output(graph: MergedGraph, limbs: int) -> Output:
-    size = graph.windows.size
-    widths = tuple(
-        int(graph.queries[name].max()) for name in ("longs_of", "doubles_of", "ranks_of")
-    )
-    return Output(
-        make_lanes(size, widths, limbs, graph.no_rank),  # type: ignore[arg-type]
-        np.zeros(size, np.bool_),
-    )
+    size, kinds = graph.windows.size, ("longs_of", "doubles_of", "ranks_of")
+    longs, doubles, ranks = (int(graph.queries[name].max()) for name in kinds)
+    lanes = make_rows(size, longs, doubles, ranks, limbs, graph.no_rank)
+    return Output(lanes, np.zeros(size, np.bool_))
 
 
 # ---- the arrays that the kernels read
