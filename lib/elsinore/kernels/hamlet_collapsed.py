@@ -136,25 +136,15 @@ def _advance(work, factor, taken, loops):
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:
         return False
-    for c in range(work.long_sums.shape[0]):
-        size = abs(np.float64(work.long_sums[c, _BURST]))
-        size = size * (1.0 + taken) + work.heavy[c] * factor if loops else size + work.heavy[c]
-        if size > _NARROW:
+    before, now = (1 + taken, factor) if loops else (_ONE, _ONE)
+    longs, doubles = work.long_sums, work.double_sums
+    for c in range(longs.shape[0]):
+        if abs(np.float64(longs[c, _BURST])) * before + work.heavy[c] * now > _NARROW:
             return False
-    for c in range(work.long_sums.shape[0]):
-        if loops:
-            work.long_sums[c, _BURST] = (
-                work.long_sums[c, _BURST] * (1 + taken) + work.long_sums[c, _INSTANT] * factor
-            )
-        else:
-            work.long_sums[c, _BURST] += work.long_sums[c, _INSTANT]
-    for d in range(work.double_sums.shape[0]):
-        if loops:
-            work.double_sums[d, _BURST] = (
-                work.double_sums[d, _BURST] * (1 + taken) + work.double_sums[d, _INSTANT] * factor
-            )
-        else:
-            work.double_sums[d, _BURST] += work.double_sums[d, _INSTANT]
+    for c in range(longs.shape[0]):
+        longs[c, _BURST] = longs[c, _BURST] * before + longs[c, _INSTANT] * now
+    for d in range(doubles.shape[0]):
+        doubles[d, _BURST] = doubles[d, _BURST] * before + doubles[d, _INSTANT] * now
     return True
 
 
