@@ -126,7 +126,7 @@ class _Columns:
 
     def __init__(self, merged: MergedTemplate, ways: Ways, weights: WeightColumns) -> None:
         self.ways = ways
-        counted = [[None, *carriers_of(query).counts] for query in merged.queries]
+        counted = [carriers_of(query).sides[0] for query in merged.queries]
         self.first = np.cumsum([0, *map(len, counted)], dtype=np.int64)
         self.weight_of = {
             _Count(query, number, state): _weight(merged, query, state, carrier, weights)

@@ -81,10 +81,7 @@ class Reading:
     @property
     def widths(self) -> tuple[int, ...]:
         """How many columns it has: integers, sums, minima and maxima."""
-        carriers = carriers_of(self.query)
-        sides = carriers.counts, carriers.sums, carriers.minima, carriers.maxima
-        trends, *others = map(len, sides)
-        return 1 + trends, *others
+        return tuple(map(len, carriers_of(self.query).sides))
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -192,7 +189,7 @@ class States(NamedTuple):
         scaled = ((np.asarray(each.field(0)), np.asarray(each.field(1))) for each in sums)
         values = (_extremes_of(texts) for side in extremes for texts in side)
         return cls(
-            dict(zip([None, *carriers.counts], map(_integers_of, counts), strict=True)),
+            dict(zip(carriers.sides[0], map(_integers_of, counts), strict=True)),
             dict(zip(carriers.sums, scaled, strict=True)),
             dict(zip(carriers.extremes, values, strict=True)),
         )
