@@ -135,7 +135,7 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
     for query, rows in by_query(workload, partial):
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
         for label, values in finish_columns(query, rows):
-            columns = keys | _numbers(values) | {"aggregate": _repeated(label, rows.num_rows)}
+            columns = keys | _numbers(values) | {"aggregate": pa.repeat(label, rows.num_rows)}
             table = [columns[name] for name in LONG_SCHEMA.names]
             tables.append(pa.table(table, schema=LONG_SCHEMA))
     return pa.concat_tables(tables)
@@ -173,7 +173,7 @@ def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.
     )
     return {
         "owned_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
-        "query": _repeated(query.name, len(ends)),
+        "query": pa.repeat(query.name, len(ends)),
         "group_key": _each_once(groups, lambda text: group_text(query.labelled(json.loads(text)))),
         "window_start": starts,
         "window_end": ends,
@@ -184,7 +184,3 @@ def _each_once(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
     encoded = values.dictionary_encode()
     texts = pa.array([text_of(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
-
-
-def _repeated(text: str, size: int) -> pa.Array:
-    return pa.array([text]).take(pa.array(np.zeros(size, np.int64)))
