@@ -53,10 +53,10 @@ def _from_strings(array: pa.ChunkedArray, known: np.ndarray) -> Column:
     if isinstance(encoded, pa.ChunkedArray):  # of no chunk at all
         return Column(np.empty(0, np.int64), known, pa.array([], pa.string()))
     codes = np.asarray(pc.fill_null(encoded.indices, 0))
-    return in_order(codes, known, encoded.dictionary.cast(pa.string()))
+    return recoded(codes, known, encoded.dictionary.cast(pa.string()))
 
 
-def in_order(
+def recoded(
     codes: np.ndarray, known: np.ndarray, texts: pa.Array, dictionary: pa.Array | None = None
 ) -> Column:
     """A string column from codes into texts in any order; its dictionary, or theirs, ascends."""
@@ -130,7 +130,7 @@ def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:
     union = _ascending(
         pa.chunked_array([d.cast(pa.string()) for d in dictionaries if d is not None])
     )
-    return [in_order(each.values, each.known, each.dictionary, union) for each in columns]
+    return [recoded(each.values, each.known, each.dictionary, union) for each in columns]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns, in_one_dictionary, in_order
+from elsinore.engine.columns import Column, EventColumns, in_one_dictionary, recoded
 from elsinore.kernels.arithmetic import long_columns
 from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
 from elsinore.sharing.merged import Admission
@@ -92,7 +92,7 @@ def _recased(
     if pc.any(beyond).as_py():
         mapped = [any_text(text) for text in column.dictionary.filter(beyond).to_pylist()]
         texts = pc.replace_with_mask(texts, beyond, pa.array(mapped, texts.type))
-    return in_order(column.values, column.known, texts)
+    return recoded(column.values, column.known, texts)
 
 
 def like(column: Column, pattern: str, escape: str | None) -> Column:
