@@ -27,6 +27,8 @@ from elsinore.results.partial import (
     integers_of,
 )
 
+#: Characters of an integer that fits 64 bits.
+_SHORT = 18
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
 #: Limbs of 64 bits of integers that GMP turns into text sooner; of all that fit an array of texts.
@@ -203,19 +205,18 @@ def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
 
 
 def _integers_of(texts: pa.Array) -> np.ndarray:
-    try:
+    if pc.max(pc.utf8_length(texts)).as_py() <= _SHORT:
         return np.asarray(texts.cast(pa.int64()))
-    except pa.ArrowInvalid:
-        return np.array(integers_of(texts.to_pylist()), object)
+    return np.array(integers_of(texts.to_pylist()), object)
 
 
 def _extremes_of(texts: pa.Array) -> Column:
-    try:
-        values = np.asarray(pc.fill_null(texts.cast(pa.int64()), 0))
-    except pa.ArrowInvalid:
+    known = np.asarray(texts.is_valid())
+    first = texts[int(known.argmax())].as_py()  # the others are of its type
+    if first is not None and isinstance(decode_extreme(first), float):
         found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
-        values = np.array(found, np.float64)
-    return Column(values, np.asarray(texts.is_valid()))
+        return Column(np.array(found, np.float64), known)
+    return Column(np.asarray(pc.fill_null(texts.cast(pa.int64()), 0)), known)
 
 
 # ---- rows of one group

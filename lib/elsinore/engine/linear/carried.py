@@ -16,10 +16,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import gcd
+from operator import add, mul
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -333,7 +335,7 @@ class _Trends:
     def __add__(self, other: _Trends) -> _Trends:
         """These trends and others."""
         return _Trends(
-            _exactly(np.add, self.integers, other.integers),
+            _exactly(add, self.integers, other.integers),
             *_add_scaled((self.sums, self.exponents), (other.sums, other.exponents)),
             np.minimum(self.ranks, other.ranks),
         )
@@ -344,9 +346,9 @@ class _Trends:
         A carrier of a trend is the sum of its parts' (Hamlet section 2: linear aggregates).
         """
         ours, theirs = self.integers[:1], other.integers[:1]
-        both = _exactly(np.multiply, ours, theirs)
-        first = _exactly(np.multiply, self.integers[1:], theirs)
-        linear = _exactly(np.add, first, _exactly(np.multiply, other.integers[1:], ours))
+        both = _exactly(mul, ours, theirs)
+        first = _exactly(mul, self.integers[1:], theirs)
+        linear = _exactly(add, first, _exactly(mul, other.integers[1:], ours))
         here = _times_scaled((self.sums, self.exponents), theirs[0])
         there = _times_scaled((other.sums, other.exponents), ours[0])
         ranks = np.where(both != 0, np.minimum(self.ranks, other.ranks), NO_RANK)
@@ -370,13 +372,14 @@ _Scaled = tuple[np.ndarray, np.ndarray]
 # Most queries have no sums of doubles, and many count alone: nothing is done for what is not there.
 
 
-def _exactly(combine: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _exactly(combine: Callable[[Any, Any], Any], left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The sums or products of integers."""
     if not left.size:
         return left
-    both = left, right
-    fits = left.dtype == right.dtype == np.int64 and combine(*map(_largest, both)) < _SAFE
-    found: np.ndarray = combine(*(each if fits else each.astype(object) for each in both))
+    fits = left.dtype == right.dtype == np.int64
+    if not fits or combine(_largest(left), _largest(right)) >= _SAFE:
+        left, right = left.astype(object), right.astype(object)
+    found: np.ndarray = combine(left, right)
     return found
 
 
