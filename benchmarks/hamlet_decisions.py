@@ -20,9 +20,9 @@ from elsinore.kernels.compiled import kernel
 from elsinore.kernels.hamlet import addresses_for, prepare_work
 from elsinore.kernels.hamlet_decide import decide
 from elsinore.kernels.hamlet_extent import measure
-from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_log import make_log
 from elsinore.kernels.hamlet_work import Output
+from elsinore.kernels.rows import make_rows
 from elsinore.sharing.sharable import SharableSet
 
 ROUNDS = 5
@@ -60,7 +60,7 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
     parts: tuple[Any, ...] = (
         graph,
         prepare_work(graph, extent, 1),
-        Output(make_lanes(1, (1, 1, 1), 1, 0), np.zeros(1, np.bool_)),
+        Output(make_rows(1, 1, 1, 1, 1), np.zeros(1, np.bool_)),
         DYNAMIC.policy(graph, 1),
         make_log(len(found.queries), 0, 0),
     )

@@ -78,14 +78,11 @@ class EventTable:
         cls, schema: StreamSchema, events: Iterable[tuple[str, int, Mapping[str, Any]]]
     ) -> EventTable:
         """From `(type, time, attributes)` triples, for tests and small examples."""
-        rows = list(events)
-        names = list(schema.attributes)
-        columns: dict[str, list[Any]] = {
-            TIME_COLUMN: [time for _, time, _ in rows],
-            TYPE_COLUMN: [schema.type_codes[kind] for kind, _, _ in rows],
-        }
-        columns |= {name: [values.get(name) for _, _, values in rows] for name in names}
-        return cls(schema, pa.table(columns, schema=arrow_schema(schema)))
+        rows = [
+            {**values, TIME_COLUMN: time, TYPE_COLUMN: schema.type_codes[kind]}
+            for kind, time, values in events
+        ]
+        return cls(schema, pa.Table.from_pylist(rows, schema=arrow_schema(schema)))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

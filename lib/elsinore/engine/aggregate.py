@@ -16,7 +16,6 @@ from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import Reading, exact, partial_tables
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
-from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
@@ -36,15 +35,15 @@ def aggregate_query(
         UnsupportedQueryError: the query needs what greta lacks; see `greta_refusals`.
     """
     require([query])
-    columns, carriers = EventColumns.of(events), carriers_of(query)
+    columns = EventColumns.of(events)
     codes = key_codes(query, columns)
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)
     tables = [PARTIAL_SCHEMA.empty_table()]
     for template in build_templates(query):
-        found = run_template(query, template, carriers, codes, columns, owned)
+        found = run_template(query, template, codes, columns, owned)
         groups = found.entries.group_texts(query, codes)
-        reading = Reading.in_order(query, groups, carriers, found.extremes)
+        reading = Reading(query, groups, found.extremes)
         for rows in found.rungs:
             tables += partial_tables(rows, [reading])
     return merge_partials(pa.concat_tables(tables))
@@ -90,7 +89,7 @@ def _counts(
     """The trends of some templates: by window number, then by keys."""
     found: dict[int, Counts] = defaultdict(dict)
     for template in templates:
-        propagated = run_template(query, template, carriers_of(query), codes, columns, owned)
+        propagated = run_template(query, template, codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
         for rows in propagated.rungs:
             trends = exact(rows.counts)[:, 0].tolist()

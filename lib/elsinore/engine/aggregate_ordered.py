@@ -23,7 +23,7 @@ from elsinore.engine.partial_rows import Reading, partial_tables
 from elsinore.engine.run_template import build_graph, spans_of
 from elsinore.engine.weights import weigh_events
 from elsinore.kernels.graph import Lanes
-from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Carrier, WeightColumns, carriers_of
 from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.bound import BoundQuery
@@ -43,7 +43,6 @@ class OrderedSet:
     backwards: bool  #: whether events are taken from the last to the first
     #: the arrays of all of them as one template; each condition is answered by order.
     layout: Layout
-    carriers: tuple[Carriers, ...]  #: of each query
     #: int64[Q + 1], the column of each query's count of trends in a total; its carriers follow.
     first: np.ndarray
     lanes: Lanes  #: which columns go where
@@ -89,17 +88,15 @@ def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> Order
     to the first where trees hold fewer columns that way.
     """
     merged = found.merged
-    carriers = tuple(carriers_of(query) for query in merged.queries)
     weights = WeightColumns()
     ways = [merged.ways, merged.ways.turned()]
-    both = [_Columns(merged, each, carriers, weights) for each in ways]
+    both = [_Columns(merged, each, weights) for each in ways]
     turned = both[1].read < both[0].read if backwards is None else backwards
     columns = both[turned]
     return OrderedSet(
         found,
         turned,
         lay_out(merged.as_template(columns.ways)),
-        carriers,
         columns.first,
         columns.lanes(),
         weights,
@@ -127,20 +124,15 @@ class _Columns:
         column: of each class at its state.
     """
 
-    def __init__(
-        self,
-        merged: MergedTemplate,
-        ways: Ways,
-        carriers: Sequence[Carriers],
-        weights: WeightColumns,
-    ) -> None:
+    def __init__(self, merged: MergedTemplate, ways: Ways, weights: WeightColumns) -> None:
         self.ways = ways
-        self.first = np.cumsum([0, *(1 + len(each.counts) for each in carriers)], dtype=np.int64)
+        counted = [carriers_of(query).sides[0] for query in merged.queries]
+        self.first = np.cumsum([0, *map(len, counted)], dtype=np.int64)
         self.weight_of = {
             _Count(query, number, state): _weight(merged, query, state, carrier, weights)
             for state, merged_state in enumerate(merged.states)
             for query in merged_state.members
-            for number, carrier in enumerate([None, *carriers[query].counts])
+            for number, carrier in enumerate(counted[query])
         }
         self.class_of = self._refined()
         self.column: dict[int, int] = {}
@@ -243,10 +235,7 @@ def aggregate_ordered(
     last = np.empty(0, np.int64)
     graph = build_graph(lowered.layout, columns, placed, weights, last, lowered.lanes)
     groups = entries.group_texts(merged.queries[0], codes)
-    readings = [
-        Reading.in_order(query, groups, carriers, [])
-        for query, carriers in zip(merged.queries, lowered.carriers, strict=True)
-    ]
+    readings = [Reading(query, groups, []) for query in merged.queries]
     parts = [PARTIAL_SCHEMA.empty_table()]
     for rows in climb(graph, spans, lowered.layout.orders):
         for reading, (low, high) in zip(readings, pairwise(lowered.first.tolist()), strict=True):

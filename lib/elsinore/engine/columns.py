@@ -52,12 +52,22 @@ def _from_strings(array: pa.ChunkedArray, known: np.ndarray) -> Column:
     encoded = array.unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # of no chunk at all
         return Column(np.empty(0, np.int64), known, pa.array([], pa.string()))
-    values = encoded.dictionary
-    dictionary = pc.unique(values)
-    dictionary = dictionary.take(pc.sort_indices(dictionary)).cast(pa.string())
-    places = np.asarray(pc.index_in(values.cast(pa.string()), dictionary)).astype(np.int64)
     codes = np.asarray(pc.fill_null(encoded.indices, 0))
+    return recoded(codes, known, encoded.dictionary.cast(pa.string()))
+
+
+def recoded(
+    codes: np.ndarray, known: np.ndarray, texts: pa.Array, dictionary: pa.Array | None = None
+) -> Column:
+    """A string column from codes into texts in any order; its dictionary, or theirs, ascends."""
+    dictionary = _ascending(texts) if dictionary is None else dictionary
+    places = np.asarray(pc.index_in(texts, dictionary)).astype(np.int64)
     return Column(places[codes] if places.size else codes.astype(np.int64), known, dictionary)
+
+
+def _ascending(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    distinct = pc.unique(texts)
+    return distinct.take(pc.sort_indices(distinct))
 
 
 @dataclass
@@ -117,16 +127,10 @@ def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:
     dictionaries = [column.dictionary for column in columns]
     if all(other is dictionaries[0] for other in dictionaries):
         return list(columns)
-    union = pc.unique(
+    union = _ascending(
         pa.chunked_array([d.cast(pa.string()) for d in dictionaries if d is not None])
     )
-    union = union.take(pc.sort_indices(union))
-    recoded = []
-    for column in columns:
-        places = np.asarray(pc.index_in(column.dictionary, union)).astype(np.int64)
-        values = places[column.values] if places.size else column.values
-        recoded.append(Column(values, column.known, union))
-    return recoded
+    return [recoded(each.values, each.known, each.dictionary, union) for each in columns]
 
 
 @dataclass(frozen=True)

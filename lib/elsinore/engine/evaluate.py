@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns, in_one_dictionary
+from elsinore.engine.columns import Column, EventColumns, in_one_dictionary, recoded
 from elsinore.kernels.arithmetic import long_columns
 from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
 from elsinore.sharing.merged import Admission
@@ -92,10 +92,7 @@ def _recased(
     if pc.any(beyond).as_py():
         mapped = [any_text(text) for text in column.dictionary.filter(beyond).to_pylist()]
         texts = pc.replace_with_mask(texts, beyond, pa.array(mapped, texts.type))
-    dictionary = pc.unique(texts)
-    dictionary = dictionary.take(pc.sort_indices(dictionary))
-    codes = np.asarray(pc.index_in(texts, dictionary)).astype(np.int64)
-    return Column(codes[column.values] if codes.size else column.values, column.known, dictionary)
+    return recoded(column.values, column.known, texts)
 
 
 def like(column: Column, pattern: str, escape: str | None) -> Column:
@@ -134,6 +131,13 @@ def _weekday(instants: pa.Array) -> pa.Array:
 
 
 _DOUBLE = AttributeType.DOUBLE
+_CALCULATE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+}
 _COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "=": np.equal,
     "!=": np.not_equal,
@@ -257,14 +261,5 @@ def _arithmetic(operator: str, left: Column, right: Column, kind: AttributeType)
         return Column(values, known & fits)
     a, b = left.values.astype(np.float64), right.values.astype(np.float64)
     with np.errstate(all="ignore"):
-        match operator:
-            case "+":
-                return Column(a + b, known)
-            case "-":
-                return Column(a - b, known)
-            case "*":
-                return Column(a * b, known)
-            case "/":
-                return Column(a / b, known & (b != 0))
-            case _:
-                return Column(np.fmod(a, b), known & (b != 0))
+        values = _CALCULATE[operator](a, b)
+    return Column(values, known & (b != 0) if operator in ("/", "%") else known)

@@ -1,7 +1,7 @@
 """Finishes the states of aggregates into result rows.
 
 It goes column by column: the values of one aggregate in all rows of a query at once. Integers are
-NumPy's where they are short, so that they are exact as doubles, and Python's where one is longer.
+NumPy's where they are exact as doubles, and Python's where one is longer.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from elsinore.algebra import Scaled, ratio
 from elsinore.catalog.stream import AttributeType
-from elsinore.lowering.carriers import Carrier, Carriers, Weight, carrier_of, carriers_of
+from elsinore.engine.partial_rows import States
+from elsinore.lowering.carriers import Weight, carrier_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
-from elsinore.results.partial import decimal_texts, decode_extreme, integers_of
+from elsinore.results.partial import decimal_texts
 from elsinore.results.published import LONG_SCHEMA, group_text
 from elsinore.results.row import ResultRow, Value, nearest_double, sorted_rows
 from elsinore.timeline import Instant, hour_label
 
-#: Characters of a short count or integer sum; any such number is less than 2**53.
-SHORT = 15
+#: Integers below this are exact as doubles.
+EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,74 +74,37 @@ def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery
 
 def finish_columns(query: BoundQuery, rows: pa.Table) -> Iterator[tuple[str, Values]]:
     """Each aggregate of RETURN, by label: its values in merged partial rows of a query."""
-    states = _States(carriers_of(query), rows)
+    states = States.of(query, rows)
     for item in query.aggregates:
         yield item.label, _finished(item, states)
 
 
-@dataclass(frozen=True)
-class _States:
-    """The states of R rows of a query, a column for each carrier."""
-
-    carriers: Carriers
-    rows: pa.Table
-
-    def trends(self) -> np.ndarray:
-        """The numbers of trends."""
-        return _integers(self._column("counts", 0))
-
-    def integers(self, carrier: Carrier) -> np.ndarray:
-        """Counts, or sums of longs."""
-        return _integers(self._column("counts", self.carriers.counts.index(carrier) + 1))
-
-    def doubles(self, carrier: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """Mantissas and exponents of sums of doubles."""
-        found = self._column("sums", self.carriers.sums.index(carrier))
-        return np.asarray(found.field("mantissa")), np.asarray(found.field("exponent"))
-
-    def extremes(self, side: str, carrier: Carrier, kind: AttributeType) -> Values:
-        """Minima or maxima."""
-        texts = self._column(side, getattr(self.carriers, side).index(carrier))
-        if kind is AttributeType.DOUBLE:
-            found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
-            numbers = np.array(found, np.float64)
-        else:
-            numbers = np.asarray(pc.fill_null(texts.cast(pa.int64()), 0))
-        return Values(kind, numbers, np.asarray(texts.is_valid()))
-
-    def _column(self, side: str, place: int) -> pa.Array:
-        lists = self.rows[side].combine_chunks()
-        flat = pc.list_flatten(lists)
-        width = len(flat) // len(lists)
-        return flat.take(pa.array(np.arange(place, len(flat), width)))
-
-
-def _integers(texts: pa.Array) -> np.ndarray:
-    if pc.max(pc.utf8_length(texts)).as_py() <= SHORT:
-        return np.asarray(texts.cast(pa.int64()))
-    return np.array(integers_of(texts.to_pylist()), object)
-
-
-def _finished(item: BoundAggregate, states: _States) -> Values:
+def _finished(item: BoundAggregate, states: States) -> Values:
     value = carrier_of(item, Weight.VALUE)
     match item.function:
-        case AggregateFunction.MIN:
-            return states.extremes("minima", value, item.type)
-        case AggregateFunction.MAX:
-            return states.extremes("maxima", value, item.type)
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            column = states.extremes[value, item.function is AggregateFunction.MAX]
+            return Values(item.type, column.values, column.known)
         case AggregateFunction.COUNT:
-            event = carrier_of(item, Weight.EVENT)
-            counts = states.trends() if item.counts_trends else states.integers(event)
+            event = None if item.counts_trends else carrier_of(item, Weight.EVENT)
+            counts = _as_doubles(states.integers[event])
             return Values(item.type, counts, np.ones(counts.size, np.bool_))
-    counts = states.integers(carrier_of(item, Weight.PRESENT))
+    counts = _as_doubles(states.integers[carrier_of(item, Weight.PRESENT)])
     known = counts > 0
     divisors = np.maximum(counts, 1) if item.function is AggregateFunction.AVG else None
     if item.type is AttributeType.DOUBLE:
-        return Values(item.type, _divided(*states.doubles(value), divisors), known)
-    totals = states.integers(value)
+        return Values(item.type, _divided(*states.sums[value], divisors), known)
+    totals = _as_doubles(states.integers[value])
     if divisors is None:
         return Values(item.type, totals, known)
     return Values(AttributeType.DOUBLE, _ratios(totals, divisors), known)
+
+
+def _as_doubles(integers: np.ndarray) -> np.ndarray:
+    """Integers that are exact as doubles; Python's, where one of them is not."""
+    if integers.dtype == object or -EXACT < integers.min() <= integers.max() < EXACT:
+        return integers
+    return integers.astype(object)
 
 
 def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -172,7 +135,7 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
     for query, rows in by_query(workload, partial):
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
         for label, values in finish_columns(query, rows):
-            columns = keys | _numbers(values) | {"aggregate": _repeated(label, rows.num_rows)}
+            columns = keys | _numbers(values) | {"aggregate": pa.repeat(label, rows.num_rows)}
             table = [columns[name] for name in LONG_SCHEMA.names]
             tables.append(pa.table(table, schema=LONG_SCHEMA))
     return pa.concat_tables(tables)
@@ -210,7 +173,7 @@ def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.
     )
     return {
         "owned_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
-        "query": _repeated(query.name, len(ends)),
+        "query": pa.repeat(query.name, len(ends)),
         "group_key": _each_once(groups, lambda text: group_text(query.labelled(json.loads(text)))),
         "window_start": starts,
         "window_end": ends,
@@ -221,7 +184,3 @@ def _each_once(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
     encoded = values.dictionary_encode()
     texts = pa.array([text_of(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
-
-
-def _repeated(text: str, size: int) -> pa.Array:
-    return pa.array([text]).take(pa.array(np.zeros(size, np.int64)))

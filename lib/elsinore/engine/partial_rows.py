@@ -1,20 +1,34 @@
-"""The totals of windows as partial rows, which merge over partitions and tasks; by columns."""
+"""The totals of windows as partial rows, which merge over partitions and tasks, and back again.
+
+All of it goes by columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from elsinore.engine.columns import Column
 from elsinore.engine.key_codes import numbered
 from elsinore.engine.weights import NO_RANK, Extremes
 from elsinore.kernels.decimals import make_scratch, write_decimals
-from elsinore.lowering.carriers import Carriers
+from elsinore.lowering.carriers import Carrier, carriers_of
 from elsinore.query.bound import BoundQuery
-from elsinore.results.partial import PARTIAL_SCHEMA, decimal_texts, encode_extreme
+from elsinore.results.partial import (
+    PARTIAL_SCHEMA,
+    decimal_texts,
+    decode_extreme,
+    encode_extreme,
+    integers_of,
+)
 
+#: Characters of an integer that fits 64 bits.
+_SHORT = 18
 #: Totals below this did not wrap on their way.
 _SAFE = 2.0**62
 #: Limbs of 64 bits of integers that GMP turns into text sooner; of all that fit an array of texts.
@@ -60,38 +74,21 @@ class WindowRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rows of one query mean, in the order of partial rows."""
+    """What the rows of one query mean: their columns are its carriers in order, minima first."""
 
     query: BoundQuery  #: the query
     groups: pa.Array  #: text[P], the JSON array of group values of each partition
-    #: columns.
-    counts: tuple[int, ...]
-    sums: tuple[int, ...]
-    #: columns of ranks, and what the ranks stand for.
-    minima: tuple[tuple[int, Extremes], ...]
-    maxima: tuple[tuple[int, Extremes], ...]
+    extremes: Sequence[Extremes]  #: what the ranks stand for
 
-    @classmethod
-    def in_order(
-        cls, query: BoundQuery, groups: pa.Array, carriers: Carriers, extremes: Sequence[Extremes]
-    ) -> Reading:
-        """Columns in the order of the carriers, the ranks of minima first."""
-        ranked = tuple(enumerate(extremes))
-        return cls(
-            query,
-            groups,
-            tuple(range(1 + len(carriers.counts))),
-            tuple(range(len(carriers.sums))),
-            ranked[: len(carriers.minima)],
-            ranked[len(carriers.minima) :],
-        )
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns it has: integers, sums, minima and maxima."""
+        return tuple(map(len, carriers_of(self.query).sides))
 
     @property
     def shape(self) -> tuple[object, ...]:
         """What rows must agree in to be written together."""
-        ranks = (tuple(place for place, _ in side) for side in (self.minima, self.maxima))
-        window = self.query.window
-        return id(self.groups), window.within, window.slide, self.counts, self.sums, *ranks
+        return id(self.groups), self.query.window, self.widths
 
 
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
@@ -115,27 +112,26 @@ def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Tab
 def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.Table:
     """Rows of queries that are read as the `first` of them."""
     size, window = rows.keys.shape[0], first.query.window
+    integers, doubles, minima, maxima = first.widths
     names = pa.array([reading.query.name for reading in readings], pa.string())
     starts = rows.keys[:, 1] * window.slide
-    scaled = [pa.array(_flat(column, first.sums)) for column in (rows.sums, rows.exponents)]
+    scaled = [pa.array(_flat(column, doubles)) for column in (rows.sums, rows.exponents)]
     columns = [
         names.take(pa.array(rows.keys[:, 2])),
         first.groups.take(pa.array(rows.keys[:, 0])),
         pa.array(starts),
         pa.array(starts + window.within),
-        _lists_of(_texts(_flat(rows.counts, first.counts)), size),
+        _lists_of(_texts(_flat(rows.counts, integers)), size),
         _lists_of(pa.StructArray.from_arrays(scaled, names=["mantissa", "exponent"]), size),
-        _lists_of(_extremes(rows, readings, "minima", len(first.minima)), size),
-        _lists_of(_extremes(rows, readings, "maxima", len(first.maxima)), size),
+        _lists_of(_extremes(rows, readings, 0, minima), size),
+        _lists_of(_extremes(rows, readings, minima, maxima), size),
     ]
     return pa.Table.from_arrays(columns, schema=PARTIAL_SCHEMA)
 
 
-def _flat(values: np.ndarray, columns: tuple[int, ...]) -> np.ndarray:
-    """Some columns row by row, without a copy where they are all there are."""
-    every = columns == tuple(range(values.shape[1]))
-    chosen = values if every else values[:, list(columns)]
-    return chosen.reshape(-1, *values.shape[2:])
+def _flat(values: np.ndarray, width: int) -> np.ndarray:
+    """The first columns row by row, without a copy where they are all there are."""
+    return values[:, :width].reshape(-1, *values.shape[2:])
 
 
 def _texts(integers: np.ndarray) -> pa.Array:
@@ -153,14 +149,14 @@ def _texts(integers: np.ndarray) -> pa.Array:
     return pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]]))
 
 
-def _extremes(rows: WindowRows, readings: Sequence[Reading], side: str, width: int) -> pa.Array:
-    """The texts of minima or maxima row by row; what ranks mean depends on the row's query."""
+def _extremes(rows: WindowRows, readings: Sequence[Reading], first: int, width: int) -> pa.Array:
+    """The texts of some extremes row by row; what ranks mean depends on the row's query."""
     owners = rows.keys[:, 2]
     texts = np.empty((owners.size, width), object)
     for number in np.unique(owners).tolist() if width else ():
         mine = np.flatnonzero(owners == number)
-        for column, (place, meaning) in enumerate(getattr(readings[number], side)):
-            values = [meaning.value(rank) for rank in rows.ranks[mine, place]]
+        for column, meaning in enumerate(readings[number].extremes[first : first + width]):
+            values = [meaning.value(rank) for rank in rows.ranks[mine, first + column]]
             texts[mine, column] = [None if v is None else encode_extreme(v) for v in values]
     return pa.array(texts.ravel().tolist(), pa.string())
 
@@ -170,6 +166,57 @@ def _lists_of(flat: pa.Array, size: int) -> pa.ListArray:
     length = len(flat) // size if size else 0
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * length, pa.int32())
     return pa.ListArray.from_arrays(offsets, flat)
+
+
+# ---- and back again
+
+
+class States(NamedTuple):
+    """The states of R partial rows of one query, a column for each carrier, in their order."""
+
+    #: int64[R], or Python's integers where one is longer; the first, None, are numbers of trends.
+    integers: dict[Carrier | None, np.ndarray]
+    #: float64[R] and int64[R], `sum * 2**exponent`.
+    sums: dict[Carrier, tuple[np.ndarray, np.ndarray]]
+    extremes: dict[tuple[Carrier, bool], Column]  #: see `Carriers.extremes`
+
+    @classmethod
+    def of(cls, query: BoundQuery, rows: pa.Table) -> States:
+        """Of one row of `results.partial` or more."""
+        carriers = carriers_of(query)
+        counts, sums, *extremes = (
+            _columns_of(rows[name].combine_chunks())
+            for name in ("counts", "sums", "minima", "maxima")
+        )
+        scaled = ((np.asarray(each.field(0)), np.asarray(each.field(1))) for each in sums)
+        values = (_extremes_of(texts) for side in extremes for texts in side)
+        return cls(
+            dict(zip(carriers.sides[0], map(_integers_of, counts), strict=True)),
+            dict(zip(carriers.sums, scaled, strict=True)),
+            dict(zip(carriers.extremes, values, strict=True)),
+        )
+
+
+def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
+    """Lists of equal length by columns."""
+    flat = pc.list_flatten(lists)
+    width = len(flat) // len(lists)
+    return [flat.take(pa.array(np.arange(n, len(flat), width))) for n in range(width)]
+
+
+def _integers_of(texts: pa.Array) -> np.ndarray:
+    if pc.max(pc.utf8_length(texts)).as_py() <= _SHORT:
+        return np.asarray(texts.cast(pa.int64()))
+    return np.array(integers_of(texts.to_pylist()), object)
+
+
+def _extremes_of(texts: pa.Array) -> Column:
+    known = np.asarray(texts.is_valid())
+    first = texts[int(known.argmax())].as_py()  # the others are of its type
+    if first is not None and isinstance(decode_extreme(first), float):
+        found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
+        return Column(np.array(found, np.float64), known)
+    return Column(np.asarray(pc.fill_null(texts.cast(pa.int64()), 0)), known)
 
 
 # ---- rows of one group
@@ -207,9 +254,8 @@ def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
         largest = np.abs(counts.astype(np.float64)).max(axis=1)
         safe = np.bincount(places, largest).max() < _SAFE
         counts = counts if safe else counts.astype(object)
-    sums, shifts = np.frexp(rows.sums)  # so that no sum of doubles overflows
-    exponents = np.where(sums == 0.0, np.iinfo(np.int32).min, rows.exponents + shifts)
-    highest = _total(np.maximum, exponents, places, np.iinfo(np.int32).min)
+    sums, exponents = normal(rows.sums, rows.exponents)
+    highest = _total(np.maximum, exponents, places, LOWEST)
     below = np.maximum(exponents - highest[places], -(2**20)).astype(np.int32)
     sums = _total(np.add, np.ldexp(sums, below), places, 0.0)
     return WindowRows(
@@ -231,7 +277,16 @@ def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: flo
     return totals
 
 
-# ---- integers of any size
+# ---- numbers of any size
+
+#: The exponent of a sum of doubles that is zero.
+LOWEST = -(2**40)
+
+
+def normal(sums: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same sums of doubles with mantissas below 1, so that none overflows as they add up."""
+    sums, shifts = np.frexp(sums)
+    return sums, np.where(sums == 0.0, LOWEST, exponents + shifts)
 
 
 def exact(counts: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from elsinore.engine.partial_rows import WindowRows
 from elsinore.engine.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph, Lanes
-from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns
+from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
 from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
@@ -40,14 +40,13 @@ class Propagated:
 def run_template(
     query: BoundQuery,
     template: Template,
-    carriers: Carriers,
     codes: Mapping[str, KeyCodes],
     columns: EventColumns,
     owned: Interval | None,
 ) -> Propagated:
     """The carriers of every window, of those that end in `owned`, of every partition with a trend.
 
-    `carriers` ride along the template's transitions; `codes` are the query's keys by name.
+    `codes` are the query's keys by name.
     """
     standings = standings_of([query], [template])
     entries = make_entries(standings, codes, columns)
@@ -57,10 +56,10 @@ def run_template(
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
     layout = lay_out(template)
-    weights = weigh_at_states(template, carriers, columns, placed)
+    weights = weigh_at_states(template, carriers_of(query), columns, placed)
     graph = build_graph(layout, columns, placed, weights, last)
     spans = spans_of(query.window, placed.offsets, placed.times, owned)
-    return Propagated(entries, weights.meanings(carriers), climb(graph, spans, layout.orders))
+    return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
 
 
 def spans_of(

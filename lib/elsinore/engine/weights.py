@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.engine.columns import Column, EventColumns
-from elsinore.lowering.carriers import Carriers, Weight, WeightColumns
+from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
+from elsinore.query.bound import BoundQuery
 
 NO_RANK = int(np.iinfo(np.int64).max)
 
@@ -47,9 +48,10 @@ class EventWeights:
     ranks: np.ndarray
     extremes: dict[tuple[str | None, bool], Extremes]
 
-    def meanings(self, carriers: Carriers) -> list[Extremes]:
+    def meanings(self, query: BoundQuery) -> list[Extremes]:
         """What the ranks of a query's extremes mean, in the order of rows."""
-        return [self.extremes[c.attribute, largest] for c, largest in carriers.extremes]
+        asked = carriers_of(query).extremes
+        return [self.extremes[carrier.attribute, largest] for carrier, largest in asked]
 
 
 def weigh_events(

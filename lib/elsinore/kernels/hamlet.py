@@ -56,7 +56,7 @@ def addresses_for(*tuples: NamedTuple) -> Addresses:
     They are compiled, or read from the cache, when first asked for.
     """
     graph, work, output, policy, log = borrowed_types(*tuples)
-    number, narrow = INTEGER, tuples[1].lanes.longs.ndim == 2  # type: ignore[attr-defined]
+    number, narrow = INTEGER, tuples[1].lanes.counts.ndim == 2  # type: ignore[attr-defined]
     return Addresses(
         plan_burst=address_of(plan_burst, graph, work, policy, log, *[number] * 4),
         share_collapsed=address_of(share_collapsed, graph, work, log, *[number] * 6),
@@ -180,7 +180,7 @@ def _edge_burst(apart, graph, work, log, s, first, after):
 @inlined
 def _by_snapshots(apart, graph, work, log, s, first, after):
     """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
-    if work.lanes.longs.ndim == 3 or graph.kinds[s]["foreign"]:
+    if work.lanes.counts.ndim == 3 or graph.kinds[s]["foreign"]:
         return np.int64(0)
     begin = work.stores[s]["part_start"]
     for i in range(begin, begin + work.stores[s]["parts"]):
@@ -269,7 +269,9 @@ def share_adjacency(graph, work, s, first, after, a, b):
             end += 1
         for entry in range(begin, end):
             _arrive(graph, work, s, entry, begin - first, base + entry, spared, a, b)
-            work.block.alive[place + entry] |= any_lane(graph, work.lanes.longs, base + entry, a, b)
+            work.block.alive[place + entry] |= any_lane(
+                graph, work.lanes.counts, base + entry, a, b
+            )
         for entry in range(begin, end):
             if work.block.alive[place + entry]:
                 settle(graph, work, s, graph.accepts[entry], base + entry, a, b)
@@ -301,7 +303,7 @@ def step_instant(graph, work, first, after):
     for entry in range(first, after):
         s, row = graph.states[entry], work.stage + entry - first
         settle(graph, work, s, graph.accepts[entry], row, 0, queries)
-        if graph.kinds[s]["kept"] and any_lane(graph, work.lanes.longs, row, 0, queries):
+        if graph.kinds[s]["kept"] and any_lane(graph, work.lanes.counts, row, 0, queries):
             _keep(graph, work, s, entry, row)
     return 0
 

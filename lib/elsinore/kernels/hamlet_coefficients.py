@@ -235,7 +235,7 @@ def add_event(graph, work, s, entry, e, loop, count):
 def resolve(graph, work, s, x, snapshots, row, a, b):
     """Add the value of expression `x` to the lanes of queries `a` to `b - 1` of a row."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
-    longs = work.lanes.longs
+    longs = work.lanes.counts
     for c in range(snapshots):
         factor = work.coefficients[x, c]
         if factor != 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_graph import FREE_LOOP
-from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, counts_any
+from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_log import log_coefficient, log_values
 from elsinore.kernels.hamlet_steps import (
     enter,
@@ -25,6 +25,7 @@ from elsinore.kernels.hamlet_steps import (
     takes,
 )
 from elsinore.kernels.hamlet_weights import add_weighted, multiply_longs
+from elsinore.kernels.rows import counts_any
 
 #: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
 _BURST, _INSTANT = range(2)
@@ -135,25 +136,15 @@ def _advance(work, factor, taken, loops):
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:
         return False
-    for c in range(work.long_sums.shape[0]):
-        size = abs(np.float64(work.long_sums[c, _BURST]))
-        size = size * (1.0 + taken) + work.heavy[c] * factor if loops else size + work.heavy[c]
-        if size > _NARROW:
+    before, now = (1 + taken, factor) if loops else (_ONE, _ONE)
+    longs, doubles = work.long_sums, work.double_sums
+    for c in range(longs.shape[0]):
+        if abs(np.float64(longs[c, _BURST])) * before + work.heavy[c] * now > _NARROW:
             return False
-    for c in range(work.long_sums.shape[0]):
-        if loops:
-            work.long_sums[c, _BURST] = (
-                work.long_sums[c, _BURST] * (1 + taken) + work.long_sums[c, _INSTANT] * factor
-            )
-        else:
-            work.long_sums[c, _BURST] += work.long_sums[c, _INSTANT]
-    for d in range(work.double_sums.shape[0]):
-        if loops:
-            work.double_sums[d, _BURST] = (
-                work.double_sums[d, _BURST] * (1 + taken) + work.double_sums[d, _INSTANT] * factor
-            )
-        else:
-            work.double_sums[d, _BURST] += work.double_sums[d, _INSTANT]
+    for c in range(longs.shape[0]):
+        longs[c, _BURST] = longs[c, _BURST] * before + longs[c, _INSTANT] * now
+    for d in range(doubles.shape[0]):
+        doubles[d, _BURST] = doubles[d, _BURST] * before + doubles[d, _INSTANT] * now
     return True
 
 
@@ -162,11 +153,11 @@ def _add_burst(graph, work, s, factor, loops, low, high):
     """Add what a part of a burst comes to; where it loops, that enters the next part too."""
     lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
     multiply_longs(
-        lanes.longs, more, lanes.longs, now, graph.queries[low]["long_start"],
+        lanes.counts, more, lanes.counts, now, graph.queries[low]["long_start"],
         graph.queries[high]["long_start"], factor - 1, work.over,
     )  # fmt: skip
     for d in range(graph.queries[low]["double_start"], graph.queries[high]["double_start"]):
-        lanes.doubles[more, d] = lanes.doubles[now, d] * (factor - 1)
+        lanes.sums[more, d] = lanes.sums[now, d] * (factor - 1)
         lanes.exponents[more, d] = 0
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = lanes.ranks[now, x]
@@ -196,4 +187,4 @@ def _outgrow(graph, work, low, high):
             graph.queries[q]["long_start"],
             graph.queries[q]["long_start"] + graph.queries[q]["width"],
         ):
-            work.over[lane] |= counts_any(work.lanes.longs, work.stage, lane)
+            work.over[lane] |= counts_any(work.lanes.counts, work.stage, lane)

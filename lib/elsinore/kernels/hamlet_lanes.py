@@ -1,46 +1,16 @@
 """Rows of lanes, and what the Hamlet kernels do with runs of them, on every rung of the ladder.
 
-On the first rung longs are int64 and doubles plain; above it longs have L limbs (`wide`) and
-doubles an exponent of their own (`rows` tells the same story for greta). A lane that outgrows its
+They are those of `rows`, with a lane in place of a count, a sum or a rank. A lane that outgrows its
 rung is marked and goes on from zero, so that nothing wraps; its window is worked out again.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
-from elsinore.kernels.rows import LIMIT
-from elsinore.kernels.wide import add_scaled, add_wide, is_zero
-
-
-class Lanes(NamedTuple):
-    """R rows of lanes.
-
-    Attributes:
-        longs: int64[R, V], or uint64[R, V, L] in two's complement.
-        doubles, exponents: float64[R, W], int64[R, W]; `double * 2**exponent`.
-        ranks: int64[R, X], the smallest met.
-    """
-
-    longs: np.ndarray
-    doubles: np.ndarray
-    exponents: np.ndarray
-    ranks: np.ndarray
-
-
-def make_lanes(rows: int, widths: tuple[int, int, int], limbs: int, no_rank: int) -> Lanes:
-    """Rows of "no trend"; `widths` are V, W and X, one limb means the first rung."""
-    longs, doubles, ranks = widths
-    shape = (rows, longs) if limbs == 1 else (rows, longs, limbs)
-    return Lanes(
-        np.zeros(shape, np.int64 if limbs == 1 else np.uint64),
-        np.zeros((rows, doubles)),
-        np.zeros((rows, doubles), np.int64),
-        np.full((rows, ranks), no_rank, np.int64),
-    )
+from elsinore.kernels.rows import LIMIT, clear_count
+from elsinore.kernels.wide import add_scaled, add_wide
 
 
 @outlined
@@ -96,11 +66,11 @@ def _lower(target, trow, source, srow, low, high):
 def add_lanes(graph, target, trow, source, srow, a, b, over):
     """Add the lanes of queries `a` to `b - 1` of one row to those of another."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
-    _add_longs(target.longs, trow, source.longs, srow, low, high, over)
+    _add_longs(target.counts, trow, source.counts, srow, low, high, over)
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
     if low < high:
         _add_doubles(
-            target.longs, target.doubles, target.exponents, trow, source.doubles,
+            target.counts, target.sums, target.exponents, trow, source.sums,
             source.exponents, srow, low, high,
         )  # fmt: skip
     low, high = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
@@ -130,12 +100,12 @@ def _add_long_rows(longs, row, base, hits, low, high, over):
 def add_rows(graph, lanes, row, base, hits, a, b, over):
     """Add the lanes of queries `a` to `b - 1` of rows `base + hits` to those of another row."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
-    _add_long_rows(lanes.longs, row, base, hits, low, high, over)
+    _add_long_rows(lanes.counts, row, base, hits, low, high, over)
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
     if low < high:
         for h in range(hits.size):
             _add_doubles(
-                lanes.longs, lanes.doubles, lanes.exponents, row, lanes.doubles,
+                lanes.counts, lanes.sums, lanes.exponents, row, lanes.sums,
                 lanes.exponents, base + hits[h], low, high,
             )  # fmt: skip
     low, high = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
@@ -169,12 +139,12 @@ def _zero_rest(doubles, exponents, ranks, row, low, high, first, after, no_rank)
 @inlined
 def clear_lanes(graph, lanes, row, a, b):
     """Set the lanes of queries `a` to `b - 1` to "no trend"."""
-    _zero(lanes.longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
+    _zero(lanes.counts, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
     first, after = graph.queries[a]["rank_start"], graph.queries[b]["rank_start"]
     if low < high or first < after:
         _zero_rest(
-            lanes.doubles, lanes.exponents, lanes.ranks, row, low, high, first, after,
+            lanes.sums, lanes.exponents, lanes.ranks, row, low, high, first, after,
             graph.no_rank,
         )  # fmt: skip
 
@@ -184,32 +154,12 @@ def clear_window(graph, lanes, row, q, lane):
     """Set one window's lane of a query to "no trend" in one row."""
     width = graph.queries[q]["width"]
     for j in range(graph.queries[q]["longs_of"]):
-        place = graph.queries[q]["long_start"] + j * width + lane
-        _zero(lanes.longs, row, place, place + 1)
+        clear_count(lanes.counts, row, graph.queries[q]["long_start"] + j * width + lane)
     for j in range(graph.queries[q]["doubles_of"]):
-        lanes.doubles[row, graph.queries[q]["double_start"] + j * width + lane] = 0.0
+        lanes.sums[row, graph.queries[q]["double_start"] + j * width + lane] = 0.0
         lanes.exponents[row, graph.queries[q]["double_start"] + j * width + lane] = 0
     for j in range(graph.queries[q]["ranks_of"]):
         lanes.ranks[row, graph.queries[q]["rank_start"] + j * width + lane] = graph.no_rank
-
-
-@inlined
-def copy_long(target, trow, place, source, srow, lane):
-    """Make one long lane a copy of another."""
-    if target.ndim == 2:
-        target[trow, place] = source[srow, lane]
-    else:
-        for limb in range(target.shape[2]):
-            target[trow, place, limb] = source[srow, lane, limb]
-
-
-@inlined
-def set_one(longs, row, lane):
-    """Let a cleared lane be 1."""
-    if longs.ndim == 2:
-        longs[row, lane] = 1
-    else:
-        longs[row, lane, 0] = 1
 
 
 @inlined
@@ -218,14 +168,6 @@ def overflows(longs, value):
     if longs.ndim == 2:
         return not np.isfinite(value)
     return False
-
-
-@inlined
-def counts_any(longs, row, lane):
-    """Whether a lane counts any trend."""
-    if longs.ndim == 2:
-        return longs[row, lane] != 0
-    return not is_zero(longs[row, lane])
 
 
 @outlined

@@ -77,7 +77,7 @@ def log_values(graph, work, log, snapshot, entry, row, a, b):
                 log.values[used]["query"] = q
                 log.values[used]["window"] = graph.windows[window]
                 log.values[used]["value"] = _low(
-                    work.lanes.longs, row, graph.queries[q]["long_start"] + lane
+                    work.lanes.counts, row, graph.queries[q]["long_start"] + lane
                 )
             lane += 1
             if lane == graph.queries[q]["width"]:

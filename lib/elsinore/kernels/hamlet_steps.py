@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
-from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes, set_one
+from elsinore.kernels.hamlet_lanes import add_lanes, clear_lanes
 from elsinore.kernels.hamlet_weights import add_weighted
+from elsinore.kernels.rows import start_trend
 
 _ONE = np.int64(1)
 
@@ -30,7 +31,7 @@ def start_trends(graph, work, q, row):
     lane, width = work.cursors[q]["lane"], graph.queries[q]["width"]
     place = graph.queries[q]["long_start"]
     for _ in range(work.cursors[q]["closing"], work.cursors[q]["opening"]):
-        set_one(work.lanes.longs, row, place + lane)
+        start_trend(work.lanes.counts, row, place + lane)
         lane += 1
         if lane == width:
             lane = 0

@@ -6,9 +6,8 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
 from elsinore.kernels.hamlet_graph import DOUBLE, LONG
-from elsinore.kernels.hamlet_lanes import counts_any
-from elsinore.kernels.rows import LIMIT
-from elsinore.kernels.wide import add_product, add_scaled, multiply, normal, to_scaled
+from elsinore.kernels.rows import LIMIT, clear_count, counts_any, weigh_count, weigh_sum
+from elsinore.kernels.wide import multiply
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ROOM = 2.0**61
@@ -18,41 +17,21 @@ _ROOM = 2.0**61
 def weigh_longs(target, trow, place, source, srow, counts, width, weight, over, limbs):
     """Add `weight` times `width` lanes of counts to as many lanes."""
     for i in range(width):
-        if target.ndim == 2:
-            trends = source[srow, counts + i]
-            if abs(np.float64(weight) * np.float64(trends)) > _ROOM:
-                over[place + i] = True
-                continue
-            total = target[trow, place + i] + weight * trends
-            target[trow, place + i] = total
-            if total > LIMIT or total < -LIMIT:
-                target[trow, place + i] = 0
-                over[place + i] = True
-        elif add_product(target[trow, place + i], source[srow, counts + i], weight, limbs):
+        if weigh_count(target, trow, place + i, source, srow, counts + i, weight, limbs):
+            clear_count(target, trow, place + i)
             over[place + i] = True
-            for limb in range(target.shape[2]):
-                target[trow, place + i, limb] = 0
 
 
 @outlined
-def weigh_doubles(doubles, exponents, trow, place, source, srow, counts, width, weight):
+def weigh_doubles(sums, exponents, trow, place, source, srow, counts, width, weight):
     """Add `weight` times `width` lanes of counts to as many lanes of doubles."""
     for i in range(width):
-        if not counts_any(source, srow, counts + i):
-            continue
-        if source.ndim == 2:
-            doubles[trow, place + i] += weight * source[srow, counts + i]
-        else:
-            trends, exponent = to_scaled(source[srow, counts + i])
-            fraction, shift = normal(weight, 0)
-            product, places = normal(fraction * trends, shift + exponent)
-            doubles[trow, place + i], exponents[trow, place + i] = add_scaled(
-                doubles[trow, place + i], exponents[trow, place + i], product, places
-            )
+        if counts_any(source, srow, counts + i):
+            weigh_sum(sums, exponents, trow, place + i, source, srow, counts + i, weight)
 
 
 @outlined
-def lower_ranks(ranks, trow, place, source, srow, counts, width, rank):
+def lower_lanes(ranks, trow, place, source, srow, counts, width, rank):
     """Lower lanes of ranks to `rank` where trends are counted."""
     for i in range(width):
         if counts_any(source, srow, counts + i):
@@ -76,17 +55,17 @@ def add_weighted(graph, o, weights, place, lanes, row, source, over, limbs):
         weight, lane = longs[column, place], counts + j * width
         if weight != 0:
             weigh_longs(
-                lanes.longs, row, lane, lanes.longs, source, counts, width, weight, over, limbs
+                lanes.counts, row, lane, lanes.counts, source, counts, width, weight, over, limbs
             )
     elif kind == DOUBLE:
         value, lane = doubles[column, place], graph.queries[q]["double_start"] + j * width
         if value != 0.0:
             weigh_doubles(
-                lanes.doubles, lanes.exponents, row, lane, lanes.longs, source, counts, width, value
+                lanes.sums, lanes.exponents, row, lane, lanes.counts, source, counts, width, value
             )
     else:
         rank, lane = ranks[column, place], graph.queries[q]["rank_start"] + j * width
-        lower_ranks(lanes.ranks, row, lane, lanes.longs, source, counts, width, rank)
+        lower_lanes(lanes.ranks, row, lane, lanes.counts, source, counts, width, rank)
 
 
 @outlined
@@ -113,8 +92,7 @@ def multiply_longs(target, trow, source, srow, low, high, factor, over):
         for lane in range(low, high):
             if multiply_wide(target[trow, lane], source[srow, lane], factor):
                 over[lane] = True
-                for limb in range(target.shape[2]):
-                    target[trow, lane, limb] = 0
+                clear_count(target, trow, lane)
 
 
 @outlined

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.kernels.compiled import inlined
-from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, copy_long, overflows
+from elsinore.kernels.hamlet_lanes import clear_lanes, clear_window, overflows
 from elsinore.kernels.hamlet_work import Ledger
+from elsinore.kernels.rows import copy_count
 
 _FOREVER = np.iinfo(np.int64).max
 
@@ -92,14 +93,14 @@ def _close(graph, work, output, q, bulk):
     width, outgrown = graph.queries[q]["width"], False
     for j in range(graph.queries[q]["longs_of"]):
         place = graph.queries[q]["long_start"] + j * width + lane
-        copy_long(output.lanes.longs, row, j, work.lanes.longs, work.total, place)
+        copy_count(output.lanes.counts, row, j, work.lanes.counts, work.total, place)
         outgrown |= work.over[place]
         work.over[place] = False
     for j in range(graph.queries[q]["doubles_of"]):
         place = graph.queries[q]["double_start"] + j * width + lane
-        output.lanes.doubles[row, j] = work.lanes.doubles[work.total, place]
+        output.lanes.sums[row, j] = work.lanes.sums[work.total, place]
         output.lanes.exponents[row, j] = work.lanes.exponents[work.total, place]
-        outgrown |= overflows(work.lanes.longs, work.lanes.doubles[work.total, place])
+        outgrown |= overflows(work.lanes.counts, work.lanes.sums[work.total, place])
     for j in range(graph.queries[q]["ranks_of"]):
         place = graph.queries[q]["rank_start"] + j * width + lane
         output.lanes.ranks[row, j] = work.lanes.ranks[work.total, place]

@@ -9,8 +9,8 @@ import numpy as np
 
 from elsinore.kernels.hamlet_extent import Extent
 from elsinore.kernels.hamlet_graph import MergedGraph, table
-from elsinore.kernels.hamlet_lanes import Lanes, make_lanes
 from elsinore.kernels.pair_program import Stack, make_stack
+from elsinore.kernels.rows import Rows, make_rows
 
 #: Snapshots that a burst propagates at most; with more, events keep values instead of coefficients.
 MAX_SNAPSHOTS = 8
@@ -86,7 +86,7 @@ class Work(NamedTuple):
         scan: address of `hamlet_sets.scan`.
     """
 
-    lanes: Lanes
+    lanes: Rows
     block: Block
     total: int
     stage: int
@@ -132,7 +132,7 @@ class Output(NamedTuple):
         outgrown: bool[R], windows whose row means nothing for want of width.
     """
 
-    lanes: Lanes
+    lanes: Rows
     outgrown: np.ndarray
 
 
@@ -173,7 +173,7 @@ def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
     sizes = _members_of(graph)
     stores["part_start"] = np.cumsum(sizes) - sizes
     return Work(
-        lanes=make_lanes(first + members, widths, limbs, graph.no_rank),
+        lanes=make_rows(first + members, *widths, limbs, graph.no_rank),
         block=_make_block(graph, members, int(rooms.max(initial=0))),
         total=total,
         stage=stage,

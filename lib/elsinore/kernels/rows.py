@@ -42,14 +42,16 @@ class Rows(NamedTuple):
     ranks: np.ndarray
 
 
-def make_rows(rows: int, counts: int, sums: int, extremes: int, limbs: int) -> Rows:
-    """Rows of zeros; 1 limb means the first rung."""
+def make_rows(
+    rows: int, counts: int, sums: int, extremes: int, limbs: int, no_rank: int = 0
+) -> Rows:
+    """Rows of zeros and of `no_rank`; 1 limb means the first rung."""
     shape = (rows, counts) if limbs == 1 else (rows, counts, limbs)
     return Rows(
         np.zeros(shape, np.int64 if limbs == 1 else np.uint64),
         np.zeros((rows, sums)),
         np.zeros((rows, sums), np.int64),
-        np.zeros((rows, extremes), np.int64),
+        np.full((rows, extremes), no_rank, np.int64),
     )
 
 
@@ -81,20 +83,90 @@ def widened_rows(rows: Rows, limbs: int) -> Rows:
     return rows._replace(counts=wide)
 
 
+# ---- one count of a row
+
+
 @inlined
-def _clear_counts(counts, row):
-    for k in range(counts.shape[1]):
-        if counts.ndim == 2:
-            counts[row, k] = 0
-        else:
-            for limb in range(counts.shape[2]):
-                counts[row, k, limb] = 0
+def clear_count(counts, row, k):
+    """Set a count to 0."""
+    if counts.ndim == 2:
+        counts[row, k] = 0
+    else:
+        for limb in range(counts.shape[2]):
+            counts[row, k, limb] = 0
+
+
+@inlined
+def copy_count(target, row, k, source, other, j):
+    """Make a count a copy of another."""
+    if target.ndim == 2:
+        target[row, k] = source[other, j]
+    else:
+        for limb in range(target.shape[2]):
+            target[row, k, limb] = source[other, j, limb]
+
+
+@inlined
+def start_trend(counts, row, k):
+    """Let a cleared count be 1."""
+    if counts.ndim == 2:
+        counts[row, k] = 1
+    else:
+        counts[row, k, 0] = 1
+
+
+@inlined
+def counts_any(counts, row, k):
+    """Whether a count is not 0."""
+    if counts.ndim == 2:
+        return counts[row, k] != 0
+    return not is_zero(counts[row, k])
+
+
+@inlined
+def _add_count(counts, row, k, more, other, column):
+    if counts.ndim == 3:
+        return add_wide(counts[row, k], more[other, column])
+    total = counts[row, k] + more[other, column]
+    counts[row, k] = total
+    return total > LIMIT or total < -LIMIT
+
+
+@inlined
+def weigh_count(counts, row, k, source, other, trend, weight, limb_scratch):
+    """Add `weight` times a count of trends to a count; True if it outgrew its width."""
+    if counts.ndim == 3:
+        return add_product(counts[row, k], source[other, trend], weight, limb_scratch)
+    trends = source[other, trend]
+    if abs(np.float64(weight) * np.float64(trends)) > 2.0**61:
+        return True
+    total = counts[row, k] + weight * trends
+    counts[row, k] = total
+    return total > LIMIT or total < -LIMIT
+
+
+@inlined
+def weigh_sum(sums, exponents, row, m, counts, other, trend, weight):
+    """Add `weight` times a count of trends to a sum of doubles."""
+    if counts.ndim == 2:
+        sums[row, m] += weight * counts[other, trend]
+    else:
+        trends, exponent = to_scaled(counts[other, trend])
+        fraction, shift = normal(weight, 0)
+        product, places = normal(fraction * trends, shift + exponent)
+        sums[row, m], exponents[row, m] = add_scaled(
+            sums[row, m], exponents[row, m], product, places
+        )
+
+
+# ---- rows
 
 
 @inlined
 def clear(rows, row, no_rank):
     """Set one row to "no trend"."""
-    _clear_counts(rows.counts, row)
+    for k in range(rows.counts.shape[1]):
+        clear_count(rows.counts, row, k)
     for m in range(rows.sums.shape[1]):
         rows.sums[row, m] = 0.0
         rows.exponents[row, m] = 0
@@ -103,19 +175,10 @@ def clear(rows, row, no_rank):
 
 
 @inlined
-def _copy_counts(counts, row, more, other):
-    for k in range(counts.shape[1]):
-        if counts.ndim == 2:
-            counts[row, k] = more[other, k]
-        else:
-            for limb in range(counts.shape[2]):
-                counts[row, k, limb] = more[other, k, limb]
-
-
-@inlined
 def copy_row(target, row, source, other):
     """Make a row of `target` a copy of a row of `source`."""
-    _copy_counts(target.counts, row, source.counts, other)
+    for k in range(target.counts.shape[1]):
+        copy_count(target.counts, row, k, source.counts, other, k)
     for m in range(target.sums.shape[1]):
         target.sums[row, m] = source.sums[other, m]
         target.exponents[row, m] = source.exponents[other, m]
@@ -126,11 +189,8 @@ def copy_row(target, row, source, other):
 @inlined
 def has_trend(lanes, counts, row):
     """Whether one row of counts counts any trend of any query."""
-    for k in range(1 if lanes is None else counts.shape[1]):
-        if counts.ndim == 2:
-            if counts[row, k] != 0:
-                return True
-        elif not is_zero(counts[row, k]):
+    for k in range(1 if lanes is None else counts.shape[1]):  # noqa: SIM110 (as in `wide`)
+        if counts_any(counts, row, k):
             return True
     return False
 
@@ -139,27 +199,10 @@ def has_trend(lanes, counts, row):
 def start_trends(lanes, state, counts, row):
     """Let one row of zero counts count the trends that start at a state."""
     if lanes is None:
-        _start(counts, row, 0)
+        start_trend(counts, row, 0)
     else:
         for place in range(lanes.start_from[state], lanes.start_from[state + 1]):
-            _start(counts, row, lanes.starts[place])
-
-
-@inlined
-def _start(counts, row, column):
-    if counts.ndim == 2:
-        counts[row, column] = 1
-    else:
-        counts[row, column, 0] = 1
-
-
-@inlined
-def _add_count(counts, row, k, more, other, column):
-    if counts.ndim == 3:
-        return add_wide(counts[row, k], more[other, column])
-    total = counts[row, k] + more[other, column]
-    counts[row, k] = total
-    return total > LIMIT or total < -LIMIT
+            start_trend(counts, row, lanes.starts[place])
 
 
 @inlined
@@ -241,37 +284,16 @@ def _own_counts(lanes, state, counts, row, weights, entry, limb_scratch):
 def _own_count(counts, row, k, trend, weight, limb_scratch):
     if weight == 0:
         return False
-    if counts.ndim == 3:
-        return add_product(counts[row, k], counts[row, trend], weight, limb_scratch)
-    trends = counts[row, trend]
-    if abs(np.float64(weight) * np.float64(trends)) > 2.0**61:
-        return True
-    total = counts[row, k] + weight * trends
-    counts[row, k] = total
-    return total > LIMIT or total < -LIMIT
-
-
-@inlined
-def _own_sums(counts, rows, row, weights, entry):
-    if counts.ndim == 2:
-        for m in range(weights.shape[0]):
-            if weights[m, entry] != 0.0:
-                rows.sums[row, m] += weights[m, entry] * counts[row, 0]
-    elif weights.shape[0]:
-        trends, exponent = to_scaled(counts[row, 0])
-        for m in range(weights.shape[0]):
-            if weights[m, entry] != 0.0:
-                fraction, shift = normal(weights[m, entry], 0)
-                product, places = normal(fraction * trends, shift + exponent)
-                rows.sums[row, m], rows.exponents[row, m] = add_scaled(
-                    rows.sums[row, m], rows.exponents[row, m], product, places
-                )
+    return weigh_count(counts, row, k, counts, row, trend, weight, limb_scratch)
 
 
 @inlined
 def add_own(graph, entry, rows, row, limb_scratch):
     """Add what an entry itself contributes for each trend that ends at it; True if outgrown."""
-    _own_sums(rows.counts, rows, row, graph.sum_weights, entry)
+    for m in range(graph.sum_weights.shape[0]):
+        if graph.sum_weights[m, entry] != 0.0:
+            weight = graph.sum_weights[m, entry]
+            weigh_sum(rows.sums, rows.exponents, row, m, rows.counts, row, 0, weight)
     for x in range(rows.ranks.shape[1]):
         rows.ranks[row, x] = min(rows.ranks[row, x], graph.ranks[x, entry])
     lanes, state, weights = graph.lanes, graph.states[entry], graph.count_weights

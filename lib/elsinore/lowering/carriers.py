@@ -45,6 +45,11 @@ class Carriers:
     maxima: tuple[Carrier, ...]
 
     @cached_property
+    def sides(self) -> tuple[tuple[Carrier | None, ...], ...]:
+        """What each column of partial rows stands for; None is the count of trends."""
+        return (None, *self.counts), self.sums, self.minima, self.maxima
+
+    @cached_property
     def extremes(self) -> list[tuple[Carrier, bool]]:
         """Minima and maxima in the order of rows, and whether the largest is meant."""
         return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]

@@ -184,16 +184,10 @@ class Place:
         return self.block.rows[self.step]
 
 
-@dataclass(frozen=True)
-class Places:
-    """All blocks, and where each position of each chain is, by query name."""
-
-    blocks: list[Block]
-    of: dict[str, list[Place]]
-
-
-def find_places(chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]) -> Places:
-    """Give every position of every chain of one pass its place.
+def find_places(
+    chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]
+) -> tuple[list[Block], dict[str, list[Place]]]:
+    """All blocks of one pass, and where each position of each chain is, by query name.
 
     `shared` are the segments of a plan with the queries that share each; those that lie in other
     passes, or whose symbols differ, are not shared here.
@@ -219,7 +213,7 @@ def find_places(chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]) ->
                 found.append(Place(block, 0, slot))
         places[chain.query.name] = found
     _number(blocks)
-    return Places(blocks, places)
+    return blocks, places
 
 
 def _shared_starts(

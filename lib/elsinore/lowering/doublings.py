@@ -16,8 +16,7 @@ def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Plac
     No event may stand at a state and at one right before it, too: then a burst has no closed form.
     `classes` are, for each event class, the (member, state) at which its events may stand.
     """
-    carriers = member.carriers
-    if carriers.counts or carriers.sums or carriers.extremes or not member.cyclic:
+    if any(member.carriers.kinds) or not member.cyclic:
         return False
     if any(member.after[state] != {state} for state in member.cyclic):
         return False

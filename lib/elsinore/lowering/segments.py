@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -26,7 +26,6 @@ from elsinore.lowering.chains import (
     Block,
     Chain,
     Place,
-    Places,
     Symbol,
     carried,
     find_places,
@@ -81,14 +80,14 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
     """
     chains, symbols, windows = make_chains(queries)
     chains.sort(key=lambda chain: chain.window)
-    places = find_places(chains, shared)
-    starts = _row_starts(places.blocks)
+    blocks, places = find_places(chains, shared)
+    starts = _row_starts(blocks)
     writer = _Writer(starts, len(windows))
     for chain in chains:
-        writer.write(chain, places)
+        writer.write(chain, places[chain.query.name])
     # Later positions come first: most operations read what is not written yet.
     ops = sorted(writer.ops, key=lambda op: -op.position)
-    columns = _columns(places, starts)
+    columns = _columns(blocks, starts)
     totals, ends = _totals(chains, places, writer)
     queries_of, columns_of = (
         np.searchsorted(owners, np.arange(len(windows) + 1)).tolist()
@@ -167,11 +166,10 @@ class _Writer:
     #: the rows of shared segments that have their operations.
     advanced: set[int] = field(default_factory=set)
 
-    def write(self, chain: Chain, places: Places) -> None:
+    def write(self, chain: Chain, places: Sequence[Place]) -> None:
         """The operations of all positions of a chain."""
-        found = places.of[chain.query.name]
-        for position, (symbol, place) in enumerate(zip(chain.symbols, found, strict=True)):
-            source = found[position - 1] if position else None
+        for position, (symbol, place) in enumerate(zip(chain.symbols, places, strict=True)):
+            source = places[position - 1] if position else None
             if source is None:
                 target = self.lane(place, _COUNTS)
                 self._put(symbol, 0, ADD, place, target, *self._trends(chain, source))
@@ -266,7 +264,7 @@ def _with_scratch(
     return lines, np.column_stack([starts, *scratch])
 
 
-def _columns(places: Places, starts: np.ndarray) -> list[tuple[int, int, int]]:
+def _columns(blocks: Sequence[Block], starts: np.ndarray) -> list[tuple[int, int, int]]:
     """The window clause, the kind and the first lane of every column of lanes."""
     return sorted(
         (
@@ -274,7 +272,7 @@ def _columns(places: Places, starts: np.ndarray) -> list[tuple[int, int, int]]:
             LONG + kind,
             int(starts[kind, row]) + slot.offsets[kind] + n * slot.chain.open,
         )
-        for block in places.blocks
+        for block in blocks
         for row in block.rows
         for slot in block.slots.values()
         for kind in range(3)
@@ -283,13 +281,13 @@ def _columns(places: Places, starts: np.ndarray) -> list[tuple[int, int, int]]:
 
 
 def _totals(
-    chains: Sequence[Chain], places: Places, writer: _Writer
+    chains: Sequence[Chain], places: Mapping[str, Sequence[Place]], writer: _Writer
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """What makes up a row of each query: the lanes of its last position, those of trends first."""
     totals: list[tuple[int, ...]] = []
     ends: list[tuple[int, ...]] = []
     for chain in chains:
-        place, begin = places.of[chain.query.name][-1], len(ends)
+        place, begin = places[chain.query.name][-1], len(ends)
         ends += [
             (writer.lane(place, kind, n), LONG + kind, column.number, place.row)
             for kind, columns in enumerate(chain.kinds)

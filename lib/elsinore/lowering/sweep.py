@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from elsinore.lowering.carriers import Carriers
+from elsinore.lowering.carriers import Carriers, carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Standings, standings_of, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
@@ -26,15 +26,19 @@ class Member:
     """One query of a sweep, or one copy of it.
 
     Attributes:
-        query, template, carriers: what is counted.
+        query, template: what is counted.
         basis: None for trends from START on; else a state, and only what goes on from there counts,
             as if one trend ended there before (a row of a pane's matrix).
     """
 
     query: BoundQuery
     template: Template
-    carriers: Carriers
     basis: int | None = None
+
+    @property
+    def carriers(self) -> Carriers:
+        """Those of the query."""
+        return carriers_of(self.query)
 
     @cached_property
     def states(self) -> frozenset[int]:

@@ -26,7 +26,7 @@ from elsinore.kernels.sweep_program import (
     Program,
     Size,
 )
-from elsinore.lowering.carriers import Weight, WeightColumns, carriers_of
+from elsinore.lowering.carriers import Weight, WeightColumns
 from elsinore.lowering.doublings import counts_by_doublings, make_doublings
 from elsinore.lowering.sweep import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
@@ -61,16 +61,18 @@ def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
 
 
 def diagonals(
-    pairs: Sequence[tuple[int, int]], borders: Sequence[int] = ()
+    rows: Sequence[tuple[int, ...]], borders: Sequence[int] = ()
 ) -> list[tuple[int, ...]]:
-    """`(slot, cell)` as `(slot, cell, length, block)` of runs in which both go up by one.
+    """Rows of cells as `(*cells, length, block)` of runs in which all of them go up by one.
+
+    A block is that of the last cell.
 
     >>> diagonals([(0, 5), (1, 6), (1, 9)])
     [(0, 5, 2, 0), (1, 9, 1, 0)]
     """
-    ordered = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[0]))
-    blocks = [block_of(borders, cell) if borders else 0 for _, cell in ordered]
-    marks = [(cell - slot, slot - n, blocks[n]) for n, (slot, cell) in enumerate(ordered)]
+    ordered = sorted(rows, key=lambda row: (*(cell - row[0] for cell in row[1:]), row[0]))
+    blocks = [block_of(borders, row[-1]) if borders else 0 for row in ordered]
+    marks = [(blocks[n], *(cell - n for cell in row)) for n, row in enumerate(ordered)]
     return [(*ordered[first], last - first, blocks[first]) for first, last in alike(marks)]
 
 
@@ -310,10 +312,7 @@ def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Plac
         if row < len(found)
     ]  # fmt: skip
     number = {copy: index for index, copy in enumerate(copies)}
-    rows = [
-        Member(members[n].query, members[n].template, members[n].carriers, basis)
-        for n, basis in copies
-    ]
+    rows = [Member(members[n].query, members[n].template, basis) for n, basis in copies]
     held = [
         frozenset(
             (index, state)
@@ -355,15 +354,9 @@ def _terms(
                     terms.append((cell, cells[index, middle], cells[other, state]))
             if basis is None:
                 kept.append((cell, cell))
-    return _runs(terms, 3), _runs(kept, 2)
-
-
-def _runs(rows: Sequence[tuple[int, ...]], width: int) -> np.ndarray:
-    """Rows of cells as runs in which all of them go up by one; the last column is the length."""
-    ordered = sorted(rows, key=lambda row: (*(c - row[0] for c in row[1:]), row[0]))
-    marks = [tuple(cell - n for cell in row) for n, row in enumerate(ordered)]
-    found = [(*ordered[first], last - first) for first, last in alike(marks)]
-    return np.array(found, np.int64).reshape(-1, width + 1)
+    return _table((run[:4] for run in diagonals(terms)), 4), _table(
+        (run[:3] for run in diagonals(kept)), 3
+    )
 
 
 def _pane_totals(
@@ -387,11 +380,7 @@ def _pane_totals(
                 if end in rows[number[n, middle]].states
             ]
         totals.append((begin[0], len(last), begin[1], len(own)))
-    return (
-        np.array(totals, np.int64).reshape(-1, 4),
-        np.array(last, np.int64).reshape(-1, 2),
-        np.array(own, np.int64),
-    )
+    return _table(totals, 4), _table(last, 2), np.array(own, np.int64)
 
 
 # ---- the queries of a set that have one window clause
@@ -451,9 +440,7 @@ class Lowered:
 def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place], ...]) -> Lowered:
     """Lower a set's queries; kept, since the same sets meet the same classes again and again."""
     numbers = [n for n, query in enumerate(found.queries) if query.window == window]
-    members = [
-        Member(found.queries[n], found.templates[n], carriers_of(found.queries[n])) for n in numbers
-    ]
+    members = [Member(found.queries[n], found.templates[n]) for n in numbers]
     place = {number: n for n, number in enumerate(numbers)}
     mine = tuple(frozenset((place[q], s) for q, s in each if q in place) for each in classes)
     return Lowered.of(members, mine)

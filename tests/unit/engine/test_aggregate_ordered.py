@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.engine.aggregate_ordered import lower_ordered
+from elsinore.lowering.carriers import carriers_of
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import sharable_sets
 from tests.golden_cases import stream_schema
@@ -34,4 +35,4 @@ def test_columns(patterns: str, returned: str, backwards: bool, columns: int) ->
     (found,) = sharable_sets(queries).sets
     lowered = lower_ordered(found)
     assert (lowered.backwards, lowered.lanes.columns) == (backwards, columns)
-    assert lowered.lanes.finished == sum(1 + len(each.counts) for each in lowered.carriers)
+    assert lowered.lanes.finished == sum(1 + len(carriers_of(query).counts) for query in queries)

@@ -12,7 +12,6 @@ from elsinore.events import EventTable
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Orders, fill_domains
 from elsinore.kernels.work import Work, make_work
-from elsinore.lowering.carriers import carriers_of
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
 from tests.property.compare import greta
@@ -32,7 +31,7 @@ def rungs(
     ]
     columns = EventColumns(EventTable.of(SCHEMA, [*stream, ("N", -1, {})]))
     (template,) = build_templates(query)
-    found = run_template(query, template, carriers_of(query), {}, columns, None)
+    found = run_template(query, template, {}, columns, None)
     shapes = (rows.counts.shape for rows in found.rungs)
     return {wide[0] if wide else 1: windows for windows, _, *wide in shapes if windows}
 

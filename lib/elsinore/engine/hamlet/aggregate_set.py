@@ -23,8 +23,9 @@ from elsinore.events import EventTable
 from elsinore.kernels.hamlet import addresses_for, prepare_work, share_propagation
 from elsinore.kernels.hamlet_extent import measure
 from elsinore.kernels.hamlet_graph import QUERY, MergedGraph
-from elsinore.kernels.hamlet_lanes import make_lanes
 from elsinore.kernels.hamlet_work import Output, bytes_of_members
+from elsinore.kernels.rows import make_rows
+from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet
@@ -69,10 +70,7 @@ def aggregate_set(
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
-    readings = [
-        Reading.in_order(query, groups, carriers, prepared.weights.meanings(carriers))
-        for query, carriers in zip(merged.queries, tables.carriers, strict=True)
-    ]
+    readings = [Reading(q, groups, prepared.weights.meanings(q)) for q in merged.queries]
     parts = [PARTIAL_SCHEMA.empty_table()]
     for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
@@ -118,14 +116,10 @@ def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
 
 
 def _output(graph: MergedGraph, limbs: int) -> Output:
-    size = graph.windows.size
-    widths = tuple(
-        int(graph.queries[name].max()) for name in ("longs_of", "doubles_of", "ranks_of")
-    )
-    return Output(
-        make_lanes(size, widths, limbs, graph.no_rank),  # type: ignore[arg-type]
-        np.zeros(size, np.bool_),
-    )
+    size, kinds = graph.windows.size, ("longs_of", "doubles_of", "ranks_of")
+    longs, doubles, ranks = (int(graph.queries[name].max()) for name in kinds)
+    lanes = make_rows(size, longs, doubles, ranks, limbs, graph.no_rank)
+    return Output(lanes, np.zeros(size, np.bool_))
 
 
 # ---- the arrays that the kernels read
@@ -170,7 +164,7 @@ def prepare(
         slots_d=doubles,
         known=known,
         no_rank=NO_RANK,
-        queries=_queries(queries, tables, width),
+        queries=_queries(queries, width),
         long_weights=weights.longs,
         double_weights=weights.doubles,
         ranks=weights.ranks,
@@ -183,11 +177,11 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _queries(queries: Sequence[BoundQuery], tables: Tables, width: np.ndarray) -> np.ndarray:
+def _queries(queries: Sequence[BoundQuery], width: np.ndarray) -> np.ndarray:
     size = len(queries)
     found = np.zeros(size + 1, QUERY)
-    for q, (query, carriers) in enumerate(zip(queries, tables.carriers, strict=True)):
-        row = found[q]
+    for q, query in enumerate(queries):
+        row, carriers = found[q], carriers_of(query)
         row["slide"], row["within"] = query.window.slide, query.window.within
         row["width"], row["types"] = width[q], len(query.event_types)
         row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)

@@ -34,7 +34,6 @@ class Tables:
 
     found: SharableSet  #: the set
     arrays: Mapping[str, np.ndarray]  #: parts of the graph by name
-    carriers: tuple[Carriers, ...]  #: of each query
     columns: WeightColumns  #: columns of weights by number
     programs: Programs  #: conditions on pairs
 
@@ -49,14 +48,13 @@ def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
     if found is None:
         raise ParameterError("the queries are not one sharable set")
     merged = found.merged
-    class_of, carriers = merged.class_of, tuple(carriers_of(query) for query in merged.queries)
-    programs, columns = Programs(), WeightColumns()
-    arrays = _links(merged, class_of, programs) | _own(merged, class_of, carriers, columns)
+    class_of, programs, columns = merged.class_of, Programs(), WeightColumns()
+    arrays = _links(merged, class_of, programs) | _own(merged, class_of, columns)
     arrays |= _runs("begin", _by_class(class_of, merged.starts), BEGIN)
     arrays |= _runs("end", _by_class(class_of, merged.ends), END)
-    arrays |= _loops(merged, class_of, carriers, programs)
+    arrays |= _loops(merged, class_of, programs)
     arrays = _states(merged, arrays) | programs.arrays
-    return Tables(found, arrays, carriers, columns, programs)
+    return Tables(found, arrays, columns, programs)
 
 
 #: For each state the bit of each of its queries.
@@ -111,15 +109,14 @@ def _links(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> di
     return _table("link", states, LINK)
 
 
-def _loops(
-    merged: MergedTemplate, class_of: _ClassOf, carriers: tuple[Carriers, ...], programs: Programs
-) -> dict[str, np.ndarray]:
+def _loops(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> dict[str, np.ndarray]:
     own: list[dict[int, int]] = [{} for _ in merged.states]
     for link in merged.links:
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    linear = [not (c.sums or c.minima or c.maxima) for c in carriers]
+    carriers = map(carriers_of, merged.queries)
+    linear = [not (each.sums or each.extremes) for each in carriers]
     marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
 
@@ -169,12 +166,9 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _own(
-    merged: MergedTemplate,
-    class_of: _ClassOf,
-    carriers: tuple[Carriers, ...],
-    columns: WeightColumns,
+    merged: MergedTemplate, class_of: _ClassOf, columns: WeightColumns
 ) -> dict[str, np.ndarray]:
-    numbered = [list(_numbered(each)) for each in carriers]
+    numbered = [list(_numbered(carriers_of(query))) for query in merged.queries]
     states = [
         [
             (q, class_of[s][q], kind, index, columns.number(kind, carrier, largest))

@@ -16,24 +16,31 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import gcd
+from operator import add, mul
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from elsinore.engine.columns import Column, EventColumns
+from elsinore.engine.columns import EventColumns
 from elsinore.engine.linear.sweep import aggregate_sweep
-from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
+from elsinore.engine.partial_rows import (
+    LOWEST,
+    Reading,
+    States,
+    WindowRows,
+    combine_groups,
+    normal,
+    partial_tables,
+)
 from elsinore.engine.weights import NO_RANK, Extremes, stack_rows
 from elsinore.events import EventTable
-from elsinore.lowering.carriers import Carriers, carriers_of
 from elsinore.lowering.sweep import LARGEST_SET, Member, SweepSet, sweep_template
 from elsinore.query.bound import BoundQuery
-from elsinore.results.partial import decode_extreme, integers_of
 from elsinore.sharing.sharable import partition_signature
 from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
@@ -129,7 +136,6 @@ class _Member:
     #: what is counted.
     query: BoundQuery
     template: Template
-    carriers: Carriers
     pane: int  #: length of its panes
     openings: tuple[frozenset[int], ...]  #: where trends may go on: states, those of START first
     after: Mapping[int, int]  #: number of the opening of each state
@@ -140,8 +146,7 @@ class _Member:
         """The member of a query."""
         template = sweep_template(query)
         assert isinstance(template, Template), template
-        carriers = carriers_of(query)
-        follow = Member(query, template, carriers).after
+        follow = Member(query, template).after
         openings = {frozenset(s for s in template.starts if s in follow): 0}
         after = {state: openings.setdefault(follow[state], len(openings)) for state in follow}
         places = [
@@ -150,7 +155,7 @@ class _Member:
             for state in sorted(reachable(states, follow.__getitem__))
         ]
         pane = gcd(query.window.within, query.window.slide, block)
-        return cls(number, query, template, carriers, pane, tuple(openings), after, tuple(places))
+        return cls(number, query, template, pane, tuple(openings), after, tuple(places))
 
     @property
     def rows(self) -> Iterator[tuple[BoundQuery, Template]]:
@@ -184,16 +189,14 @@ class _Member:
         numbers = window.ending_in(owned or reached)
         found = [trends.rows_of(number) for number, trends in self._products(maps, numbers)]
         groups = self._group_texts(partitions)
-        reading = Reading.in_order(self.query, groups, self.carriers, extremes)
+        reading = Reading(self.query, groups, extremes)
         for combined in combine_groups(found, [reading]):
             yield from partial_tables(combined, [reading])
 
     def folded(self, rows: pa.Table, wider: _Member) -> Iterator[pa.Table]:
         """The rows of the longer panes of another, given those of its own."""
         maps, partitions, extremes = self._maps(rows)
-        readings = [
-            Reading.in_order(query, partitions, self.carriers, extremes) for query, _ in wider.rows
-        ]
+        readings = [Reading(query, partitions, extremes) for query, _ in wider.rows]
         found = []
         for number in sorted({start // wider.pane for start in maps}):
             start = number * wider.pane
@@ -209,7 +212,12 @@ class _Member:
         """
         partitions = rows["group"].combine_chunks().dictionary_encode()
         owners, size = np.asarray(partitions.indices), len(partitions.dictionary)
-        states = _States.of(rows)
+        states = States.of(self.query, rows)
+        extremes = tuple(
+            Extremes(column, column.known, largest=largest)
+            for (_, largest), column in states.extremes.items()
+        )
+        trends = _Trends.of(states, extremes)
         names = rows["query"].combine_chunks().dictionary_encode()
         places = [tuple(map(int, n.split(" ")[1:])) for n in names.dictionary.to_pylist()]
         starts = np.asarray(rows["window_start"])
@@ -219,8 +227,8 @@ class _Member:
         maps: dict[int, _Map] = defaultdict(dict)
         for each in np.split(order, cuts):
             opening, state = places[where[1, each[0]]]
-            maps[int(starts[each[0]])][opening, state] = states.spread(each, owners[each], size)
-        return maps, partitions.dictionary, states.extremes
+            maps[int(starts[each[0]])][opening, state] = trends.spread(each, owners[each], size)
+        return maps, partitions.dictionary, extremes
 
     def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:
         """The trends of the windows of some numbers, of those that have any.
@@ -285,8 +293,6 @@ class _Member:
 
 #: Integers below this are added and multiplied in 64 bits; others by Python, at any size.
 _SAFE = 2.0**62
-#: The exponent of a sum that is zero.
-_LOWEST = -(2**40)
 
 
 @dataclass(frozen=True)
@@ -300,10 +306,36 @@ class _Trends:
     exponents: np.ndarray
     ranks: np.ndarray  #: int64[R, P], of extremes
 
+    @classmethod
+    def of(cls, states: States, extremes: Sequence[Extremes]) -> _Trends:
+        """Of rows as if each were a partition, given what is in their states of extremes."""
+        integers = np.stack([*states.integers.values()])
+        sums, exponents = (
+            stack_rows([scaled[n] for scaled in states.sums.values()], integers.shape[1], kind)
+            for n, kind in enumerate((np.float64, np.int64))
+        )
+        ranks = stack_rows([each.ranks for each in extremes], integers.shape[1], np.int64)
+        return cls(integers, *normal(sums, exponents), ranks)
+
+    def spread(self, rows: np.ndarray, partitions: np.ndarray, size: int) -> _Trends:
+        """Some of these, each put in a partition of its own; the other partitions have nothing."""
+
+        def placed(columns: np.ndarray, nothing: object) -> np.ndarray:
+            found = np.full((columns.shape[0], size), nothing, columns.dtype)
+            found[:, partitions] = columns[:, rows]
+            return found
+
+        return _Trends(
+            placed(self.integers, 0),
+            placed(self.sums, 0.0),
+            placed(self.exponents, LOWEST),
+            placed(self.ranks, NO_RANK),
+        )
+
     def __add__(self, other: _Trends) -> _Trends:
         """These trends and others."""
         return _Trends(
-            _plus(self.integers, other.integers),
+            _exactly(add, self.integers, other.integers),
             *_add_scaled((self.sums, self.exponents), (other.sums, other.exponents)),
             np.minimum(self.ranks, other.ranks),
         )
@@ -314,8 +346,9 @@ class _Trends:
         A carrier of a trend is the sum of its parts' (Hamlet section 2: linear aggregates).
         """
         ours, theirs = self.integers[:1], other.integers[:1]
-        both = _times(ours, theirs)
-        linear = _plus(_times(self.integers[1:], theirs), _times(other.integers[1:], ours))
+        both = _exactly(mul, ours, theirs)
+        first = _exactly(mul, self.integers[1:], theirs)
+        linear = _exactly(add, first, _exactly(mul, other.integers[1:], ours))
         here = _times_scaled((self.sums, self.exponents), theirs[0])
         there = _times_scaled((other.sums, other.exponents), ours[0])
         ranks = np.where(both != 0, np.minimum(self.ranks, other.ranks), NO_RANK)
@@ -339,29 +372,19 @@ _Scaled = tuple[np.ndarray, np.ndarray]
 # Most queries have no sums of doubles, and many count alone: nothing is done for what is not there.
 
 
-def _plus(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _exactly(combine: Callable[[Any, Any], Any], left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The sums or products of integers."""
     if not left.size:
         return left
-    fits = left.dtype == right.dtype == np.int64 and _largest(left) + _largest(right) < _SAFE
-    total: np.ndarray = left + right if fits else left.astype(object) + right.astype(object)
-    return total
-
-
-def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    if not left.size:
-        return left
-    fits = left.dtype == right.dtype == np.int64 and _largest(left) * _largest(right) < _SAFE
-    product: np.ndarray = left * right if fits else left.astype(object) * right.astype(object)
-    return product
+    fits = left.dtype == right.dtype == np.int64
+    if not fits or combine(_largest(left), _largest(right)) >= _SAFE:
+        left, right = left.astype(object), right.astype(object)
+    found: np.ndarray = combine(left, right)
+    return found
 
 
 def _largest(numbers: np.ndarray) -> float:
     return float(np.abs(numbers.astype(np.float64)).max(initial=0.0))
-
-
-def _normal(sums: np.ndarray, exponents: np.ndarray) -> _Scaled:
-    sums, shifts = np.frexp(sums)
-    return sums, np.where(sums == 0.0, _LOWEST, exponents + shifts)
 
 
 def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
@@ -370,7 +393,7 @@ def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
     top = np.maximum(left[1], right[1])
     both = [np.ldexp(m, np.maximum(e - top, -(2**20)).astype(np.int32)) for m, e in (left, right)]
     with np.errstate(invalid="ignore"):  # infinities of both signs make NaN
-        return _normal(both[0] + both[1], top)
+        return normal(both[0] + both[1], top)
 
 
 def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
@@ -385,74 +408,4 @@ def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
         )
     many = counts.astype(np.float64)
     product = np.where(many == 0.0, 0.0, sums[0] * np.where(many == 0.0, 1.0, many))
-    return _normal(product, sums[1] + shifts)
-
-
-@dataclass(frozen=True)
-class _States:
-    """The states of R partial rows of one query, by columns, and what their ranks mean."""
-
-    columns: _Trends
-    extremes: tuple[Extremes, ...]
-
-    @classmethod
-    def of(cls, rows: pa.Table) -> _States:
-        """Of rows of `results.partial`."""
-        size = rows.num_rows
-
-        def flat(name: str) -> pa.Array:
-            return pc.list_flatten(rows[name].combine_chunks())
-
-        sums = flat("sums")
-        scaled = [
-            _columns(np.asarray(pc.struct_field(sums, n)), size) for n in ("mantissa", "exponent")
-        ]
-        ranks, extremes = [], []
-        for name in ("minima", "maxima"):
-            for texts in _columns(np.asarray(flat(name).to_numpy(zero_copy_only=False)), size):
-                found = _ranked(texts, largest=name == "maxima")
-                ranks.append(found.ranks)
-                extremes.append(found)
-        integers = _columns(_integers(flat("counts")), size)
-        return cls(
-            _Trends(integers, *_normal(*scaled), stack_rows(ranks, size, np.int64)), tuple(extremes)
-        )
-
-    def spread(self, rows: np.ndarray, partitions: np.ndarray, size: int) -> _Trends:
-        """Some rows, each of a partition of its own; the other partitions have nothing."""
-
-        def placed(columns: np.ndarray, nothing: object) -> np.ndarray:
-            found = np.full((columns.shape[0], size), nothing, columns.dtype)
-            found[:, partitions] = columns[:, rows]
-            return found
-
-        given = self.columns
-        return _Trends(
-            placed(given.integers, 0),
-            placed(given.sums, 0.0),
-            placed(given.exponents, _LOWEST),
-            placed(given.ranks, NO_RANK),
-        )
-
-
-def _columns(values: np.ndarray, rows: int) -> np.ndarray:
-    """The values of so many rows, as many of each, by columns."""
-    return values.reshape(rows, -1).T if values.size else np.empty((0, rows), values.dtype)
-
-
-def _integers(texts: pa.Array) -> np.ndarray:
-    """The integers that decimal texts say: int64, or objects of any size."""
-    try:
-        return np.asarray(texts.cast(pa.int64()))
-    except pa.ArrowInvalid:
-        return np.array(integers_of(texts.to_pylist()), object)
-
-
-def _ranked(texts: np.ndarray, *, largest: bool) -> Extremes:
-    """The ranks of extremes that are given as texts, or as None."""
-    used = np.array([text is not None for text in texts], np.bool_)
-    values = [decode_extreme(text) for text in texts[used]]
-    is_double = any(isinstance(value, float) for value in values)
-    column = np.zeros(texts.size, np.float64 if is_double else np.int64)
-    column[used] = values
-    return Extremes(Column(column, used), used, largest=largest)
+    return normal(product, sums[1] + shifts)

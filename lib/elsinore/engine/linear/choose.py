@@ -71,7 +71,7 @@ def _gain_and_once(
     lanes = ceil(query.window.within / query.window.slide) * (
         1 + sum(not aggregate.counts_trends for aggregate in query.aggregates)
     )
-    rates = [_window_rate(query, n, statistics) for n in range(place.stop)]
+    rates = [window_rate(query, n, statistics) for n in range(place.stop)]
     gain = once = 0.0
     for position in range(place.start, place.stop):
         often = statistics.rate(query.positions[position].type, 1)
@@ -89,7 +89,7 @@ def _gain_and_once(
     return gain, once
 
 
-def _window_rate(query: BoundQuery, position: int, statistics: Statistics) -> float:
+def window_rate(query: BoundQuery, position: int, statistics: Statistics) -> float:
     """Mean number of events of a position in one window of one partition."""
     keys = [key.attribute for key in query.keys if position in key.positions]
     return statistics.rate(query.positions[position].type, query.window.within, keys)
@@ -126,7 +126,7 @@ def _program_cost(lowered: Lowered, statistics: Statistics) -> float:
     """Each operation in proportion to its events; rows that nothing has reached yet are skipped."""
     ops, owners = lowered.program.ops, lowered.symbol_of
     often = np.array([statistics.rate(s.type, 1) for s in lowered.symbols])[owners]
-    rates = np.array([_window_rate(s.query, s.position, statistics) for s in lowered.symbols])
+    rates = np.array([window_rate(s.query, s.position, statistics) for s in lowered.symbols])
     live, planes = _rows_reached(lowered, rates[owners])
     reached, lanes = live[ops[:, Op.SOURCE_ROW]], ops[:, Op.WIDTH] * planes[ops[:, Op.SOURCE_ROW]]
     each = MEASURED.operation + MEASURED.lane * lanes

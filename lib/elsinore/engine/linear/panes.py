@@ -35,9 +35,7 @@ def cheaper_by_panes(
 
     `asked` decides then; None where it is predicted to cost less.
     """
-    carriers = (member.carriers for member in members)
-    carried = any(c.counts or c.sums or c.extremes for c in carriers)
-    if window.slide >= window.within or carried:
+    if window.slide >= window.within or any(any(m.carriers.kinds) for m in members):
         return False
     if asked is not None:
         return asked
@@ -54,7 +52,7 @@ def pane_costs(
 ) -> tuple[float, float]:
     """Predicted nanoseconds of some entries, window by window and by so many panes."""
     counts = [len(m.states) for m in members]
-    rows = [[len(m.states)] + [len(Member(m.query, m.template, m.carriers, s).states)
+    rows = [[len(m.states)] + [len(Member(m.query, m.template, s).states)
             for s in m.states] for m in members]  # fmt: skip
     cells = sum(map(sum, rows))
     terms = sum(size * sum(more) for size, more in zip(counts, rows, strict=True))

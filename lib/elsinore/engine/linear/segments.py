@@ -19,7 +19,6 @@ from elsinore.events import EventTable
 from elsinore.kernels.segments import START, Clause, Clock, Lanes, run_lanes
 from elsinore.kernels.segments_lanes import DIGIT, digits_for
 from elsinore.kernels.sweep_program import make_weighed
-from elsinore.lowering.carriers import carriers_of
 from elsinore.lowering.chains import passes
 from elsinore.lowering.segments import Lowered, lower_classes, lower_segments
 from elsinore.query.bound import BoundQuery
@@ -88,9 +87,7 @@ def _run_pass(
         named = tuple(n for n, key in query.named_keys.items() if key.group_label is not None)
         if named not in groups:
             groups[named] = entries.group_texts(query, codes)
-        carriers = carriers_of(query)
-        meanings = weights.meanings(carriers)
-        readings.append(Reading.in_order(query, groups[named], carriers, meanings))
+        readings.append(Reading(query, groups[named], weights.meanings(query)))
     for combined in combine_groups([rows], readings):
         yield from partial_tables(combined, readings)
 

@@ -56,10 +56,8 @@ def aggregate_sweep(
         rows = [part.rows for part in swept]
         for part in swept:
             rows += run_wide(lowered, swept_events, part.outgrown, window)
-        readings = [
-            Reading.in_order(each.query, groups, each.carriers, weights.meanings(each.carriers))
-            for each in lowered.members
-        ]
+        queries = (member.query for member in lowered.members)
+        readings = [Reading(each, groups, weights.meanings(each)) for each in queries]
         for combined in combine_groups(rows, readings):
             tables += partial_tables(combined, readings)
     return pa.concat_tables(tables)

@@ -31,20 +31,11 @@ class Alike:
     @cached_property
     def names(self) -> Mapping[Places, Sequence[str]]:
         """The names of the queries, by the places of the states that they ask for."""
-        there, names = carriers_of(self.run), dict[Places, list[str]]()
+        there, names = carriers_of(self.run).sides, dict[Places, list[str]]()
         for query in self.queries:
-            wanted = carriers_of(query)
-            # The count of trends comes first.
-            counts = (0, *(1 + there.counts.index(carrier) for carrier in wanted.counts))
-            others = (
-                tuple(getattr(there, name).index(carrier) for carrier in getattr(wanted, name))
-                for name in _STATES[1:]
-            )
-            sizes = (1 + len(there.counts), *(len(getattr(there, name)) for name in _STATES[1:]))
-            places = tuple(
-                None if of == (*range(size),) else (size, of)
-                for size, of in zip(sizes, (counts, *others), strict=True)
-            )
+            wanted = zip(there, carriers_of(query).sides, strict=True)
+            chosen = [(len(side), tuple(map(side.index, asked))) for side, asked in wanted]
+            places = tuple(None if of == (*range(size),) else (size, of) for size, of in chosen)
             names.setdefault(places, []).append(query.name)
         return names
 

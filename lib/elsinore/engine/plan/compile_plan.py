@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
-from elsinore.engine.linear.choose import choose_segments, predict
+from elsinore.engine.linear.choose import choose_segments, predict, window_rate
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
 from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
@@ -172,11 +172,8 @@ def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
 
 def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
     """Of the combinations of a window's events, one at each position."""
-    bits = 0.0
-    for position in query.positions:
-        keys = [key.attribute for key in query.keys if position.index in key.positions]
-        bits += log2(max(1.0, statistics.rate(position.type, query.window.within, keys)))
-    return bits
+    rates = (window_rate(query, position.index, statistics) for position in query.positions)
+    return sum(log2(max(1.0, rate)) for rate in rates)
 
 
 # ---- which sharable sets run together, and how
