@@ -119,6 +119,7 @@ QUERIES: list[tuple[str, str]] = [
     (matching("SEQ(View, View)"), "as in View view1"),
     (matching("SEQ(View V, Checkout V)"), "give each its own alias"),
     # RETURN
+    (clause("GROUP-BY extract(hour FROM V.time)"), "takes attributes; add a column to the events"),
     (returning("COUNT(DISTINCT user)"), "no DISTINCT (GROUP-BY an attribute gives a row for each"),
     (returning("DISTINCT V.user"), "there is no DISTINCT"),
     (returning("COUNT(*) AS n"), "no AS (an alias stands right after its type"),
@@ -141,6 +142,8 @@ QUERIES: list[tuple[str, str]] = [
     (returning("PERCENTILE(V.price, 95)"), "it takes a bare attribute"),
     (returning("COUNT(*), COUNT(*)"), "is returned twice"),
     (of("RETURN PATTERN View WITHIN 1 hour"), "something is missing before it"),
+    (returning("COUNT(*) FILTER (WHERE V.price > 5)"), "no FILTER (conditions stand in WHERE)"),
+    (returning("ROUND(AVG(V.price), 2)"), "no ROUND (RETURN lists aggregates as they are)"),
     (of("RETURN COUNT(*), PATTERN View WITHIN 1 hour"), "something is missing before it"),
     # PATTERN
     (matching("SEQ(View V Checkout C)"), "is a ')' or a ',' missing?"),
@@ -167,6 +170,14 @@ QUERIES: list[tuple[str, str]] = [
     (matching("View AS V"), "as in View V"),
     (matching("View V AND Checkout C AND AddToCart A"), "as in P AND Q"),
     # WHERE
+    (matching("SEQ(View+ V, Checkout C)"), "an alias stands before the sign, as in View V+"),
+    (matching("SEQ(View+ Checkout)"), "or is a ',' missing?"),
+    (matching("(View V, Checkout C)+"), "write SEQ(A, B), or leave the '(' out"),
+    (matching("SEQ(View V, (AddToCart A, Checkout C)"), "or leave the '(' out"),
+    (matching("SEQ(View V, *, Checkout C)"), "leave it out: any other events may lie between"),
+    (matching("SEQ(View V, Checkout C WITHIN 5 minutes)"), "it stands after PATTERN, once"),
+    (matching("SEQ(View V, Checkout C WHERE V.price > 5)"), "it stands after PATTERN, once"),
+    (matching("EVERY View V"), "no EVERY (every match counts anyhow)"),
     (where("V.country = 5"), "write it in quotes: '5'"),
     (where("V.country IN ('DE', 5)"), "write it in quotes: '5'"),
     (where("V.price > '5'"), "write it without quotes: 5"),
@@ -203,6 +214,16 @@ QUERIES: list[tuple[str, str]] = [
     (where("V.price > 5 AND"), "found WITHIN; something is missing before it"),
     (where("(V.price > 5"), "expected ')'"),
     # WITHIN
+    (where("CAST(V.price AS long) > 5"), "no CAST (values keep their types"),
+    (where("V.price::long > 5"), "no :: (values keep their types"),
+    (where("V.country = 'DE' OR 'FR'"), "write V.country = 'DE', or V.country IN ('DE', 'FR')"),
+    (where("5 < V.price < 20"), "write 5 < V.price AND V.price < 20"),
+    (where("V.new IS TRUE"), "write V.new, or NOT V.new"),
+    (where("V.new IS NOT FALSE"), "write V.new, or NOT V.new"),
+    (where("V.price < NEXT(V.price)"), "write NEXT(V).price, of the very next event"),
+    (where("V.price < NEXT(V, 2).price"), "write NEXT(V).price, of the very next event"),
+    (where("V.price > LAG(V.price)"), "no function lag (NEXT(V).price is of the event after V)"),
+    (where("V.country = ‘DE’"), "strings stand in single quotes, as in 'DE'"),
     (of(f"RETURN COUNT(*) PATTERN {SEQ}"), "as in WITHIN 10 minutes"),
     (within("1 hr"), "did you mean hours?"),
     (within("1h"), "did you mean hours?"),
@@ -213,6 +234,7 @@ QUERIES: list[tuple[str, str]] = [
     (within("'1 hour'"), "write it without quotes"),
     (within("1 hour 30 minutes"), "as in 90 minutes"),
     (within("INTERVAL 1 hour"), "write WITHIN 1 hour SLIDE 10 minutes"),
+    (within("01:00:00"), "as in 90 minutes"),
     (within("1 hour EVERY 5 minutes"), "write WITHIN 1 hour SLIDE 10 minutes"),
     (within("10 minutes SLIDING 5 minutes"), "did you mean SLIDE?"),
     (within("1 hour SLIDE -5 minutes"), "must be positive"),
@@ -231,6 +253,8 @@ QUERIES: list[tuple[str, str]] = [
     (clause("GROUP user"), "did you mean GROUP-BY?"),
     (clause("SKIP TILL NEXT MATCH"), "write SEMANTICS skip-till-next-match"),
     (clause("SEMANTICS strict"), "contiguous, skip-till-any-match or skip-till-next-match"),
+    (clause("AFTER MATCH SKIP PAST LAST ROW"), "write SEMANTICS skip-till-next-match"),
+    (clause("DEFINE V AS V.price > 5"), "no DEFINE (conditions stand in WHERE)"),
     ("SELECT COUNT(*) FROM clicks;", "there is no SELECT (write QUERY name RETURN"),
     ("hello", "a query begins QUERY name RETURN"),
     ("PATTERN View WITHIN 1 hour", "a query begins QUERY name RETURN"),
@@ -243,6 +267,7 @@ QUERIES: list[tuple[str, str]] = [
     ("# shop\n" + returning("COUNT(*)"), "comments begin with --"),
     (returning("COUNT(*)") + returning("COUNT(*)"), "more than one query is called q"),
     (returning("COUNT(*)")[:-1] + " " + returning("COUNT(*)"), "queries end with ';'"),
+    (returning("COUNT(*)") + returning("COUNT(*)").replace(" q ", " Q "), "capitals make no other"),
 ]  # fmt: skip
 
 
