@@ -210,6 +210,8 @@ def pipeline_packages(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("elsinore"):
             raise
+        if error.name == "jobs":
+            raise SetupError("ELSINORE_ROOT has no jobs", hint="set it to a checkout") from error
         raise SetupError(
             f"{what} needs {error.name}, which is not installed",
             hint="pip install 'elsinore[pipeline]'",

@@ -117,7 +117,8 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         for stretch in stretches(missing):
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     elif len(missing) == interval.length // HOUR:
-        raise DataError(f"no raw file of these hours is in {landing}", hint=RAW_NAMES)
+        hours = f"no raw file of these hours is in {landing}: {interval}"
+        raise DataError(hours, hint=f"{RAW_NAMES}; `elsinore ingest FILE` puts events there")
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)

@@ -90,6 +90,12 @@ def _like(pattern: str, examples: str) -> AfterValidator:
 
 _MASTER = _like(r"[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*", "local[*,4], spark://host:7077 or sc://host")
 _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
+#: How values are written that people write otherwise.
+_EXAMPLES = {
+    "keep_days": '{"events": 30}',
+    "streams": '["rides"]',
+    **dict.fromkeys(("stream", "workload"), "rides: small letters, digits and _"),
+}
 
 
 def _find_root() -> Path:
@@ -427,4 +433,7 @@ def _in_words(fault: Mapping[str, Any]) -> str:
     """What is wrong with a variable, and where in its value, if it is JSON."""
     name, *inside = map(str, fault["loc"])
     words, _ = in_plain_words(fault, Settings.model_fields)
-    return ": ".join([f"{PREFIX}{name.upper()}", *filter(str.isidentifier, inside), words])
+    inside = [*filter(str.isidentifier, inside)]
+    if not inside and fault["type"] != "value_error" and name in _EXAMPLES:
+        words += f", as in {_EXAMPLES[name]}"
+    return ": ".join([f"{PREFIX}{name.upper()}", *inside, words])

@@ -92,6 +92,9 @@ _EXAMPLES = {
     "id": "as in id: {field: event_id}",
     "files": "as in {date}/{hour}/*.jsonl.gz",
     "types": "as in types: {View: {price: double}}",
+    "per": "as in per: hour",
+    "rates": "as in rates: {View: 5}",
+    "rows": "as in rows: [[START, END, {COUNT(*): 1}]]",
 }
 _NAME = "a name has letters, digits and _ only, a letter first"
 #: How what raw events call otherwise is given a name, by how deep in `types` it stands.
@@ -137,5 +140,5 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
         if key in context:
             return f"{given} must be {word} {context[key]}", None
     wanted = _WANTED.get(kind.split("_", maxsplit=1)[0])
-    hint = _EXAMPLES["types"] if wanted == "a mapping" else None
+    hint = _EXAMPLES.get(name, _EXAMPLES["types"] if wanted == "a mapping" else None)
     return f"{given} is {f'not {wanted}' if wanted else 'not valid here'}", hint

@@ -155,7 +155,8 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
                 stream.flush()
             file = os.fdopen(descriptor, "wb", closefd=False)
     except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+        hint = None if whole.parent.exists() else f"make the folder {path.parent} first"
+        raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
     try:
         with file:
             if not is_special and whole.exists():

@@ -65,7 +65,7 @@ from elsinore.timeline import (
     format_instant,
     parse_instant,
 )
-from elsinore.wording import in_plain_words, suggest
+from elsinore.wording import in_plain_words, some_of, suggest
 
 #: Nothing here backtracks.
 _PAIR = r"""\s*+(\w++)\s*+=\s*+("[^"]*+"|'[^']*+'|(?:[^,)"'][^,)]*+)?+)"""
@@ -138,10 +138,16 @@ def _run(case: Case, executor: Executor) -> list[str]:
     expected = Counter(row_text(row, kinds) for row in case.rows)
     given = Counter(row_text(json.loads(encode_row(row)), kinds) for row in rows)
     lacking, more = expected - given, given - expected
-    return [
+    told = [
         f"  expected {text}" if text in lacking else f"     found {text}"
         for text in sorted((lacking + more).elements())
     ]
+    labels = [item.label for item in case.query.aggregates]
+    for name in dict.fromkeys(name for row in case.rows for name in row["values"]):
+        if name not in labels:
+            hint = suggest(name, labels) or f"it returns {some_of(labels)}"
+            told.append(f"  the query returns no {name} ({hint})")
+    return told
 
 
 # ---- what a case says
@@ -274,7 +280,8 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             at = format_instant(time * _UNITS[unit]) if calendar else time
             lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))
     if text[end:].strip():
-        raise ValueError(f"no event: {text[end:][:40].strip()!r}")
+        example = f"as in {schema.types[0].name}@2{'min' if calendar else ''}"
+        raise ValueError(f"no event: {text[end:][:40].strip()!r} ({example})")
     return lines
 
 

@@ -61,6 +61,9 @@ def flights(
             end=end,
             on_file=lambda path, count: progress.update(task, description=f"{path.name}: {count}"),
         )
+    if not files:
+        hint = "they are of 2013, as in --start 2013-02-08 --end 2013-02-09"
+        raise ParameterError("no flight is of an hour that begins in this time", hint=hint)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     typer.echo(f"{files:,} files, {sum(counts.values()):,} events ({kinds}) below {output}")
 

@@ -38,6 +38,9 @@ def infer(
     stream: Annotated[str, typer.Option(help="What to call the stream.")] = "events",
 ) -> None:
     """Print a schema that fits the first events, for you to correct; guesses end in a ?."""
+    if not re.fullmatch(NAME, stream):
+        hint = "a name has letters, digits and _ only, a letter first"
+        raise ParameterError(f"--stream {stream} is no name", hint=hint)
     typer.echo(infer_schema(events, stream=stream), nl=False)
 
 
@@ -49,7 +52,8 @@ def init(
 ) -> None:
     """Make FOLDER a project: a schema that fits your events, a first query, its test, a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(f"{folder} is not empty", hint="name a new folder")
+        is_what = "not empty" if folder.is_dir() else "a file"
+        raise ParameterError(f"{folder} is {is_what}", hint="name a new folder")
     project = PROJECT
     name = folder.resolve().name
     stream = name if re.fullmatch(NAME, name) else "events"

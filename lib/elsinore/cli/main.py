@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -68,6 +69,16 @@ COMMANDS = {
     "stop": "elsinore.cli.pipeline:stop",
 }
 
+#: What the libraries say of options, and what we say instead.
+_OUR_WORDS = {
+    r"Value error, ": "",
+    r"Input should be": "it must be",
+    r"(?<=must be )a valid date.*": "a time, as in 2013-02-08T10:00",
+    r"(?<=must be )a valid number.*": "a number, as in 0.05",
+    r"(?<=must be )a valid integer.*": "a whole number",
+    r"(?<=Missing option '--input'.)": " Write it before the first file of events",
+}
+
 
 def commands_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the one command that the arguments call for; else with all of them."""
@@ -124,7 +135,8 @@ def run_command(arguments: list[str]) -> int:
             result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
-        message = message.replace("Value error, ", "").replace("Input should be", "it must be")
+        for words, ours in _OUR_WORDS.items():
+            message = re.sub(words, ours, message)
         if message:  # a group of commands alone has printed its help
             typer.echo(f"elsinore: {message} (--help tells more)", err=True)
         return error.exit_code
@@ -140,7 +152,10 @@ def run_command(arguments: list[str]) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        _show(SetupError(f"cannot use {error.filename}: {error.strerror}"))
+        home = os.environ.get("ELSINORE_HOME")
+        is_home = home and str(error.filename).startswith(home)
+        hint = "set ELSINORE_HOME to a folder that can be made" if is_home else None
+        _show(SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint))
         return SetupError.exit_code
     return result if isinstance(result, int) else 0
 

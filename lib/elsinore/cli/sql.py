@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,16 @@ from elsinore.errors import ParameterError
 from elsinore.lake.views import Engine, connect, statements
 from elsinore.settings import Settings
 from elsinore.timeline import Instant, instant_of
+
+_ASKED = duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN
+#: What to write instead, by what is found in the SQL or in what DuckDB says; the first that is.
+_HINTS = {
+    r"^\s*QUERY\s": "`elsinore run` answers queries of the language",
+    r"^\S+\.sql\n": 'give the text, as in "$(cat report.sql)"',
+    r'column "count" not found': "the count of trends is the column trends",
+    r"^\s*(delete|insert|update|drop|alter|truncate)\b": "the lake is only read here",
+    "": "SHOW TABLES lists tables and views, DESCRIBE and a name its columns",
+}
 
 
 def views(
@@ -56,11 +67,19 @@ def sql(
             _answer(connect(any_text=True), query, chosen, output)
     except (duckdb.Error, pa.ArrowException) as error:
         is_asked = isinstance(error, duckdb.Error)  # else it is how the answer is written
-        hint = "SHOW TABLES lists tables and views, DESCRIBE and a name its columns"
-        raise ParameterError(str(error), hint=hint if is_asked else None) from error
+        words, _, line = str(error).partition("\n\nLINE ")  # its caret has no place in ours
+        said = re.sub(r"^[\w ]+ Error: ", "", words)
+        said += f" in line {line.partition(':')[0]}" if line else ""
+        hint = next(_HINTS[h] for h in _HINTS if re.search(h, f"{query}\n{said}", re.IGNORECASE))
+        raise ParameterError(said, hint=hint if is_asked else None) from error
 
 
 def _answer(lake: duckdb.DuckDBPyConnection, query: str, form: Format, output: Path | None) -> None:
+    every = lake.extract_statements(query)
+    if not every:
+        raise ParameterError("there is no SQL", hint="as in SHOW TABLES")
+    if any(one.type in _ASKED for one in every[:-1]):
+        raise ParameterError(f"these are {len(every)} statements", hint="ask one at a time")
     found = lake.sql(query)
     if found is not None:  # as it is where nothing was asked: CREATE, SET
         table = found.to_arrow_table

@@ -96,7 +96,8 @@ def _group(text: str) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads(text)
         except ValueError as error:
-            raise ParameterError(f"the group is no JSON object: {error}") from error
+            hint = 'as in {"carrier": "UA"}, or carrier=UA'
+            raise ParameterError(f"the group is no JSON object: {text[:60]}", hint=hint) from error
         return found
     parts = [part.partition("=") for part in text.split(",") if part]
     if any(not equals for _, equals, _ in parts):
@@ -217,10 +218,11 @@ def _rows(
         found = [row for row in rows if same_group(row["group_key"], or_null)]
     if not found:
         groups = sorted({row["group_key"] for row in rows})
-        named = some_of(groups, _NAMED) or "none of the query at all"
+        named = some_of(groups, _NAMED) or _windows(lake, query)
         raise DataError(
             f"nothing is published of query {query} for this group in the window",
-            hint=_no_such(workload, query, window_start) or f"published in this window: {named}",
+            hint=_no_such(workload, query, group, window_start)
+            or f"published in this window: {named}",
         )
     # A window of an earlier text of the query may begin there, too: of the text at hand, or last.
     own = query in workload.by_name and workload.by_name[query].fingerprint
@@ -229,11 +231,23 @@ def _rows(
     return sorted(found, key=lambda row: str(row["aggregate"]))
 
 
-def _no_such(workload: Workload, query: str, start: int) -> str | None:
-    """What is wrong with the name of a query, or with the start of a window of its."""
+def _windows(lake: LakePath, query: str) -> str:
+    """Of which windows there are results of a query."""
+    rows = read_rows(lake, PUBLISHED, columns=["window_start"], query=[query])
+    if not len(rows):
+        return "none of the query at all"
+    bounds = pc.min_max(rows["window_start"]).as_py().values()
+    return f"none; windows are from {' to '.join(f'{bound:%Y-%m-%dT%H:%M}' for bound in bounds)}"
+
+
+def _no_such(workload: Workload, query: str, group: Collection[str], start: int) -> str | None:
+    """What is wrong with the name of a query, of a key, or with the start of a window."""
     known = workload.by_name
     if query not in known:
         return suggest(query, known) or f"queries are {some_of(known)}"
+    keys = [str(key.group_label) for key in known[query].group_keys]
+    if wrong := [name for name in group if name not in keys]:
+        return f"its groups have {some_of(keys) or 'no names'}, not {wrong[0]}"
     slide = known[query].window.slide
     if before := start % slide:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))

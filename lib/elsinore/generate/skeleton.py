@@ -139,7 +139,7 @@ class StreamOptions(ABC):
 def require_range(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside of `[low, high]`, NaN included (ParameterError)."""
     if not (math.isfinite(value) and low <= value <= high):
-        raise ParameterError(f"{name} is {value:g}, not between {low:,g} and {high:,g}")
+        raise ParameterError(f"{name} is {value:,.12g}, not between {low:,.12g} and {high:,.12g}")
 
 
 @dataclass(frozen=True)

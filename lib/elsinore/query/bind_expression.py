@@ -82,6 +82,8 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
         hint = "compare it with something, as in V.price > 5"
+        if isinstance(expression, Literal):
+            hint = "write V.country = 'DE', or V.country IN ('DE', 'FR')"
         scope.refuse(f"a condition is wanted, not a {bound.type}", expression.at, hint)
     return bound
 
@@ -321,6 +323,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
 #: What other SQL dialects, and people, call these functions.
 _ELSEWHERE = {
     **dict.fromkeys(("ifnull", "nvl"), "did you mean coalesce?"),
+    **dict.fromkeys(("lag", "lead", "prev"), "NEXT(V).price is of the event after V"),
     "lcase": "did you mean lower?",
     "ucase": "did you mean upper?",
     "hour": "write extract(hour FROM ...)",

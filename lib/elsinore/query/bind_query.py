@@ -47,9 +47,11 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
     faults: list[Diagnostic] = []
     bound = []
     uses = Counter(query.name.lower() for query in queries)
+    spelt = Counter(query.name for query in queries)
     for query in queries:
         if uses[query.name.lower()] > 1:
-            faults.append(Diagnostic(f"more than one query is called {query.name}", query.at))
+            hint = "capitals make no other name" if spelt[query.name] == 1 else None
+            faults.append(Diagnostic(f"more than one query is called {query.name}", query.at, hint))
         try:
             bound.append(bind_query(query, schema))
         except QueryError as error:

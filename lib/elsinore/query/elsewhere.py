@@ -7,6 +7,7 @@ import re
 _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
+_WHERE = "conditions stand in WHERE"
 
 #: By what it looks like; a group is what does not exist here.
 _ELSEWHERE = {
@@ -14,11 +15,13 @@ _ELSEWHERE = {
     r"\b(select|create|insert)\b": _SHAPE,
     r"\b(having)\b": "filter the rows that come out, or events in WHERE",
     r"\b(distinct)\b": "GROUP-BY an attribute gives a row for each of its values",
+    r"(\bcast\b|::)(?:\s*\([^()]*\bas\b)?": "values keep their types; longs and doubles compare",
     r"\b(as)\s+\w": "an alias stands right after its type, as in View V; values keep their names",
     r"\b(order\s+by|limit\s+\d+)": "`elsinore run --top N` gives the largest rows",
     r"\b(partition\s+by)\b": "WHERE [user] keeps each user's events apart, GROUP-BY names the rows",
     r"(?<!hour )(?<!weekday )\b(from)\s+\w": "`elsinore run --input` names the files",
     r"\b(join)\b": "all types are one stream: write SEQ(A, B) and WHERE [key]",
+    r"(?:\bpattern|[(,])\s*(every)\s+\w+": "every match counts anyhow",
     r"\b(window|every|hopping|hop|tumbling|tumble)\b": _WINDOW,
     r"\bwithin\s+(interval)\b": _WINDOW,
     r"\b(case)\s+when\b": "write the cases with AND and OR",
@@ -31,18 +34,27 @@ _ELSEWHERE = {
     r"(~|\bilike\b)": "write LIKE 'D%', or lower(...) LIKE 'd%'",
     r"(\^)": "there are +, -, *, / and %",
     r"\b(any)\s*\(": "write A OR B",
-    r"\b(skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
+    r"\b(define|filter)\s*[\w(]": _WHERE,
+    r"\b((?:after\s+match\s+)?skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
     r"#|//|/\*": "comments begin with --",
     r"\d,\d{3}\b|[$€£]": "numbers are plain, as in 1000 or 0.5",
     r"\b\w+\[\d": "V.price is the price of each V, NEXT(V).price that of the one after",
-    r"\b\w+\s*\[\w[^]]*[<>=]": "conditions stand in WHERE; [user] is one value in a whole trend",
+    r"\b\w+\s*\[\w[^]]*[<>=]": _WHERE + "; [user] is one value in a whole trend",
     r"\b[a-z_]\w*\.\w+\.\w+": "write one alias and one attribute, as in V.price",
-    r"\bwithin\s+[\d.]+\s*[a-z]+\s+\d": "write one number and one unit, as in 90 minutes",
+    r"\bwithin\s+[\d.]+(?:\s*[a-z]+\s+|:)\d": "write one number and one unit, as in 90 minutes",
+    r"[,(]\s*\w+(?:\s+\w+)?[+*?]?\s+(?:where|within)\s[^();]*\)": "it stands after PATTERN, once",
+    r"\bby\s+(?:[\w.]+\s*,\s*)*\w+\s*\(": "GROUP-BY takes attributes; add a column to the events",
+    r"\bnext\s*\(\s*\w+\s*[.,]": "write NEXT(V).price, of the very next event",
+    r"[<>]=?\s*[\w.]+\s*[<>]": "write 5 < V.price AND V.price < 20",
+    r"\bis\s+(?:not\s+)?(?:true|false)\b": "write V.new, or NOT V.new",
+    r",\s*(?:\*|\.\.+)\s*[,)]": "leave it out: any other events may lie between",
     r"\bin\s+[^(\s]": "write IN ('DE', 'FR')",
     r"\bbetween\s+[^\s,]+\s*,": "write BETWEEN 1 AND 5",
     r"\band\s+not\b": "write SEQ(A, NOT B, C)",
     r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "COUNT(*) counts the trends",
     r"\b(?:count|sum|avg|min|max|percentile)\s*\(\s*\w[^()]*[-+*/,]": "it takes a bare attribute",
+    r"\b(\w+)\s*\(\s*(?:count|sum|avg|min|max)\s*\(": "RETURN lists aggregates as they are",
+    r"\w[+*?]\s+\w+\s*[,)]": "an alias stands before the sign, as in View V+; or is a ',' missing?",
     r"\bquery\s+\w*[-.:]": "a name has letters, digits and _, no digit first",
 }
 _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in _ELSEWHERE.items()}

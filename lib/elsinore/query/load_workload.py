@@ -24,7 +24,8 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
             raise QueryError(f"{path} is larger than {_MAX_BYTES} bytes")
         text = raw.decode("utf-8-sig")
     except OSError as error:
-        raise QueryError(f"cannot read {path}: {error.strerror}") from error
+        hint = "queries begin QUERY name RETURN; the pipeline's file is ELSINORE_WORKLOAD_FILE"
+        raise QueryError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
         raise QueryError(f"{path} is no UTF-8 text") from error
     return _read_again(text, schema, str(path))

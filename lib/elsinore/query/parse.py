@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -109,7 +110,7 @@ _SURELY_ALIKE = 0.8
 #: Signs of other languages; a quote is left over (see `describe_fault`) where a string has no end.
 _SIGNS = {
     "'": "this string has no end",
-    '"': "strings stand in single quotes",
+    **dict.fromkeys('"‘’“”', "strings stand in single quotes, as in 'DE'"),
     "&": "write AND",
     "|": "write OR",
     "!": "write NOT",
@@ -125,6 +126,9 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
     names = sorted({_TOKEN_NAMES.get(name) or _as_written(name) for name in expected})
     if text[offset : offset + 1] in _SIGNS:
         return offset, f"found {found}", _SIGNS[text[offset]]
+    if not (sign := text[offset : offset + 1]).isprintable():
+        called = unicodedata.name(sign, "control character").lower()
+        return offset, f"found a {called}", "write a plain space"
     if elsewhere := from_elsewhere(text, offset, found):
         return elsewhere
     taken = _KEYWORD.search(text[:offset])
@@ -169,12 +173,14 @@ def _missing(before: str, found: str, names: list[str]) -> str | None:
         return "after its name comes RETURN, then PATTERN"
     if names == ["','", "PATTERN"]:
         return "RETURN lists aggregates and attributes of GROUP-BY as they are"
-    if before.count("(") > before.count(")") and "')'" in names:
+    is_open = before.count("(") > before.count(")")
+    if found == "','" and "PATTERN" in (above := before.upper()):
+        sequence = "write SEQ(A, B)" + (", or leave the '(' out" if is_open else "")
+        return "join conditions by AND" if "WHERE" in above else sequence
+    if is_open and "')'" in names:
         return "is a ')' or a ',' missing?"
-    if found == "')'" and before.count("(") <= before.count(")"):
+    if found == "')'" and not is_open:
         return "there is no '(' for it"
-    if found == "','":
-        return "join conditions by AND" if "WHERE" in before.upper() else "write SEQ(A, B)"
     return "letters, digits and _, no digit first" if names == ["a name"] else None
 
 
@@ -337,7 +343,7 @@ def _several(
     faults: list[Diagnostic] = []
     for first, stop in pairwise([0, *begins, len(text)]):
         place = start + first
-        if first:
+        if re.search(r"\bquery\b", text[:first], re.IGNORECASE):
             message = "found QUERY; expected ';' before it"
             faults.append(Diagnostic(message, locate(place), "queries end with ';'"))
         found, wrong = _parsed(text[first:stop], place, locate)

@@ -43,6 +43,8 @@ def workload_fingerprint(workload: Workload) -> str:
 
 # ---- what is stored with its fingerprint
 
+_PRINTED = "`elsinore plan --json` prints one"
+
 
 class Part(pydantic.BaseModel):
     """Frozen; nothing that is not declared, no number that JSON does not have."""
@@ -77,6 +79,8 @@ class Artifact(Part):
         """The value of a JSON text; PlanError: of another version, or not what was written."""
         document = cls._parsed(text)
         version, current = document.get("version"), cls.model_fields["version"].default
+        if version is None:
+            raise PlanError(f"this is no {cls.CALLED}", hint=_PRINTED)
         if version != current:
             raise PlanError(
                 f"the {cls.CALLED} is of version {version!r}; this build reads version {current}",
@@ -102,7 +106,7 @@ class Artifact(Part):
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise PlanError(f"the {cls.CALLED} is no JSON: {error}") from error
+            raise PlanError(f"the {cls.CALLED} is no JSON", hint=_PRINTED) from error
         if not isinstance(document, dict):
-            raise PlanError(f"the {cls.CALLED} is no JSON object")
+            raise PlanError(f"the {cls.CALLED} is no JSON object", hint=_PRINTED)
         return document

@@ -27,6 +27,8 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
         raise ParameterError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise PlanError(f"the static plan {path} is no UTF-8 text") from error
+    except PlanError as error:
+        raise PlanError(f"{path}: {error.message}", hint=error.hint, **error.fields) from error
     verify(plan, workload)
     return plan
 

@@ -14,6 +14,7 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import AuthorError, Diagnostic, Location, ParameterError, SchemaError
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
+from elsinore.wording import suggest
 
 Rate = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
 PartitionCounts = Mapping[tuple[str, ...], int]
@@ -142,15 +143,20 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
         raise ParameterError(error.message, diagnostics=error.diagnostics) from error
     attributes = [attribute for each in stated.partitions for attribute in each.keys]
     faults = [
-        *(f"{name} is no event type" for name in stated.rates if name not in schema.by_name),
-        *(f"{name} is no attribute" for name in attributes if name not in schema.attributes),
+        (f"{name} is no {what} of {schema.name}", suggest(name, known))
+        for what, names, known in (
+            ("event type", stated.rates, schema.by_name),
+            ("attribute", attributes, schema.attributes),
+        )
+        for name in names
+        if name not in known
     ]
     if faults:
-        raise _refuse(path, *(f"{fault} of {schema.name}" for fault in faults))
+        raise _refuse(path, *faults)
     try:
         per = _ticks(stated.per, schema.time_unit)
     except ParameterError as error:
-        raise _refuse(path, str(error)) from error
+        raise _refuse(path, (str(error), None)) from error
     counts = {tuple(each.keys): each.count for each in stated.partitions}
     return Statistics.given(per, stated.rates, counts)
 
@@ -171,6 +177,6 @@ def _ticks(per: str | int, unit: TimeUnit) -> int:
     return length
 
 
-def _refuse(path: Path, *faults: str) -> AuthorError:
+def _refuse(path: Path, *faults: tuple[str, str | None]) -> AuthorError:
     place = Location(str(path))
-    return ParameterError.of([Diagnostic(fault, place) for fault in faults])
+    return ParameterError.of([Diagnostic(fault, place, hint) for fault, hint in faults])

@@ -88,6 +88,10 @@ def test_what_differs_is_shown_row_by_row(capsys: pytest.CaptureFixture[str]) ->
         "3 cases: 1 ok, 2 failed",
     ]
     assert '  expected ["2025-03-03T07:00:00.000000Z"' in out
+    Path("in", "cases.yaml").write_text(CASES.replace("{COUNT(*): 5}", "{count(*): 5}"))
+    assert run_command(["test", "in/cases.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert out.splitlines()[-2] == "  the query returns no count(*) (did you mean COUNT(*)?)"
 
 
 TRAPS = """

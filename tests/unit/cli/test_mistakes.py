@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.cli.main import run_command
+from elsinore.errors import SetupError, pipeline_packages
 
 SCHEMA = """\
 stream: shop
@@ -123,6 +124,7 @@ QUERIES: list[tuple[str, str]] = [
     (clause("GROUP-BY 1"), "found '1'; expected NEXT or a name"),
     (matching("SEQ(View, View)"), "as in View view1"),
     (matching("SEQ(View V, Checkout V)"), "give each its own alias"),
+    (clause("GROUP-BY extract(hour FROM V.time)"), "takes attributes; add a column to the events"),
     # RETURN
     (returning("COUNT(DISTINCT user)"), "no DISTINCT (GROUP-BY an attribute gives a row for each"),
     (returning("DISTINCT V.user"), "there is no DISTINCT"),
@@ -145,6 +147,8 @@ QUERIES: list[tuple[str, str]] = [
     (returning("SUM(V.price * 2)"), "it takes a bare attribute"),
     (returning("PERCENTILE(V.price, 95)"), "it takes a bare attribute"),
     (returning("COUNT(*), COUNT(*)"), "is returned twice"),
+    (returning("COUNT(*) FILTER (WHERE V.price > 5)"), "no FILTER (conditions stand in WHERE)"),
+    (returning("ROUND(AVG(V.price), 2)"), "no ROUND (RETURN lists aggregates as they are)"),
     (of("RETURN PATTERN View WITHIN 1 hour"), "something is missing before it"),
     (of("RETURN COUNT(*), PATTERN View WITHIN 1 hour"), "something is missing before it"),
     # PATTERN
@@ -171,6 +175,14 @@ QUERIES: list[tuple[str, str]] = [
     (matching("View V[price > 5]"), "conditions stand in WHERE"),
     (matching("View AS V"), "as in View V"),
     (matching("View V AND Checkout C AND AddToCart A"), "as in P AND Q"),
+    (matching("SEQ(View+ V, Checkout C)"), "an alias stands before the sign, as in View V+"),
+    (matching("SEQ(View+ Checkout)"), "or is a ',' missing?"),
+    (matching("(View V, Checkout C)+"), "write SEQ(A, B), or leave the '(' out"),
+    (matching("SEQ(View V, (AddToCart A, Checkout C)"), "or leave the '(' out"),
+    (matching("SEQ(View V, *, Checkout C)"), "leave it out: any other events may lie between"),
+    (matching("SEQ(View V, Checkout C WITHIN 5 minutes)"), "it stands after PATTERN, once"),
+    (matching("SEQ(View V, Checkout C WHERE V.price > 5)"), "it stands after PATTERN, once"),
+    (matching("EVERY View V"), "no EVERY (every match counts anyhow)"),
     # WHERE
     (where("V.country = 5"), "write it in quotes: '5'"),
     (where("V.country IN ('DE', 5)"), "write it in quotes: '5'"),
@@ -207,6 +219,16 @@ QUERIES: list[tuple[str, str]] = [
     (where("CASE WHEN V.price THEN 1 END"), "write the cases with AND and OR"),
     (where("V.price > 5 AND"), "found WITHIN; something is missing before it"),
     (where("(V.price > 5"), "expected ')'"),
+    (where("CAST(V.price AS long) > 5"), "no CAST (values keep their types"),
+    (where("V.price::long > 5"), "no :: (values keep their types"),
+    (where("V.country = 'DE' OR 'FR'"), "write V.country = 'DE', or V.country IN ('DE', 'FR')"),
+    (where("5 < V.price < 20"), "write 5 < V.price AND V.price < 20"),
+    (where("V.new IS TRUE"), "write V.new, or NOT V.new"),
+    (where("V.new IS NOT FALSE"), "write V.new, or NOT V.new"),
+    (where("V.price < NEXT(V.price)"), "write NEXT(V).price, of the very next event"),
+    (where("V.price < NEXT(V, 2).price"), "write NEXT(V).price, of the very next event"),
+    (where("V.price > LAG(V.price)"), "no function lag (NEXT(V).price is of the event after V)"),
+    (where("V.country = ‘DE’"), "strings stand in single quotes, as in 'DE'"),
     # WITHIN
     (of(f"RETURN COUNT(*) PATTERN {SEQ}"), "as in WITHIN 10 minutes"),
     (within("1 hr"), "did you mean hours?"),
@@ -217,6 +239,7 @@ QUERIES: list[tuple[str, str]] = [
     (within("one hour"), "as in 10 minutes"),
     (within("'1 hour'"), "write it without quotes"),
     (within("1 hour 30 minutes"), "as in 90 minutes"),
+    (within("01:00:00"), "as in 90 minutes"),
     (within("INTERVAL 1 hour"), "write WITHIN 1 hour SLIDE 10 minutes"),
     (within("1 hour EVERY 5 minutes"), "write WITHIN 1 hour SLIDE 10 minutes"),
     (within("10 minutes SLIDING 5 minutes"), "did you mean SLIDE?"),
@@ -235,6 +258,8 @@ QUERIES: list[tuple[str, str]] = [
     (clause("WINDOW 1 hour"), "write WITHIN 1 hour SLIDE"),
     (clause("GROUP user"), "did you mean GROUP-BY?"),
     (clause("SKIP TILL NEXT MATCH"), "write SEMANTICS skip-till-next-match"),
+    (clause("AFTER MATCH SKIP PAST LAST ROW"), "write SEMANTICS skip-till-next-match"),
+    (clause("DEFINE V AS V.price > 5"), "no DEFINE (conditions stand in WHERE)"),
     (clause("SEMANTICS strict"), "contiguous, skip-till-any-match or skip-till-next-match"),
     ("SELECT COUNT(*) FROM clicks;", "there is no SELECT (write QUERY name RETURN"),
     ("hello", "a query begins QUERY name RETURN"),
@@ -247,6 +272,7 @@ QUERIES: list[tuple[str, str]] = [
     ("QUERY 'q' RETURN COUNT(*) PATTERN View", "write it without quotes"),
     ("# shop\n" + returning("COUNT(*)"), "comments begin with --"),
     (returning("COUNT(*)") + returning("COUNT(*)"), "more than one query is called q"),
+    (returning("COUNT(*)") + returning("COUNT(*)").replace(" q ", " Q "), "capitals make no other"),
     (returning("COUNT(*)")[:-1] + " " + returning("COUNT(*)"), "queries end with ';'"),
 ]  # fmt: skip
 
@@ -436,9 +462,13 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "w.sase", "--executer", "auto"], "--executor"),
     ([*RUN, "w.sase", "--executor", "flink"], "'greta'"),
     ([*RUN, "w.sase", "--max-bad-share", "5"], "'--max-bad-share'"),
+    ([*RUN, "w.sase", "--max-bad-share", "5%"], "it must be a number, as in 0.05 (--help"),
+    ([*RUN, "w.sase", "--top", "all"], "it must be a whole number (--help"),
+    (["run", "w.sase", "e.jsonl", "--schema", "s.yaml"], "Write it before the first file of"),
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
     (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "--schema names it"),
     (["check", "none.sase", "--schema", "s.yaml"], "cannot read none.sase"),
+    (["check", "none.sase", "--schema", "s.yaml"], "pipeline's file is ELSINORE_WORKLOAD_FILE"),
     (["check", "none.sase", "--schema", "none.yaml"], "cannot read none.yaml"),
     (["check", "w.sase", "--schema", "s.yaml", "--plot", "w.pdf"], "end in .svg or .png)"),
     (["check", "s.yaml", "--schema", "s.yaml"], "a query begins QUERY name RETURN"),
@@ -451,7 +481,13 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["report", "yesterday"], "write it as 2013-02-08T00_2013-02-10T00"),
     (["report", "--night", "8.2.2013"], "write it as 2013-02-08"),
     (["why", "q", "FR", "2025-03-03"], "write name=value"),
+    (["why", "q", "{carrier: AA}", "2025-03-03"], """as in {"carrier": "UA"}, or carrier=UA"""),
     (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
+    (["generate", "flights", "--output", "z", "--start", "8.2.2013"], "as in 2013-02-08T10:00 (-"),
+    (["generate", "stock", "--output", "z.jsonl", "--events", "-5"], "-5, not between 1 and 200,"),
+    (["init", "w.sase"], "w.sase is a file (name a new folder)"),
+    (["schema", "infer", "e.jsonl", "--stream", "my-shop"], "letters, digits and _ only, a letter"),
+    (["explain", *RUN[1:4], "--plan", "s.yaml"], "s.yaml: the static plan is no JSON (`elsinore"),
     (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
     (["explain", "w.sase", "--schema", "s.yaml"], "give --plan FILE, or --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
@@ -468,6 +504,40 @@ def test_a_wrong_command(arguments: list[str], words: str, message: Message) -> 
     assert len(said.splitlines()) == (3 if "^" in said else 1)
 
 
+CASES = """{{schema: {{View: {{price: double}}}}, query: RETURN COUNT(*) PATTERN View WITHIN 9,
+  cases: [{{name: one, events: '{}', rows: {}}}]}}"""
+FILES: list[tuple[list[str], str, str]] = [
+    ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-bad-share", "1"],
+     "{", "cannot write q/q.jsonl: No such file or directory (make the folder q first)"),
+    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: this is no static plan (`elsinore plan"),
+    (["plan", *RUN[1:4], "--rates", "f"], "rates: {View: 5}", "it is missing (as in per: hour)"),
+    (["plan", *RUN[1:4], "--rates", "f"], "per: hour", "missing (as in rates: {View: 5})"),
+    (["plan", *RUN[1:4], "--rates", "f"], "{per: hour, rates: {Veiw: 5}}", "did you mean View?"),
+    (["test", "f"], CASES.format("view@2", "{}"), "as in rows: [[START, END, {COUNT(*): 1}]]"),
+    (["test", "f"], CASES.format('{"ts": 1}', "[]"), "(as in View@2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "text", "words"), FILES, ids=[words for *_, words in FILES])
+def test_a_wrong_file(arguments: list[str], text: str, words: str, message: Message) -> None:
+    Path("f").write_text(text)
+    assert words in message(arguments)
+
+
+def test_flights_that_there_are_none_of(message: Message, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elsinore.cli.generate.generate_flights", lambda *_, **__: (0, {}))
+    said = message(["generate", "flights", "--output", "z", "--start", "2025-03-03"])
+    assert "they are of 2013, as in --start 2013-02-08" in said
+
+
+def test_a_root_without_jobs_is_no_missing_package() -> None:
+    with (
+        pytest.raises(SetupError, match=r"ELSINORE_ROOT has no jobs \(set it to a checkout"),
+        pipeline_packages("this"),
+    ):
+        raise ModuleNotFoundError("No module named 'jobs'", name="jobs")
+
+
 def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     run_command([])
     alone = capsys.readouterr()
@@ -481,6 +551,10 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     ("name", "value", "words"),
     [
         ("HOME", "/dev/null/x", "cannot use /dev/null/x: Not a directory"),
+        ("HOME", "/dev/null/x", "(set ELSINORE_HOME to a folder that can be made)"),
+        ("KEEP_DAYS", "30", """30 is not a mapping, as in {"events": 30} (mend"""),
+        ("STREAMS", "rides", """'rides' is not JSON, as in ["rides"] (mend"""),
+        ("STREAM", "Rides", "'Rides' is no name, as in rides: small letters, digits and _ (mend"),
         ("SCHEMA", "x.yaml", "ELSINORE_SCHEMA is no setting (did you mean ELSINORE_SCHEMA_FILE?)"),
         ("WORKLOADFILE", "x", "did you mean ELSINORE_WORKLOAD_FILE?"),
         ("MAX_BAD_SHARE", "much", "ELSINORE_MAX_BAD_SHARE: 'much' is not a number"),

@@ -248,6 +248,8 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
         (("nothing", "{}", WINDOW), 1, "queries are chains"),
         (("chain", "{}", WINDOW), 1, "did you mean chains?"),
         (("chains", "{}", "2013-02-08T00:07:01"), 1, "a window starts every"),
+        (("chains", "carier=UA", WINDOW), 1, "its groups have carrier, not carier"),
+        (("chains", "carrier=UA", "2025-03-03"), 1, "none; windows are from 2013-01-01T10:00 to"),
         (("chains", "carrier", WINDOW), 2, "not a group: 'carrier'"),
         (("chains", "{carrier", WINDOW), 2, "no JSON object"),
         (("chains", "carrier=UA", "yesterday"), 2, "not an ISO 8601 instant: 'yesterday'"),

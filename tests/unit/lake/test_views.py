@@ -162,6 +162,42 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("SELEC\n1", 'elsinore: syntax error at or near "SELEC" in line 1 (SHOW TABLES'),
+        ("SELECT count FROM texts", "(the count of trends is the column trends)"),
+        ("DELETE FROM trend_aggregates", "(the lake is only read here)"),
+        ("QUERY q RETURN COUNT(*) PATTERN A", "(`elsinore run` answers queries of the language)"),
+        ("report.sql", '(give the text, as in "$(cat report.sql)")'),
+        ("", "there is no SQL (as in SHOW TABLES)"),
+        ("/* nothing */", "there is no SQL (as in SHOW TABLES)"),
+        ("SELECT 1; SELECT 2", "these are 2 statements (ask one at a time)"),
+        ("SHOW TABLES; SELECT 1;", "these are 2 statements (ask one at a time)"),
+    ],
+)
+def test_wrong_sql_is_told_what_to_write(
+    asked: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["sql", asked]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert told in error
+    assert "Error:" not in error
+    assert "LINE" not in error
+
+
+@pytest.mark.usefixtures("home")
+def test_what_has_no_rows_may_stand_before_what_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert (
+        run_command(["sql", "SET threads = 1; CREATE TEMP VIEW v AS SELECT 1 AS x; FROM v;"]) == 0
+    )
+    assert capsys.readouterr().out == '{"x": 1}\n'
+
+
+@pytest.mark.usefixtures("home")
 def test_what_a_format_cannot_hold_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["sql", "SELECT [1] AS a", "--format", "csv"]) == 2
     assert "list" in capsys.readouterr().err

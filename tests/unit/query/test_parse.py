@@ -73,6 +73,8 @@ Q = f"QUERY q {BODY}"
         (f"{Q} A § WITHIN 1", "1:35: found '§'"),
         (f"{Q} A WHERE A.x <> NOT (3)", "1:48: found 'NOT'; expected"),
         (f"{Q} A WHERE A.x = " + "9" * 50, "found '9'"),
+        (f"{Q} A WHERE A.x >\xa01", "1:46: found a no-break space (write a plain space)"),
+        (f"{Q} A WHERE A.x >\u200b1", "1:46: found a zero width space (write a plain space)"),
         # misspelt
         (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
@@ -110,6 +112,11 @@ def test_a_missing_semicolon_is_named_and_both_queries_are_read() -> None:
         "w.sase:2:53: found \"'QUERY d RETURN'\"",
     ]
     assert "found QUERY; expected ';' before it" in faults(text)[0]
+
+
+def test_what_stands_before_the_first_query_lacks_no_semicolon() -> None:
+    (found,) = faults(f"/* shop */\nQUERY a {BODY} A WITHIN 1;")
+    assert "comments begin with --" in found
 
 
 def test_syntax_and_binding_faults_come_together_in_the_order_of_the_text() -> None:
