@@ -117,8 +117,9 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         for stretch in stretches(missing):
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     elif len(missing) == interval.length // HOUR:
-        hours = f"no raw file of these hours is in {landing}: {interval}"
-        raise DataError(hours, hint=f"{RAW_NAMES}; `elsinore ingest FILE` puts events there")
+        hours = " to ".join(map(hour_label, (interval.start, interval.end)))
+        hint = f"{RAW_NAMES}; `elsinore ingest FILE` puts events there; see --start and --end, too"
+        raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)

@@ -132,7 +132,7 @@ def test_flights_are_never_made_for_another_stream(
     with pytest.raises(DataError, match=r"no raw file of these hours .* \(raw files are YYYY/MM"):
         replay.replay(own, *HOURS, Console())
     with pytest.raises(
-        DataError, match=r"\[2013-02-08T.*; `elsinore ingest FILE` puts events there"
+        DataError, match=r"\(2013-02-08T.*; `elsinore ingest FILE` puts events there"
     ):
         replay.replay(own, *HOURS, Console())
     (own.landing / "2013" / "02" / "08" / "events-2013-02-08T03.jsonl").touch()

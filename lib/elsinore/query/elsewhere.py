@@ -75,5 +75,5 @@ def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | 
             continue
         if not pattern.groups:
             return offset, f"found {sign}", hint
-        return found.start(), f"there is no {' '.join(found[1].upper().split())}", hint
+        return found.start(1), f"there is no {' '.join(found[1].upper().split())}", hint
     return None

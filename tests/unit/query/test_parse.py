@@ -75,6 +75,7 @@ Q = f"QUERY q {BODY}"
         (f"{Q} A WHERE A.x = " + "9" * 50, "found '9'"),
         (f"{Q} A WHERE A.x >\xa01", "1:46: found a no-break space (write a plain space)"),
         (f"{Q} A WHERE A.x >\u200b1", "1:46: found a zero width space (write a plain space)"),
+        (f"{Q} EVERY A a WITHIN 1", "1:33: there is no EVERY (every match counts anyhow)"),
         # misspelt
         (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
