@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
-from elsinore.catalog.yaml_text import Strict, model_of, read_model
+from elsinore.catalog.yaml_text import PlacedError, Strict, model_of, read_model
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
@@ -26,6 +27,7 @@ RESERVED_NAMES = frozenset(
     {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
      "position"}
 )  # fmt: skip
+_RENAME = "call it {}: {{type: {}, field: {}}}"
 _LONGS = range(-(2**63), 2**63)
 
 
@@ -128,7 +130,14 @@ def _typed(value: Scalar, kind: AttributeType) -> Scalar:
                 return number
         case AttributeType.TIMESTAMP, str():
             return parse_instant(value)
-    raise ValueError(f"{value!r} is no {kind}")
+    told, hint = str(value).lower() if isinstance(value, bool) else repr(value), ""
+    if kind is AttributeType.STRING:
+        hint = f"; write it in quotes: '{value}'"
+        if isinstance(value, bool):
+            hint = "; YAML takes NO, off, yes and on for true or false: write them in quotes"
+    elif kind.is_number and isinstance(value, str) and re.fullmatch(r"-?[0-9.]{1,20}", value):
+        hint = f"; write it without quotes: {value}"
+    raise ValueError(f"{told} is no {kind}{hint}")
 
 
 def _limit(value: Scalar, kind: AttributeType) -> int | float:
@@ -179,17 +188,20 @@ class _SchemaFile(Strict):
             for name, entry in (entries or {}).items():
                 first_type, kind = seen.setdefault(name, (type_name, entry.type))
                 if kind is not entry.type:
-                    raise ValueError(
+                    raise PlacedError(
                         f"attribute {name} is {kind} in {first_type} but {entry.type} in "
-                        f"{type_name}; one name has one type in a stream"
-                    )
+                        f"{type_name}; one name has one type in a stream; "
+                        + _RENAME.format(f"{name}_2", entry.type, entry.field or name),
+                        "types", type_name, name,
+                    )  # fmt: skip
         return self
 
     @model_validator(mode="after")
     def _each_type_is_written_in_one_way(self) -> Self:
         if self.type is None:
             if len(self.types) > 1 or self.other_types is _OtherTypes.IGNORE:
-                raise ValueError("type may be left out only where all events are of one type")
+                told = "type may be left out only where all events are of one type"
+                raise PlacedError(f"{told}; add type: {{field: event}}", "types")
             return self
         for name in self.type.names.keys() - self.types.keys():
             raise ValueError(f"type.names has {name}, but types does not")
@@ -200,17 +212,19 @@ class _SchemaFile(Strict):
 
     @model_validator(mode="after")
     def _names_can_be_columns(self) -> Self:
-        faults: dict[str, None] = {}
+        faults: dict[str, tuple[str, str]] = {}
         spellings: dict[str, str] = {}
         for type_name, entries in self.types.items():
-            for name in entries or {}:
+            for name, entry in (entries or {}).items():
+                call = _RENAME.format(f"{name}_2", entry.type, entry.field or name)
                 if name.lower() in RESERVED_NAMES:
-                    faults[f"{type_name}.{name}: the name is reserved"] = None
+                    faults[f"{type_name}.{name}: the name is reserved; {call}"] = type_name, name
                 first = spellings.setdefault(name.lower(), name)
                 if first != name:
-                    faults[f"attributes {first} and {name} differ only by case"] = None
+                    told = f"attributes {first} and {name} differ only by case; {call}"
+                    faults[told] = type_name, name
         if faults:
-            raise ValueError("; ".join(faults))
+            raise PlacedError("; ".join(faults), "types", *next(iter(faults.values())))
         return self
 
     def to_schema(self) -> StreamSchema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,13 @@ from elsinore.wording import in_plain_words
 MAX_BYTES = 100_000
 #: Lists and mappings inside one another; ours have four.
 _DEEPEST = 50
+#: What PyYAML says, and what it comes to.
+_SAID = {
+    "found character '\\t'": "there is a tab; YAML is indented by spaces",
+    "but found another document": "another document begins; a file holds one",
+    "<stream end>": "a bracket that opens here is not closed",
+}
+_QUERIES = re.compile(rb"^\s*QUERY\s|^\s*(PATTERN|WITHIN)\s", re.IGNORECASE | re.MULTILINE)
 #: Characters at either end of a message; what it quotes may be as long as the file.
 _SHOWN = 200
 
@@ -34,7 +42,7 @@ class _StrictLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed", event.start_mark
+                None, None, "aliases are not allowed; write it out again", event.start_mark
             )
         if self.depth > _DEEPEST:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
@@ -99,7 +107,15 @@ def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
         root = loader.get_single_node()
         return None if root is None else loader.construct_document(root), root
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_with_source(_diagnose(file, error), _lines(text))]) from error
+        raise SchemaError.of([_with_source(_diagnose(file, text, error), _lines(text))]) from error
+
+
+class PlacedError(ValueError):
+    """A fault that a validator of a whole finds in a part of it; `place` is the way there."""
+
+    def __init__(self, message: str, *place: str) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class Strict(pydantic.BaseModel):
@@ -130,15 +146,19 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     document, root = _parsed(text, file)
     if root is None or not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"
-        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(file), begins)])
+        told = f"{what} is a mapping" if root else f"it is empty; {what} is a mapping"
+        if _QUERIES.search(text):
+            begins = f"it looks like queries; are they and {what} swapped?"
+        raise SchemaError.of([Diagnostic(told, Location(file), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        names = _settings(model.model_json_schema())
+        settings = model.model_json_schema()
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
-            message, note = in_plain_words(fault, names)
-            node, known = _node_at(root, fault["loc"])
+            message, note = in_plain_words(fault, _settings(settings, fault["loc"]))
+            inner = getattr(fault.get("ctx", {}).get("error"), "place", ())
+            node, known = _node_at(root, fault["loc"] + inner)
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
             at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
             told = plain(f"{where}: {message}" if where else message)
@@ -149,10 +169,22 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
         raise SchemaError.of([_with_source(found, lines) for found in faults.values()]) from error
 
 
-def _settings(schema: Any) -> list[str]:
-    """All names of settings in a JSON schema and the definitions below it."""
-    parts = [schema, *schema.get("$defs", {}).values()]
-    return sorted({name for part in parts for name in part.get("properties", {})})
+def _settings(schema: Any, place: tuple[int | str, ...]) -> list[str]:
+    """The names of settings that a JSON schema has beside the end of a place, or else anywhere."""
+    definitions = schema.get("$defs", {})
+
+    def whole(parts: Iterable[Any]) -> list[Any]:
+        found = [definitions.get(part.get("$ref", "")[8:], part) for part in parts]
+        return [*found, *(whole(part["anyOf"])[0] for part in found if "anyOf" in part)]
+
+    parts = whole([schema])
+    for step in place[:-1]:
+        own = [part["properties"][step] for part in parts if step in part.get("properties", ())]
+        other = [part["items"] for part in parts if "items" in part]
+        other += [of for part in parts for of in part.get("patternProperties", {}).values()]
+        parts = whole(own or other)
+    every = [part for part in parts if "properties" in part] or [schema, *definitions.values()]
+    return sorted({name for part in every for name in part.get("properties", {})})
 
 
 def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, int]:
@@ -182,11 +214,16 @@ def _with_source(fault: Diagnostic, lines: list[str]) -> Diagnostic:
     return replace(fault, source="".join(lines[fault.location.line - 1 : fault.location.line]))
 
 
-def _diagnose(file: str, error: Exception) -> Diagnostic:
+def _diagnose(file: str, text: bytes, error: Exception) -> Diagnostic:
+    problem = str(getattr(error, "problem", None) or "is no readable YAML")
     mark = getattr(error, "problem_mark", None)
-    location = Location(file, *((mark.line + 1, mark.column + 1) if mark else ()))
-    problem = getattr(error, "problem", None) or "is no readable YAML"
-    return Diagnostic(plain(str(problem)), location)
+    mark = (getattr(error, "context_mark", None) if "<stream end>" in problem else None) or mark
+    place = (mark.line + 1, mark.column + 1) if mark else ()
+    if getattr(error, "encoding", "") == "utf-8":
+        before = text[: error.position].split(b"\n")  # type: ignore[attr-defined]
+        problem, place = "the line is not UTF-8; save the file as UTF-8", (len(before), 1)
+    told = next((words for said, words in _SAID.items() if said in problem), problem)
+    return Diagnostic(plain(told), Location(file, *place))
 
 
 def plain(message: str) -> str:

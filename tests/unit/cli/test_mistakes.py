@@ -323,20 +323,41 @@ SCHEMAS: list[tuple[str, str, str]] = [
     (typed("  - View\n"), "4:", "as in types: {View: {price: double}}"),
     (typed("  View: string\n"), "5:", "as in types: {View: {price: double}}"),
     (typed("  {}\n"), "4:", "must not be empty"),
-    (typed("  View: {x: long}\n  Buy: {x: double}\n"), "1:", "one name has one type in a stream"),
-    (typed("  View: {file: string}\n"), "1:", "the name is reserved"),
-    (typed("  View: {x: long, X: long}\n"), "1:", "differ only by case"),
+    (typed("  View: {x: long}\n  Buy: {x: double}\n"), "6:9", "it x_2: {type: double, field: x}"),
+    (typed("  View: {file: string}\n"), "5:10", "call it file_2: {type: string, field: file}"),
+    (typed("  View: {x: long, X: long}\n"), "5:19", "call it X_2: {type: long, field: X}"),
     (typed("  View: {}\n  View: {}\n"), "6:", "key 'View' occurs twice"),
-    (typed("\tView: {}\n"), "5:", "cannot start any token"),
+    (typed("\tView: {}\n"), "5:", "there is a tab; YAML is indented by spaces"),
+    (timed(_TIME[:-1] + ", timezone: Europe/Berlin}"), "2:", "times without an offset are in UTC"),
+    (timed("time: {field: ts, unit: iso, format: '%d'}"), "2:", "times are ISO 8601 or numbers"),
+    (timed("time: {field: ts, unit: iso, x: 1}"), "2:", "(there are early, field, late, unit)"),
+    (attribute("[double, 'null']"), "6:", "as in price: {type: double, nullable: true}"),
+    (attribute("object"), "6:", "name what is in it, as in city: {type: string, field: address"),
+    (attribute("{type: string, allowed: [NO, SE]}"), "6:", "is no string; YAML takes NO, off"),
+    (attribute("{type: string, allowed: EUR}"), "6:", "is not a list (as in allowed: [EUR, USD])"),
+    (attribute("{type: string, allowed: [1, 2]}"), "6:", "1 is no string; write it in quotes: '1'"),
+    (attribute("{type: double, min: '0'}"), "6:", "is no double; write it without quotes: 0"),
+    (attribute("double") + "id: {field: [user, ts]}\n", "7:", "is one; join several into one"),
+    (attribute("double") + "sources: '*.csv'\n", "7:", 'as in sources: [{files: "*.csv"}]'),
+    (attribute("double") + "---\nstream: s\n", "7:", "another document begins; a file holds one"),
+    (attribute("long").replace("types:", "fields:"), "4:", "(as in types: {View: {price: do"),
+    (attribute("long").replace("event}", "event, names: [V]}"), "3:", "{PageView: page view}"),
+    (typed("  View:\n  price: double\n"), "6:", "stand two spaces deeper than their type"),
+    (typed("  View:\n    price:double\n"), "5:", "a blank follows the colon, as in price: double"),
+    (typed("  View: &v {x: long}\n  Buy: *v\n"), "6:", "not allowed; write it out again"),
+    (attribute("{type: double, min: 0"), "6:12", "a bracket that opens here is not closed"),
+    (typed("  V: {}\n  W: {}\n").replace("type: {field: event}\n", ""), "3:", "; add type: {"),
+    ("# K\udcf6ln\n" + attribute("double"), "1:", "is not UTF-8; save the file as UTF-8"),
     ("stream: my shop\n" + attribute("double")[10:], "1:", "'my shop' is no name"),
-    ("", "", "a schema is a mapping (it begins with stream:)"),
-    ("QUERY q RETURN COUNT(*)", "", "a schema is a mapping (it begins with stream:)"),
+    ("", "", "it is empty; a schema is a mapping (it begins with stream:)"),
+    ("hello", "", "a schema is a mapping (it begins with stream:)"),
+    ("QUERY q RETURN COUNT(*)", "", "it looks like queries; are they and a schema swapped?"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "place", "words"), SCHEMAS, ids=[words for *_, words in SCHEMAS])
 def test_a_wrong_schema(text: str, place: str, words: str, message: Message) -> None:
-    Path("s.yaml").write_text(text)
+    Path("s.yaml").write_text(text, errors="surrogateescape")
     said = message(["check", "w.sase", "--schema", "s.yaml"])
     assert words in said
     assert f"s.yaml:{place}" in said
