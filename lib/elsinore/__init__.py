@@ -45,7 +45,9 @@ else:
         from elsinore.errors import pipeline_packages
 
         if name not in _PLACES:
-            raise AttributeError(f"module 'elsinore' has no attribute {name!r}")
+            is_method = name in ("check", "explain", "plan", "run", "why")
+            of = "; elsinore.workload(queries, schema=schema) has it" * is_method
+            raise AttributeError(f"module 'elsinore' has no attribute {name!r}{of}")
         with pipeline_packages(f"elsinore.{name}"):
             place = import_module(_PLACES[name])
         return place if name == "spark" else getattr(place, name)

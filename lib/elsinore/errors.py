@@ -220,6 +220,9 @@ def pipeline_packages(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("elsinore"):
             raise
+        if error.name == "jobs":
+            hint = "ELSINORE_ROOT names the folder of a checkout"
+            raise SetupError("ELSINORE_ROOT has no folder jobs", hint=hint) from error
         raise SetupError(
             f"{what} needs {error.name}, which is not installed",
             hint="pip install 'elsinore[pipeline]'",

@@ -121,7 +121,7 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
             meant = _ELSEWHERE.get(name) or suggest(name, others) or f"there are {some_of(others)}"
             return f"there is no setting {name}", meant
         case "value_error":
-            return str(context["error"]), None
+            return str(context["error"].args[0]), None
         case "enum" | "literal_error":
             known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
             word = _MEANT.get(word.lower(), word)

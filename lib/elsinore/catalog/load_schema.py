@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
-from elsinore.catalog.yaml_text import PlacedError, Strict, model_of, read_model
+from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
@@ -27,7 +27,6 @@ RESERVED_NAMES = frozenset(
     {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
      "position"}
 )  # fmt: skip
-_RENAME = "call it {}: {{type: {}, field: {}}}"
 _LONGS = range(-(2**63), 2**63)
 
 
@@ -99,6 +98,10 @@ class _AttributeEntry(Strict):
     def _is_an_attribute(self) -> Self:
         self.to_attribute("")
         return self
+
+    def renamed(self, name: str) -> str:
+        """How it can be given another name."""
+        return f"call it {name}_2: {{type: {self.type}, field: {self.field or name}}}"
 
     def to_attribute(self, name: str) -> Attribute:
         low, high = (
@@ -188,10 +191,9 @@ class _SchemaFile(Strict):
             for name, entry in (entries or {}).items():
                 first_type, kind = seen.setdefault(name, (type_name, entry.type))
                 if kind is not entry.type:
-                    raise PlacedError(
+                    raise ValueError(
                         f"attribute {name} is {kind} in {first_type} but {entry.type} in "
-                        f"{type_name}; one name has one type in a stream; "
-                        + _RENAME.format(f"{name}_2", entry.type, entry.field or name),
+                        f"{type_name}; one name has one type in a stream; {entry.renamed(name)}",
                         "types", type_name, name,
                     )  # fmt: skip
         return self
@@ -201,7 +203,7 @@ class _SchemaFile(Strict):
         if self.type is None:
             if len(self.types) > 1 or self.other_types is _OtherTypes.IGNORE:
                 told = "type may be left out only where all events are of one type"
-                raise PlacedError(f"{told}; add type: {{field: event}}", "types")
+                raise ValueError(f"{told}; add type: {{field: event}}", "types")
             return self
         for name in self.type.names.keys() - self.types.keys():
             raise ValueError(f"type.names has {name}, but types does not")
@@ -216,7 +218,7 @@ class _SchemaFile(Strict):
         spellings: dict[str, str] = {}
         for type_name, entries in self.types.items():
             for name, entry in (entries or {}).items():
-                call = _RENAME.format(f"{name}_2", entry.type, entry.field or name)
+                call = entry.renamed(name)
                 if name.lower() in RESERVED_NAMES:
                     faults[f"{type_name}.{name}: the name is reserved; {call}"] = type_name, name
                 first = spellings.setdefault(name.lower(), name)
@@ -224,7 +226,7 @@ class _SchemaFile(Strict):
                     told = f"attributes {first} and {name} differ only by case; {call}"
                     faults[told] = type_name, name
         if faults:
-            raise PlacedError("; ".join(faults), "types", *next(iter(faults.values())))
+            raise ValueError("; ".join(faults), "types", *next(iter(faults.values())))
         return self
 
     def to_schema(self) -> StreamSchema:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -110,14 +109,6 @@ def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
         raise SchemaError.of([_with_source(_diagnose(file, text, error), _lines(text))]) from error
 
 
-class PlacedError(ValueError):
-    """A fault that a validator of a whole finds in a part of it; `place` is the way there."""
-
-    def __init__(self, message: str, *place: str) -> None:
-        super().__init__(message)
-        self.place = place
-
-
 class Strict(pydantic.BaseModel):
     """What a YAML file must be like: no other fields, no types that are brought into line."""
 
@@ -153,12 +144,12 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        settings = model.model_json_schema()
+        names = _settings(model.model_json_schema())
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
-            message, note = in_plain_words(fault, _settings(settings, fault["loc"]))
-            inner = getattr(fault.get("ctx", {}).get("error"), "place", ())
-            node, known = _node_at(root, fault["loc"] + inner)
+            message, note = in_plain_words(fault, names)
+            raised = fault.get("ctx", {}).get("error")  # beside its text it may have a place
+            node, known = _node_at(root, fault["loc"] + getattr(raised, "args", ())[1:])
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
             at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
             told = plain(f"{where}: {message}" if where else message)
@@ -169,22 +160,10 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
         raise SchemaError.of([_with_source(found, lines) for found in faults.values()]) from error
 
 
-def _settings(schema: Any, place: tuple[int | str, ...]) -> list[str]:
-    """The names of settings that a JSON schema has beside the end of a place, or else anywhere."""
-    definitions = schema.get("$defs", {})
-
-    def whole(parts: Iterable[Any]) -> list[Any]:
-        found = [definitions.get(part.get("$ref", "")[8:], part) for part in parts]
-        return [*found, *(whole(part["anyOf"])[0] for part in found if "anyOf" in part)]
-
-    parts = whole([schema])
-    for step in place[:-1]:
-        own = [part["properties"][step] for part in parts if step in part.get("properties", ())]
-        other = [part["items"] for part in parts if "items" in part]
-        other += [of for part in parts for of in part.get("patternProperties", {}).values()]
-        parts = whole(own or other)
-    every = [part for part in parts if "properties" in part] or [schema, *definitions.values()]
-    return sorted({name for part in every for name in part.get("properties", {})})
+def _settings(schema: Any) -> list[str]:
+    """All names of settings in a JSON schema and the definitions below it."""
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return sorted({name for part in parts for name in part.get("properties", {})})
 
 
 def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, int]:

@@ -19,6 +19,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
+from elsinore.files.advice import json_problem
 from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows, first_name
 from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
@@ -196,7 +197,7 @@ def _parse_carefully(line: str) -> dict[str, Any] | Fault:
     except json.JSONDecodeError as error:
         if line.lstrip().startswith("["):
             return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
-        return _refusal(line, Reason.BAD_JSON, f"{error.msg} at column {error.colno}")
+        return _refusal(line, Reason.BAD_JSON, json_problem(line, error))
     except _RepeatedKey as error:
         return _refusal(line, Reason.BAD_JSON, str(error))
     if not isinstance(record, dict):

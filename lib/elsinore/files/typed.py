@@ -22,6 +22,7 @@ from pyarrow import types
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
+from elsinore.files.advice import how_to_write, odd_column
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.results.row import nearest_double
 from elsinore.timeline import (
@@ -63,7 +64,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(_PLAIN_DOUBLE[1:-1])
 _SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _BOOLEANS = {"true": True, "false": False}
-_IN_QUOTES = "it stands in quotes; quoted_numbers: true in the schema allows that"
 
 
 class Typed(NamedTuple):
@@ -254,7 +254,7 @@ def plain_number(value: Decimal) -> int | float:
 
 def _all_wrong(column: pa.Array, wanted: pa.DataType, code: Reason, why: str) -> Typed:
     present = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
-    fault = Fault(code, f"a {column.type} is {why}")
+    fault = Fault(code, odd_column(column.type, why))
     return Typed(pa.nulls(len(column), wanted), [(int(index), fault) for index in present])
 
 
@@ -306,6 +306,8 @@ def doubt_of_unit(value: object) -> str:
     for unit, length in NUMBER_LENGTHS.items() if _DIGITS.fullmatch(text[:30]) else ():
         if unit.is_calendar and plausible_times(unit).contains(int(float(text[:30]) * length)):
             return f"; is it in {unit}? then say so by unit: {unit}"
+    if re.fullmatch(r"1[0-9]{18}", text):
+        return "; is it in nanoseconds? there is no unit of them: divide by 1000, unit: us"
     return ""
 
 
@@ -353,7 +355,9 @@ def _iso_instant(text: str, wrong: Reason) -> int | Fault:
 
 
 def _no_instant(value: Any, wrong: Reason) -> Fault:
-    return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}")
+    doubt = doubt_of_unit(value) if wrong is Reason.BAD_TIME else ""
+    doubt = doubt or how_to_write(str(value), "instant")
+    return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt}")
 
 
 def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
@@ -373,7 +377,9 @@ def _iso_column(values: list[Any], kinds: set[type], wrong: Reason) -> Typed:
 
 def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number")
+        is_iso = isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value)
+        doubt = "; is it ISO 8601? then say so by unit: iso" if is_iso else ""
+        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number{doubt}")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.BAD_TIME, f"{shown(value)} is not finite")
@@ -395,13 +401,8 @@ def _numeric_time(value: Any, unit: TimeUnit, factor: int) -> int | Fault:
 
 
 def _wrong(value: Any, noun: str) -> Fault:
-    return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}")
-
-
-def _no_number(value: Any, noun: str) -> Fault:
-    fault = _wrong(value, noun)
-    quoted = isinstance(value, str) and _DIGITS.fullmatch(value)
-    return fault._replace(text=f"{fault.text}; {_IN_QUOTES}") if quoted else fault
+    text = value if isinstance(value, str) else shown(value)
+    return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}{how_to_write(text, noun)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -424,7 +425,7 @@ def _id(value: Any) -> str | Fault:
 
 def _long(value: Any) -> int | Fault:
     if not _is_number(value):
-        return _no_number(value, "long")
+        return _wrong(value, "long")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
@@ -437,7 +438,7 @@ def _long(value: Any) -> int | Fault:
 
 
 def _double(value: Any) -> float | Fault:
-    return nearest_double(value) if _is_number(value) else _no_number(value, "double")
+    return nearest_double(value) if _is_number(value) else _wrong(value, "double")
 
 
 def _boolean(value: Any) -> bool | Fault:
