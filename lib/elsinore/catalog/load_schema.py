@@ -100,7 +100,6 @@ class _AttributeEntry(Strict):
         return self
 
     def renamed(self, name: str) -> str:
-        """How it can be given another name."""
         return f"call it {name}_2: {{type: {self.type}, field: {self.field or name}}}"
 
     def to_attribute(self, name: str) -> Attribute:

@@ -14,22 +14,18 @@ _KINDS = {
     b"PK\x03\x04": ("a zip archive, as Excel's files are", "unpack it, or save it as CSV"),
     b"\xd0\xcf\x11\xe0": ("a file of Excel", "save it as CSV"),
     b"PAR1": ("a Parquet file", "let its name end in .parquet"),
-    b"\xff\xfe": ("UTF-16 text", "files are UTF-8"),
-    b"\xfe\xff": ("UTF-16 text", "files are UTF-8"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16 text", "files are UTF-8")),
 }
-
 #: How files begin, by the ends of their names.
 MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".parquet": b"PAR1"}
 
 
 def odd_file(head: bytes, wanted: bytes = b"") -> tuple[str, str] | None:
     """What a file is that does not begin as `wanted`, and what to do; None if it may be that."""
-    if wanted and head.startswith(wanted):
-        return None
-    for begins, (what, hint) in _KINDS.items():
-        if head.startswith(begins):
-            return f"is {what}", hint
-    if wanted and head.isascii() and head.decode().replace("\n", "").isprintable() and head:
+    begins = next((begins for begins in _KINDS if head.startswith(begins)), None)
+    if begins is not None and begins != wanted:
+        return f"is {_KINDS[begins][0]}", _KINDS[begins][1]
+    if wanted and not begins and re.fullmatch(rb"[\t\r\n -~]+", head):
         return f"is text, not {_KINDS[wanted][0]}", "let its name end in .csv or .jsonl"
     return None
 
@@ -56,27 +52,23 @@ def json_problem(line: str, error: JSONDecodeError) -> str:
     return next(found, "it is no JSON from column {} on").replace("{}", str(error.colno))
 
 
-#: Texts, and what to write in their place, by the type that they should have.
-_VALUES = {
-    "long|double": (
-        (r"[+-]?[0-9]+(\.[0-9]+)?",
-         "it stands in quotes; quoted_numbers: true in the schema allows that"),
-        (r"(?i)null|none|n/?a|\\n|-", "what is missing is an empty cell (null in JSON)"),
-        (r".*\d\D.*|\D+\d.*", "a number stands alone and has a point, as in 1234.5"),
-    ),
-    "boolean": ((r".*", "it is true or false"),),
-    "string": (("an object", "field: a.b reads what is in it, as in field: user.id"),),
-    "instant": (
-        (r"[+-]?\d+(\.\d+)?", "an attribute has no unit: write it as 2025-03-03T08:30:00Z"),
-        (r".*", "as in 2025-03-03T08:30:00Z or 2025-03-03T09:30:00+01:00"),
-    ),
-}  # fmt: skip
+#: What to write in the place of texts, by the types that they should have.
+_VALUES = (
+    ("long|double", r"[+-]?[0-9]+(\.[0-9]+)?",
+     "it stands in quotes; quoted_numbers: true in the schema allows that"),
+    ("long|double", r"(?i)null|none|n/?a|\\n|-", "what is missing is an empty cell (null in JSON)"),
+    ("long|double", r".*\d\D.*|\D+\d.*", "a number stands alone and has a point, as in 1234.5"),
+    ("boolean", ".*", "it is true or false"),
+    ("string", "an object", "field: a.b reads what is in it, as in field: user.id"),
+    ("instant", r"[+-]?\d+(\.\d+)?", "an attribute has no unit: write it as 2025-03-03T08:30:00Z"),
+    ("instant", ".*", "as in 2025-03-03T08:30:00Z or 2025-03-03T09:30:00+01:00"),
+)  # fmt: skip
 
 
 def how_to_write(text: str, kind: str) -> str:
     """What to write for a value that is none of its type, to be said after a fault."""
-    rows = (row for kinds, rows in _VALUES.items() if re.fullmatch(kinds, kind) for row in rows)
-    found = (hint for sign, hint in rows if re.fullmatch(sign, text[:60], re.DOTALL))
+    rows = (row for row in _VALUES if kind in row[0].split("|"))
+    found = (hint for _, sign, hint in rows if re.fullmatch(sign, text[:60], re.DOTALL))
     return next((f"; {hint}" for hint in found), "")
 
 

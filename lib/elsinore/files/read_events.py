@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ OnProgress = Callable[[Source, int], None]
 
 _NAMED = 3
 _AT_ONCE = 8_192
-#: Files, and lines of each, whose words are looked at where fields seem to be misspelt.
+#: Lines of a file whose words are looked at where fields seem to be misspelt.
 _LOOKED_AT = 100
 _Rows = npt.NDArray[np.int64]
 
@@ -167,9 +167,10 @@ def _unseen(events: pa.Table, files: list[Source], schema: StreamSchema) -> tupl
         and pc.any(own := pc.equal(events[TYPE_COLUMN], code)).as_py()
         and not pc.any(pc.and_(own, pc.is_valid(events[attribute.name]))).as_py()
     }  # fmt: skip
-    named = [file for file in files if isinstance(file, Path) and file.suffix != ".parquet"]
-    texts = filter(Path.is_file, named if lacking else ())
-    parts = (next(read_lines(file), None) for file in islice(texts, _LOOKED_AT))
+    told = (InputFormat.JSONL, InputFormat.CSV)
+    named = [file for file in files if isinstance(file, Path) and format_of(file.name) in told]
+    texts = filter(Path.is_file, named[: _NAMED if lacking else 0])
+    parts = (next(read_lines(file), None) for file in texts)
     lines = (part["line"][:_LOOKED_AT].to_pylist() for part in parts if part)
     words = {word for each in lines for line in each for word in re.findall(r'[^",:{}]+', line)}
     alike = {field: suggest(field, words) for field in sorted(lacking - words)}
@@ -205,9 +206,10 @@ def files_of(
             hint = hint if "*" in str(path) else "check the path"
             raise DataError(f"no such file: {path}", hint=hint, file=str(path))
         elif (format_of(path.name) or form) is None:
-            with path.open("rb") as opened:
-                if path.is_file() and (odd := odd_file(opened.read(8))):
-                    raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
+            if path.is_file():  # no pipe
+                with suppress(OSError), path.open("rb") as opened:
+                    if odd := odd_file(opened.read(8)):
+                        raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
             raise ParameterError(
                 f"cannot tell the format of {path}", hint=_hint(or_else), file=str(path)
             )

@@ -216,9 +216,9 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
 
 def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
     packed_size = os.fstat(file.fileno()).st_size
-    if odd := odd_file(file.read(64), MAGIC[path.suffix.lower()]):
+    if odd := odd_file(os.pread(file.fileno(), 64, 0), MAGIC[path.suffix.lower()]):
         raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
-    file.seek(size := 0)
+    size = 0
     with _unpacked(path, file) as unpacked:
         while block := unpacked.read(_BLOCK):
             size += len(block)
