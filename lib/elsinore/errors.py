@@ -211,7 +211,8 @@ def pipeline_packages(what: str) -> Iterator[None]:
         if str(error.name).startswith("elsinore"):
             raise
         if error.name == "jobs":
-            raise SetupError("ELSINORE_ROOT has no jobs", hint="set it to a checkout") from error
+            hint = "ELSINORE_ROOT names the folder of a checkout"
+            raise SetupError("ELSINORE_ROOT has no folder jobs", hint=hint) from error
         raise SetupError(
             f"{what} needs {error.name}, which is not installed",
             hint="pip install 'elsinore[pipeline]'",

@@ -75,7 +75,7 @@ def visible(text: str) -> str:
 _MEANT = {
     **dict.fromkeys(("int", "integer", "bigint", "int64"), "long"),
     **dict.fromkeys(("float", "number", "numeric", "decimal", "real", "float64"), "double"),
-    **dict.fromkeys(("str", "text", "varchar", "char", "object", "enum", "uuid"), "string"),
+    **dict.fromkeys(("str", "text", "varchar", "char", "enum", "uuid"), "string"),
     **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
     **dict.fromkeys(("second", "seconds", "sec", "epoch", "unix"), "s"),
     **dict.fromkeys(("millisecond", "milliseconds", "millis", "epoch_ms"), "ms"),
@@ -90,12 +90,23 @@ _EXAMPLES = {
     "field": "the name that raw events have for it, as in {field: ts}",
     "type": "as in type: {field: event}",
     "id": "as in id: {field: event_id}",
+    "names": "as in names: {PageView: page view}",
+    "allowed": "as in allowed: [EUR, USD]",
+    "sources": 'as in sources: [{files: "*.csv"}]',
     "files": "as in {date}/{hour}/*.jsonl.gz",
     "types": "as in types: {View: {price: double}}",
     "per": "as in per: hour",
     "rates": "as in rates: {View: 5}",
     "rows": "as in rows: [[START, END, {COUNT(*): 1}]]",
 }
+#: Settings, and types, of other languages.
+_ELSEWHERE = {
+    **dict.fromkeys(("timezone", "tz", "zone"), "times without an offset are in UTC"),
+    **dict.fromkeys(("format", "pattern"), "times are ISO 8601 or numbers, as unit: says"),
+    **dict.fromkeys(("fields", "columns", "attributes", "events"), _EXAMPLES["types"]),
+    **dict.fromkeys(("object", "struct", "record", "json"),
+                    "name what is in it, as in city: {type: string, field: address.city}"),
+}  # fmt: skip
 _NAME = "a name has letters, digits and _ only, a letter first"
 #: How what raw events call otherwise is given a name, by how deep in `types` it stands.
 _RENAMED = {
@@ -119,16 +130,19 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
             return "it is missing", _EXAMPLES.get(name)
         case "extra_forbidden":
             others = [other for other in names if other != name]
-            meant = suggest(name, others) or f"there are {some_of(others)}"
+            meant = _ELSEWHERE.get(name) or suggest(name, others) or f"there are {some_of(others)}"
             return f"there is no setting {name}", meant
         case "value_error":
-            return str(context["error"]), None
+            return str(context["error"].args[0]), None
         case "enum" | "literal_error":
             known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
             word = _MEANT.get(word.lower(), word)
-            return f"{given} is none of {', '.join(known)}", suggest(word, known)
+            hint = _ELSEWHERE.get(word) or suggest(word, known)
+            return f"{given} is none of {', '.join(known)}", hint
         case "model_type" | "model_attributes_type":
-            return f"{given} is no mapping", _EXAMPLES.get(name, "as in price: {type: double}")
+            null = ", nullable: true" if isinstance(fault["input"], list) else ""
+            hint = _EXAMPLES.get(name, f"as in price: {{type: double{null}}}")
+            return f"{given} is no mapping", hint
         case "string_pattern_mismatch":
             renamed = _RENAMED.get(len(fault["loc"]), "") if fault["loc"][0] == "types" else ""
             return f"{given} is no name", f"{_NAME}{renamed}"
@@ -140,5 +154,18 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
         if key in context:
             return f"{given} must be {word} {context[key]}", None
     wanted = _WANTED.get(kind.split("_", maxsplit=1)[0])
-    hint = _EXAMPLES.get(name, _EXAMPLES["types"] if wanted == "a mapping" else None)
+    hint = _hint(name, wanted, fault["input"])
     return f"{given} is {f'not {wanted}' if wanted else 'not valid here'}", hint
+
+
+def _hint(name: str, wanted: str | None, given: object) -> str | None:
+    match wanted, given:
+        case "text", list():
+            return "it is one; join several into one before"
+        case "a mapping", str() if ":" in given:
+            return "a blank follows the colon, as in price: double"
+        case "a mapping", str():
+            return f"attributes stand two spaces deeper than their type, {_EXAMPLES['types']}"
+        case "a mapping", _:
+            return _EXAMPLES.get(name, _EXAMPLES["types"])
+    return _EXAMPLES.get(name) if wanted == "a list" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -87,6 +88,9 @@ class _AttributeEntry(Strict):
         self.to_attribute("")
         return self
 
+    def renamed(self, name: str) -> str:
+        return f"call it {name}_2: {{type: {self.type}, field: {self.field or name}}}"
+
     def to_attribute(self, name: str) -> Attribute:
         low, high = (
             None if limit is None else _limit(limit, self.type) for limit in (self.min, self.max)
@@ -117,7 +121,14 @@ def _typed(value: Scalar, kind: AttributeType) -> Scalar:
                 return number
         case AttributeType.TIMESTAMP, str():
             return parse_instant(value)
-    raise ValueError(f"{value!r} is no {kind}")
+    told, hint = str(value).lower() if isinstance(value, bool) else repr(value), ""
+    if kind is AttributeType.STRING:
+        hint = f"; write it in quotes: '{value}'"
+        if isinstance(value, bool):
+            hint = "; YAML takes NO, off, yes and on for true or false: write them in quotes"
+    elif kind.is_number and isinstance(value, str) and re.fullmatch(r"-?[0-9.]{1,20}", value):
+        hint = f"; write it without quotes: {value}"
+    raise ValueError(f"{told} is no {kind}{hint}")
 
 
 def _limit(value: Scalar, kind: AttributeType) -> int | float:
@@ -170,15 +181,17 @@ class _SchemaFile(Strict):
                 if kind is not entry.type:
                     raise ValueError(
                         f"attribute {name} is {kind} in {first_type} but {entry.type} in "
-                        f"{type_name}; one name has one type in a stream"
-                    )
+                        f"{type_name}; one name has one type in a stream; {entry.renamed(name)}",
+                        "types", type_name, name,
+                    )  # fmt: skip
         return self
 
     @model_validator(mode="after")
     def _each_type_is_written_in_one_way(self) -> Self:
         if self.type is None:
             if len(self.types) > 1 or self.other_types == "ignore":
-                raise ValueError("type may be left out only where all events are of one type")
+                told = "type may be left out only where all events are of one type"
+                raise ValueError(f"{told}; add type: {{field: event}}", "types")
             return self
         for name in self.type.names.keys() - self.types.keys():
             raise ValueError(f"type.names has {name}, but types does not")
@@ -189,17 +202,19 @@ class _SchemaFile(Strict):
 
     @model_validator(mode="after")
     def _names_can_be_columns(self) -> Self:
-        faults: dict[str, None] = {}
+        faults: dict[str, tuple[str, str]] = {}
         spellings: dict[str, str] = {}
         for type_name, entries in self.types.items():
-            for name in entries or {}:
+            for name, entry in (entries or {}).items():
+                call = entry.renamed(name)
                 if name.lower() in RESERVED_NAMES:
-                    faults[f"{type_name}.{name}: the name is reserved"] = None
+                    faults[f"{type_name}.{name}: the name is reserved; {call}"] = type_name, name
                 first = spellings.setdefault(name.lower(), name)
                 if first != name:
-                    faults[f"attributes {first} and {name} differ only by case"] = None
+                    told = f"attributes {first} and {name} differ only by case; {call}"
+                    faults[told] = type_name, name
         if faults:
-            raise ValueError("; ".join(faults))
+            raise ValueError("; ".join(faults), "types", *next(iter(faults.values())))
         return self
 
     def to_schema(self) -> StreamSchema:

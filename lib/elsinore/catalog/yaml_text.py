@@ -18,6 +18,13 @@ from elsinore.wording import in_plain_words, visible
 MAX_BYTES = 100_000
 #: Lists and mappings inside one another; ours have four.
 _DEEPEST = 50
+#: What PyYAML says, and what it comes to.
+_SAID = {
+    "found character '\\t'": "there is a tab; YAML is indented by spaces",
+    "but found another document": "another document begins; a file holds one",
+    "<stream end>": "a bracket that opens here is not closed",
+}
+_QUERIES = re.compile(rb"^\s*QUERY\s|^\s*(PATTERN|WITHIN)\s", re.IGNORECASE | re.MULTILINE)
 #: Characters at either end of a message; what it quotes may be as long as the file.
 _SHOWN = 200
 
@@ -34,7 +41,7 @@ class _StrictLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed", event.start_mark
+                None, None, "aliases are not allowed; write it out again", event.start_mark
             )
         if self.depth > _DEEPEST:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
@@ -94,7 +101,7 @@ def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
         root = loader.get_single_node()
         return None if root is None else loader.construct_document(root), root
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise SchemaError.of([_with_source(_diagnose(file, error), _lines(text))]) from error
+        raise SchemaError.of([_with_source(_diagnose(file, text, error), _lines(text))]) from error
 
 
 class Strict(pydantic.BaseModel):
@@ -125,7 +132,10 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     document, root = _parsed(text, file)
     if root is None or not isinstance(document, dict):
         begins = f"it begins with {next(iter(model.model_fields))}:"
-        raise SchemaError.of([Diagnostic(f"{what} is a mapping", Location(file), begins)])
+        told = f"{what} is a mapping" if root else f"it is empty; {what} is a mapping"
+        if _QUERIES.search(text):
+            begins = f"it looks like queries; are they and {what} swapped?"
+        raise SchemaError.of([Diagnostic(told, Location(file), begins)])
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
@@ -133,7 +143,8 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
             message, note = in_plain_words(fault, names)
-            node, known = _node_at(root, fault["loc"])
+            raised = fault.get("ctx", {}).get("error")  # beside its text it may have a place
+            node, known = _node_at(root, fault["loc"] + getattr(raised, "args", ())[1:])
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
             at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
             told = plain(f"{where}: {message}" if where else message)
@@ -177,11 +188,16 @@ def _with_source(fault: Diagnostic, lines: list[str]) -> Diagnostic:
     return replace(fault, source="".join(lines[fault.location.line - 1 : fault.location.line]))
 
 
-def _diagnose(file: str, error: Exception) -> Diagnostic:
+def _diagnose(file: str, text: bytes, error: Exception) -> Diagnostic:
+    problem = str(getattr(error, "problem", None) or "is no readable YAML")
     mark = getattr(error, "problem_mark", None)
-    location = Location(file, *((mark.line + 1, mark.column + 1) if mark else ()))
-    problem = getattr(error, "problem", None) or "is no readable YAML"
-    return Diagnostic(plain(str(problem)), location)
+    mark = (getattr(error, "context_mark", None) if "<stream end>" in problem else None) or mark
+    place = (mark.line + 1, mark.column + 1) if mark else ()
+    if getattr(error, "encoding", "") == "utf-8":
+        before = text[: error.position].split(b"\n")  # type: ignore[attr-defined]
+        problem, place = "the line is not UTF-8; save the file as UTF-8", (len(before), 1)
+    told = next((words for said, words in _SAID.items() if said in problem), problem)
+    return Diagnostic(plain(told), Location(file, *place))
 
 
 def plain(message: str) -> str:

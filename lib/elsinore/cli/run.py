@@ -204,6 +204,10 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say(f"{report.ignored} of {report.lines} lines passed over: the schema ignores their type")
     if report.duplicates:
         _say(f"{report.duplicates} duplicate events counted once")
+    if 2 * report.by_reason.get("superseded", 0) > report.lines:
+        _say("most events have the id of a later one: is the schema's id one for each event?")
+    for field in report.unseen:
+        _say(f"no event has a field {field}")
 
 
 # ---- why there is no answer

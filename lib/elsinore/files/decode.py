@@ -19,6 +19,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
+from elsinore.files.advice import json_problem
 from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows, first_name
 from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
@@ -32,7 +33,6 @@ MAX_DEPTH = 64
 #: What to say of a list where an event should be.
 ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
 PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
-_BOM = "Unexpected UTF-8 BOM (decode using utf-8-sig)"
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -178,8 +178,7 @@ def parse_json(line: str) -> dict[str, Any] | Fault:
     except json.JSONDecodeError as error:
         if line.lstrip().startswith("["):
             return _refusal(line, Reason.NOT_AN_OBJECT, ARRAY)
-        problem = _BOM if line.startswith("\ufeff") else error.msg
-        return _refusal(line, Reason.BAD_JSON, f"{problem} at column {error.colno}")
+        return _refusal(line, Reason.BAD_JSON, json_problem(line, error))
     except _RepeatedKey as error:
         return _refusal(line, Reason.BAD_JSON, str(error))
     if not isinstance(record, dict):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +19,7 @@ from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_o
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
+from elsinore.files.advice import odd_file
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
@@ -31,6 +34,7 @@ from elsinore.files.rejection import (
 )
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
+from elsinore.wording import suggest
 
 #: Files, folders, and tables at hand.
 Source = Path | Frame
@@ -41,6 +45,8 @@ OnProgress = Callable[[Source, int], None]
 
 _NAMED = 3
 _AT_ONCE = 8_192
+#: Lines of a file whose words are looked at where fields seem to be misspelt.
+_LOOKED_AT = 100
 _Rows = npt.NDArray[np.int64]
 
 
@@ -56,6 +62,8 @@ class ReadReport:
     ignored: int = 0  #: lines of types that the schema passes over
     #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
+    #: fields that the schema names and no event has a value in, with names that are alike.
+    unseen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         aside = self.rejected.num_rows + self.ignored
@@ -99,7 +107,7 @@ def read_events(
         DataError: a file is missing or unreadable, a folder holds no files, or too many lines
             are bad; then the field `report` holds the `ReadReport`.
     """
-    files, passed_over = files_of(sources, form)
+    files, passed_over = files_of(sources, form, or_else="; or give --input-format")
     parts: list[Decoded] = []
     lines = 0
     for path, count, part in _decoded(files, schema, form):
@@ -118,6 +126,7 @@ def read_events(
         pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.ignored,
         passed_over,
+        _unseen(events, files, schema),
     )
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
@@ -149,13 +158,31 @@ def _decoded(
         yield files[-1], *_decode_all(waiting, schema)
 
 
+def _unseen(events: pa.Table, files: list[Source], schema: StreamSchema) -> tuple[str, ...]:
+    """The fields that the schema names for nullable attributes, where all of these are NULL."""
+    lacking = {
+        attribute.raw for code, of in enumerate(schema.types) for attribute in of.attributes
+        if attribute.nullable and attribute.field and events[attribute.name].null_count
+        and pc.any(own := pc.equal(events[TYPE_COLUMN], code)).as_py()
+        and not pc.any(pc.and_(own, pc.is_valid(events[attribute.name]))).as_py()
+    }  # fmt: skip
+    told = (InputFormat.JSONL, InputFormat.CSV)
+    named = [file for file in files if isinstance(file, Path) and format_of(file.name) in told]
+    texts = filter(Path.is_file, named[: _NAMED if lacking else 0])
+    parts = (next(read_lines(file), None) for file in texts)
+    lines = (part["line"][:_LOOKED_AT].to_pylist() for part in parts if part)
+    words = {word for each in lines for line in each for word in re.findall(r'[^",:{}]+', line)}
+    alike = {field: suggest(field, words) for field in sorted(lacking - words)}
+    return tuple(f"{field} ({hint})" if hint else field for field, hint in alike.items())
+
+
 def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[int, Decoded]:
     lines = pa.Table.from_batches(batches)
     return lines.num_rows, decode_lines(lines, schema)
 
 
 def files_of(
-    sources: Sequence[Source], form: InputFormat | None = None
+    sources: Sequence[Source], form: InputFormat | None = None, *, or_else: str = ""
 ) -> tuple[list[Source], tuple[Path, ...]]:
     """What to read, and the files below folders that are left out: their names say no format.
 
@@ -174,9 +201,17 @@ def files_of(
             files += chosen
             passed_over += [file for file in below if format_of(file.name) is None]
         elif not path.exists():
-            raise DataError(f"no such file: {path}", hint="check the path", file=str(path))
+            hint = "leave * without quotes, for the shell, or name the folder"
+            hint = hint if "*" in str(path) else "check the path"
+            raise DataError(f"no such file: {path}", hint=hint, file=str(path))
         elif (format_of(path.name) or form) is None:
-            raise ParameterError(f"cannot tell the format of {path}", hint=_hint(), file=str(path))
+            if path.is_file():  # no pipe
+                with suppress(OSError), path.open("rb") as opened:
+                    if odd := odd_file(opened.read(8)):
+                        raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
+            raise ParameterError(
+                f"cannot tell the format of {path}", hint=_hint(or_else), file=str(path)
+            )
         else:
             files.append(path)
     seen: set[Path] = set()
@@ -197,9 +232,9 @@ def files_below(folder: Path) -> list[Path]:
     )
 
 
-def _hint() -> str:
+def _hint(or_else: str = "") -> str:
     ends = f"{', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
-    return f"names end in {ends}; or give --input-format"
+    return f"names end in {ends}{or_else}"
 
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:
@@ -208,10 +243,13 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
         f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
         for row in report.rejected.slice(0, _NAMED).to_pylist()
     )
+    hint = "mend the lines or the schema"
+    if report.bad_share <= 0.5:
+        hint += "; --max-bad-share 0.5 lets half of them pass"
     return DataError(
         f"{bad_lines(report.by_reason)} of {report.lines} lines are bad, more than the share of "
         f"{allowed:g}: {first}",
-        hint="mend the lines or the schema; --max-bad-share 0.5 lets half of them pass",
+        hint=hint,
         report=report,
     )
 

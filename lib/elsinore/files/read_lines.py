@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.advice import MAGIC, odd_file
 from elsinore.files.records import beginnings, first_name
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
 from elsinore.wording import some_of
@@ -29,7 +30,6 @@ from elsinore.wording import some_of
 _BLOCK = 1 << 20
 _SHOWN = 40
 _UTF8_BOM = b"\xef\xbb\xbf"
-_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 #: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
 #: stored and decoded later is refused as surely as one fresh from the file. U+FFFD after a
 #: backslash is no escape, nor is `\x`; text after a cut is outside of any value, or in a string
@@ -68,7 +68,9 @@ DEFAULT_LIMITS = ReadLimits()
 TOO_LONG = Fault(
     Reason.LINE_TOO_LONG, f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 )
-_NO_UTF8 = Fault(Reason.BAD_ENCODING, "the line is not UTF-8")
+_NO_UTF8 = Fault(
+    Reason.BAD_ENCODING, "the line is not UTF-8; mend it, as by iconv -f latin1 -t utf-8"
+)
 
 
 class RawLine(NamedTuple):
@@ -105,9 +107,8 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, Binary
             if not block.endswith(b"\n"):
                 block += stream.readline(limits.line_bytes + 1)
             if position == 1:
-                if block.startswith(_OTHER_BOMS):
-                    hint = "files are UTF-8"
-                    raise unreadable(path, " is UTF-16 text", Reason.BAD_ENCODING, hint)
+                if odd := odd_file(block[:8]):
+                    raise unreadable(path, f" {odd[0]}", Reason.BAD_ENCODING, odd[1])
                 block = block.removeprefix(_UTF8_BOM)
                 if said := _SAID.match(visible(block.partition(b"\n")[0])):
                     raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
@@ -215,6 +216,8 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
 
 def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
     packed_size = os.fstat(file.fileno()).st_size
+    if odd := odd_file(os.pread(file.fileno(), 64, 0), MAGIC[path.suffix.lower()]):
+        raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
     size = 0
     with _unpacked(path, file) as unpacked:
         while block := unpacked.read(_BLOCK):
@@ -244,6 +247,8 @@ def column_problem(
     Where they may be `nested`, a field can lie inside of the column that its path begins with.
     Beside it which columns there are, for people alone: without a header that is an event.
     """
+    if names and names[0].startswith("sep="):
+        return "the line sep= is Excel's; remove it", None
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
         return f"its columns are parted by {signs[0]!r}; write them with commas", None
     looked_at = names_read(schema, nested=nested)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.advice import MAGIC, odd_file
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
@@ -79,7 +81,10 @@ def frame_problem(name: str, error: Exception) -> DataError:
     """What to say of a frame that Arrow cannot read."""
     why = "; ".join(map(str, error.args))
     hint = None
+    if kinds := re.search(r"Conversion failed for column (.+) with type", why):
+        why = f"column {kinds[1]} has values of several types"
     if "non-struct" in why:
+        why = "it is one column"
         hint = "give columns by their names, as frames have them"
     elif isinstance(error, OverflowError):
         hint = "a whole number has more than 64 bits: mend it, or leave its column out"
@@ -106,6 +111,8 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
         try:  # one that nobody reads may be the one that Arrow cannot
             read = names_read(schema, nested=True)
             columns = [name for name in frame.data.columns if name in read]
+            if problem := column_problem(list(map(str, frame.data.columns)), schema, nested=True):
+                raise DataError(f"{frame.name}: {problem[0]}", hint=problem[1]) from error
             table = frame_table(frame.data[columns])
         except (AttributeError, LookupError, *UNREADABLE):
             raise frame_problem(frame.name, error) from error
@@ -134,6 +141,9 @@ def _batches(
 ) -> Iterator[pa.Table]:
     import pyarrow.parquet as pq  # not needed where lines are decoded
 
+    if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
+        raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
+    source.seek(0)
     try:
         file = pq.ParquetFile(
             source,
@@ -150,6 +160,8 @@ def _batches(
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+        if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
+            problem = " is cut off: its end is missing"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 
 

@@ -150,7 +150,7 @@ def _implausible(time: int, schema: StreamSchema, plausible: Interval) -> str:
     unit = schema.time_unit
     if not unit.is_calendar:
         return f"{time} is not in {ticks_text(plausible)}"
-    doubt = "" if unit is TimeUnit.ISO else doubt_of_unit(time / NUMBER_LENGTHS[unit])
+    doubt = "" if unit is TimeUnit.ISO else doubt_of_unit(time // NUMBER_LENGTHS[unit])
     return f"{_instant(time)} is not in {plausible}{doubt}"
 
 

@@ -23,6 +23,7 @@ from pyarrow import types
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES
+from elsinore.files.advice import how_to_write, odd_column
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.results.row import nearest_double
 from elsinore.timeline import (
@@ -64,7 +65,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(_PLAIN_DOUBLE[1:-1])
 _SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _BOOLEANS = {"true": True, "false": False}
-_IN_QUOTES = "it stands in quotes; quoted_numbers: true in the schema allows that"
 
 
 class Typed(NamedTuple):
@@ -170,7 +170,7 @@ def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
     if is_plain(whole.type):
         return _typed(_python_values(whole), rule, quoted)
     present = np.flatnonzero(pc.is_valid(whole).to_numpy(zero_copy_only=False))
-    fault = Fault(rule.wrong, f"a {whole.type} is {rule.noun}")
+    fault = Fault(rule.wrong, odd_column(whole.type, rule.noun))
     return Typed(pa.nulls(len(whole), rule.arrow), [(int(index), fault) for index in present])
 
 
@@ -320,6 +320,8 @@ def doubt_of_unit(value: object) -> str:
     for unit, length in NUMBER_LENGTHS.items() if _DIGITS.fullmatch(text[:30]) else ():
         if unit.is_calendar and plausible_times(unit).contains(int(float(text[:30]) * length)):
             return f"; is it in {unit}? then say so by unit: {unit}"
+    if re.fullmatch(r"1[0-9]{18}", text):
+        return "; is it in nanoseconds? there is no unit of them: divide by 1000, unit: us"
     return ""
 
 
@@ -353,8 +355,9 @@ def _iso_instant(value: Any, wrong: Reason) -> int | Fault:
     except ValueError:
         instant = None
     if instant is None:
-        said = f"{shown(value)} is not an ISO 8601 instant{doubt_of_unit(value)}"
-        return Fault(wrong, said)
+        doubt = doubt_of_unit(value) if wrong is Reason.BAD_TIME else ""
+        doubt = doubt or how_to_write(str(value), "instant")
+        return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt}")
     # An offset can carry a time out of the years that can be written.
     if not MIN_INSTANT <= instant <= MAX_INSTANT:
         return Fault(wrong, f"{shown(value)} is not in the years 1 to 9999")
@@ -363,7 +366,9 @@ def _iso_instant(value: Any, wrong: Reason) -> int | Fault:
 
 def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number")
+        is_iso = isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value)
+        doubt = "; is it ISO 8601? then say so by unit: iso" if is_iso else ""
+        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number{doubt}")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.BAD_TIME, f"{shown(value)} is not finite")
@@ -385,13 +390,8 @@ def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
 
 
 def _wrong(value: Any, noun: str) -> Fault:
-    return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}")
-
-
-def _no_number(value: Any, noun: str) -> Fault:
-    fault = _wrong(value, noun)
-    quoted = isinstance(value, str) and _DIGITS.fullmatch(value)
-    return fault._replace(text=f"{fault.text}; {_IN_QUOTES}") if quoted else fault
+    text = value if isinstance(value, str) else shown(value)
+    return Fault(Reason.WRONG_TYPE, f"{shown(value)} is not a {noun}{how_to_write(text, noun)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -416,7 +416,7 @@ def _id(value: Any) -> str | Fault | None:
 
 def _long(value: Any) -> int | Fault:
     if not _is_number(value):
-        return _no_number(value, "long")
+        return _wrong(value, "long")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
@@ -429,7 +429,7 @@ def _long(value: Any) -> int | Fault:
 
 
 def _double(value: Any) -> float | Fault:
-    return nearest_double(value) if _is_number(value) else _no_number(value, "double")
+    return nearest_double(value) if _is_number(value) else _wrong(value, "double")
 
 
 def _boolean(value: Any) -> bool | Fault:

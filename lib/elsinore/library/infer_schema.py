@@ -159,6 +159,8 @@ def _head(source: Source) -> pa.Table:
                 where, hint = "places", "give a sample without these lists, which runs do not read"
             why = f"{field} is {kinds[2]} in some {where} and {kinds[3]} in others"
             raise DataError(f"{name}: {why}", hint=hint) from error
+        if "Empty CSV" in why:
+            raise DataError(f"{name} is empty") from error
         why = ARRAY if "from object to array" in why else why
         raise DataError(f"cannot read {name}: {why}") from error
     if not names or not table.num_rows:
@@ -428,6 +430,9 @@ def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
         settings += [f"field: {_quoted(field)}"] if field != name else []
         settings += ["nullable: true"] if column.null_count else []
         rule = f"{{{', '.join(settings)}}}" if len(settings) > 1 else str(kind)
+        commas = kind is AttributeType.STRING and pc.match_substring_regex(values, r"^-?\d+,\d+$")
+        if commas and pc.all(commas).as_py():
+            return f"{_quoted(name)}: {rule}  # ? numbers have a point, as in 1.5"
         if _may_be_rounded(values):
             return f"{_quoted(name)}: {rule}  # ? its largest numbers may be rounded"
         return f"{_quoted(name)}: {rule}" + ("  # ?" if column.null_count else "")

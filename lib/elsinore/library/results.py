@@ -93,6 +93,10 @@ class Results(dict[str, pa.Table]):
         self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
+        self._unseen = report.unseen
+
+    def __missing__(self, name: str) -> pa.Table:
+        raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """The tables by the names of their queries."""
@@ -133,6 +137,7 @@ class Results(dict[str, pa.Table]):
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
         aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        aside += [f"no event has a field {field}" for field in self._unseen]
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
         for name, table in self.items():

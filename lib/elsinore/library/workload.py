@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import Executor, Request, compile_plan, require
-from elsinore.errors import ParameterError
+from elsinore.errors import ParameterError, QueryError
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
@@ -70,7 +70,11 @@ def workload(
     if isinstance(text_or_path, str) and _holds_queries(text_or_path):
         return Workload(read_workload(text_or_path, schema))
     hint = "queries are a text, or the path of a .sase file"
-    return Workload(load_workload(path_of("queries", text_or_path, hint=hint), schema))
+    path = path_of("queries", text_or_path, hint=hint)
+    if not path.exists():
+        hint = "a text of queries begins QUERY name RETURN, or holds ';'"
+        raise QueryError(f"cannot read {path}: no such file", hint=hint)
+    return Workload(load_workload(path, schema))
 
 
 def _schema_of(given: str | os.PathLike[str]) -> StreamSchema:
@@ -206,6 +210,8 @@ class Workload:
 
 def sources_of(events: Events) -> list[Source]:
     """Paths and frames, the latter by number; ParameterError: something is neither."""
+    if hasattr(events, "to_frame"):
+        raise ParameterError(f"a {type(events).__name__} is no events", hint=_NO_EVENTS)
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
     one = one or isinstance(events, Mapping) or not isinstance(events, Iterable)
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
@@ -219,4 +225,5 @@ def _source(given: OneSource, name: str, place: str) -> Source:
         return path_of("events", given)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return Frame(name, given)
-    raise ParameterError(f"a {type(given).__name__}{place} is no events", hint=_NO_EVENTS)
+    what = "None" if given is None else f"a {type(given).__name__}"
+    raise ParameterError(f"{what}{place} is no events", hint=_NO_EVENTS)

@@ -6,9 +6,11 @@ the language's own words: no stack, no microseconds, no words of the libraries b
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ types:
   Checkout: {user: string, price: double, country: string}
 """
 SEQ = "SEQ(View V, AddToCart A, Checkout C)"
-EVENT = {
+EVENT: dict[str, Any] = {
     "ts": "2025-03-03T08:30:00Z", "event": "View", "event_id": "1", "user": "u", "sku": "s",
     "price": 1.5, "country": "DE", "seen": "2025-03-03T08:30:00Z", "new": True,
 }  # fmt: skip
@@ -354,20 +356,40 @@ SCHEMAS: list[tuple[str, str, str]] = [
     (typed("  - View\n"), "4:", "as in types: {View: {price: double}}"),
     (typed("  View: string\n"), "5:", "as in types: {View: {price: double}}"),
     (typed("  {}\n"), "4:", "must not be empty"),
-    (typed("  View: {x: long}\n  Buy: {x: double}\n"), "1:", "one name has one type in a stream"),
-    (typed("  View: {file: string}\n"), "1:", "the name is reserved"),
-    (typed("  View: {x: long, X: long}\n"), "1:", "differ only by case"),
+    (typed("  View: {x: long}\n  Buy: {x: double}\n"), "6:9", "it x_2: {type: double, field: x}"),
+    (typed("  View: {file: string}\n"), "5:10", "call it file_2: {type: string, field: file}"),
+    (typed("  View: {x: long, X: long}\n"), "5:19", "call it X_2: {type: long, field: X}"),
     (typed("  View: {}\n  View: {}\n"), "6:", "key 'View' occurs twice"),
-    (typed("\tView: {}\n"), "5:", "cannot start any token"),
+    (typed("\tView: {}\n"), "5:", "there is a tab; YAML is indented by spaces"),
+    (timed(_TIME[:-1] + ", timezone: Europe/Berlin}"), "2:", "times without an offset are in UTC"),
+    (timed("time: {field: ts, unit: iso, format: '%d'}"), "2:", "times are ISO 8601 or numbers"),
+    (attribute("[double, 'null']"), "6:", "as in price: {type: double, nullable: true}"),
+    (attribute("object"), "6:", "name what is in it, as in city: {type: string, field: address"),
+    (attribute("{type: string, allowed: [NO, SE]}"), "6:", "is no string; YAML takes NO, off"),
+    (attribute("{type: string, allowed: EUR}"), "6:", "is not a list (as in allowed: [EUR, USD])"),
+    (attribute("{type: string, allowed: [1, 2]}"), "6:", "1 is no string; write it in quotes: '1'"),
+    (attribute("{type: double, min: '0'}"), "6:", "is no double; write it without quotes: 0"),
+    (attribute("double") + "id: {field: [user, ts]}\n", "7:", "is one; join several into one"),
+    (attribute("double") + "sources: '*.csv'\n", "7:", 'as in sources: [{files: "*.csv"}]'),
+    (attribute("double") + "---\nstream: s\n", "7:", "another document begins; a file holds one"),
+    (attribute("long").replace("types:", "fields:"), "4:", "(as in types: {View: {price: do"),
+    (attribute("long").replace("event}", "event, names: [V]}"), "3:", "{PageView: page view}"),
+    (typed("  View:\n  price: double\n"), "6:", "stand two spaces deeper than their type"),
+    (typed("  View:\n    price:double\n"), "5:", "a blank follows the colon, as in price: double"),
+    (typed("  View: &v {x: long}\n  Buy: *v\n"), "6:", "not allowed; write it out again"),
+    (attribute("{type: double, min: 0"), "6:12", "a bracket that opens here is not closed"),
+    (typed("  V: {}\n  W: {}\n").replace("type: {field: event}\n", ""), "3:", "; add type: {"),
+    ("# K\udcf6ln\n" + attribute("double"), "1:", "is not UTF-8; save the file as UTF-8"),
     ("stream: my shop\n" + attribute("double")[10:], "1:", "'my shop' is no name"),
-    ("", "", "a schema is a mapping (it begins with stream:)"),
-    ("QUERY q RETURN COUNT(*)", "", "a schema is a mapping (it begins with stream:)"),
+    ("", "", "it is empty; a schema is a mapping (it begins with stream:)"),
+    ("hello", "", "a schema is a mapping (it begins with stream:)"),
+    ("QUERY q RETURN COUNT(*)", "", "it looks like queries; are they and a schema swapped?"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "place", "words"), SCHEMAS, ids=[words for *_, words in SCHEMAS])
 def test_a_wrong_schema(text: str, place: str, words: str, message: Message) -> None:
-    Path("s.yaml").write_text(text)
+    Path("s.yaml").write_text(text, errors="surrogateescape")
     said = message(["check", "w.sase", "--schema", "s.yaml"])
     assert words in said
     assert f"s.yaml:{place}" in said
@@ -375,6 +397,9 @@ def test_a_wrong_schema(text: str, place: str, words: str, message: Message) -> 
 
 
 # ---- data
+RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
+
+
 def line(**changed: Any) -> str:
     return json.dumps({k: v for k, v in {**EVENT, **changed}.items() if v is not None})
 
@@ -384,23 +409,40 @@ def csv(**changed: str) -> str:
     return ",".join(row) + "\n" + ",".join(f'"{v}"' for v in row.values()) + "\n"
 
 
+line_of_gzip = line().encode()
 DATA: list[tuple[str, str | bytes, str]] = [
     ("e.csv", "time,event,event_id\n1,2,3\n", "columns (there are time, event, event_id)"),
     ("e.csv", "ts , event\n1,2\n", "names its columns (there are 'ts ', ' event')"),
     ("e.csv", "2025-03-03T08:30:00Z,View,1\n", "the first line of a CSV file names its columns"),
     ("e.csv", csv().replace(",", ";"), "parted by ';'; write them with commas"),
     ("e.csv", csv().replace(",", "\t"), "parted by '\\t'; write them with commas"),
-    ("e.csv", csv(price="1,5"), "e.csv:2: wrong_type: price: '1,5' is not a double"),
-    ("e.csv", csv(price="5 €"), "price: '5 €' is not a double"),
-    ("e.csv", csv(new="yes"), "new: 'yes' is not a boolean"),
+    ("e.csv", csv(price="1,5"), "e.csv:2: wrong_type: price: '1,5' is not a double; a number stan"),
+    ("e.csv", csv(price="5 €"), "'5 €' is not a double; a number stands alone and has a point, as"),
+    ("e.csv", csv(price="1.234,50"), "'1.234,50' is not a double; a number stands alone"),
+    ("e.csv", csv(price="NULL"), "'NULL' is not a double; what is missing is an empty cell"),
+    ("e.csv", csv(new="yes"), "new: 'yes' is not a boolean; it is true or false"),
     ("e.csv", csv(price=""), "nullable: true in the schema allows that"),
-    ("e.csv", csv(ts="03.03.2025 08:30"), "is not an ISO 8601 instant"),
+    ("e.csv", csv(ts="03.03.2025 08:30"), "is not an ISO 8601 instant; as in 2025-03-03T08:30:00Z"),
+    ("e.csv", csv(ts="2025-03-03 08:30 Europe/Berlin"), "or 2025-03-03T09:30:00+01:00"),
     ("e.csv", csv(ts="1740996000000"), "is it in ms? then say so by unit: ms"),
     ("e.csv", csv().encode("utf-16"), "is UTF-16 text (files are UTF-8)"),
-    ("e.csv", csv(country="Köln").encode("latin-1"), "the line is not UTF-8"),
+    ("e.csv", csv(country="Köln").encode("latin-1"), "as by iconv -f latin1 -t utf-8"),
     ("e.csv", csv() + "1,2\n", "2 fields, but the header has 9"),
-    ("e.csv.gz", csv(), "is damaged"),
-    ("e.parquet", csv(), "is no sound Parquet file"),
+    ("e.csv.gz", csv(), "e.csv.gz is text, not packed by gzip (let its name end in .csv or .jsonl"),
+    ("e.csv.gz", gzip.compress(csv().encode())[:-9], "is damaged"),
+    ("e.csv.zst", gzip.compress(b""), "e.csv.zst is packed by gzip (let its name end in .gz, as i"),
+    ("e.csv", gzip.compress(csv().encode()), "e.csv is packed by gzip (let its name end in .gz, a"),
+    ("e.jsonl", gzip.compress(line_of_gzip), "e.jsonl is packed by gzip (let its name end in .gz"),
+    ("e.csv", b"PK\x03\x04\x14\0", "e.csv is a zip archive, as Excel's files are (unpack it, or s"),
+    ("e.xlsx", b"PK\x03\x04\x14\0", "e.xlsx is a zip archive, as Excel's files are (unpack it, or"),
+    ("e.csv", b"PAR1\x15", "e.csv is a Parquet file (let its name end in .parquet)"),
+    ("e.parquet", csv(), "e.parquet is text, not a Parquet file (let its name end in .csv"),
+    ("e.parquet", b"PAR1\x15\4\x15" * 9, "e.parquet is cut off: its end is missing (write it anew"),
+    ("e.parquet", b"\1\2\3" * 9, "is no sound Parquet file"),
+    ("e.csv", "sep=,\n" + csv(), "e.csv:1: the line sep= is Excel's; remove it"),
+    ("e.jsonl", line(seen=1740996000), "an attribute has no unit: write it as 2025-03-03T08:30:00"),
+    ("e.jsonl", line(user={"id": 1}), "user: an object is not a string; field: a.b reads what is"),
+    ("e.jsonl", line(new=1), "new: 1 is not a boolean; it is true or false"),
     ("e.jsonl", line(ts="1740996000"), "is it in s? then say so by unit: s"),
     ("e.jsonl", line(ts=1740996000000), "is it in ms? then say so by unit: ms"),
     ("e.jsonl", line(ts=None), "ts is missing"),
@@ -409,21 +451,32 @@ DATA: list[tuple[str, str | bytes, str]] = [
     ("e.jsonl", line(event_id=None), "event_id is missing"),
     ("e.jsonl", line(price="5"), "it stands in quotes; quoted_numbers: true in the schema"),
     ("e.jsonl", line(price=None), "price is missing; nullable: true in the schema allows that"),
-    ("e.jsonl", line(price="5 €"), "'5 €' is not a double ("),
+    ("e.jsonl", line(price="5 €"), "'5 €' is not a double; a number stands alone"),
     ("e.jsonl", line(user=5), "user: 5 is not a string"),
     ("e.json", f"[{line()}]", "a line is one event (`jq -c '.[]'` makes them)"),
     ("e.json", f"[\n{line()},\n{line()}\n]", "a line is one event (`jq -c '.[]'` makes them)"),
     ("e.json", "5", "5 is not an object"),
-    ("e.jsonl", "{'ts': 1}", "double quotes at column 2"),
+    ("e.jsonl", "{'ts': 1}", "bad_json: JSON has double quotes at column 2"),
+    ("e.json", json.dumps(EVENT, indent=2), "e.json:1: bad_json: the line is not one JSON object;"),
+    ("e.json", json.dumps(EVENT, indent=2), "e.json:2: bad_json: the line is not one JSON object;"),
+    ("e.jsonl", line() + line(), "more follows the object at column 166; a line is one event (`jq"),
+    ("e.jsonl", line() + ",", "bad_json: a ',' follows the object at column 166; leave it out"),
+    ("e.jsonl", line()[:-1] + ",}", "bad_json: a ',' too many before column 166"),
+    ("e.jsonl", line()[:-5] + "True}", "bad_json: JSON writes true, false and null, at column 161"),
+    ("e.jsonl", '{"ts": x}', "bad_json: it is no JSON from column 8 on"),
+    ("e.jsonl", csv().replace('"', ""), "bad_json: the line looks like CSV; let the file's name e"),
+    ("e.jsonl", csv(), "e.jsonl:2: bad_json: the line looks like CSV; let the file's name end in"),
     ("e.jsonl", '{"a": "' + "x" * 10_000_000 + '"}', "longer than 10,000,000 bytes"),
     ("e.jsonl", '{"ts": 1, "ts": 2}', "key 'ts' occurs twice"),
     ("e.txt", line(), "names end in .jsonl, .ndjson, .json, .csv, .parquet"),
     ("e.tsv", line(), "or give --input-format"),
+    ("s/country=DE/e.jsonl", line(country=None), "as country=, is not read: make a column"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "words"), DATA, ids=[words for *_, words in DATA])
 def test_wrong_data(name: str, text: str | bytes, words: str, message: Message) -> None:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     run = ["run", "w.sase", "--schema", "s.yaml", "--input", name]
     assert words in message(run)
@@ -443,6 +496,73 @@ def test_times_in_another_unit_name_the_right_one(
     assert f"then say so by unit: {right}" in said
 
 
+def test_times_and_numbers_of_another_kind_are_told_apart(message: Message) -> None:
+    Path("s.yaml").write_text(SCHEMA.replace("unit: iso", "unit: us"))
+    Path("e.jsonl").write_text(line(ts=1740996000000000000))
+    assert "in nanoseconds? there is no unit of them: divide by 1000" in message([*RUN, "e.jsonl"])
+    Path("s.yaml").write_text(SCHEMA.replace("unit: iso", "unit: integer"))
+    Path("e.jsonl").write_text(line())
+    Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN View WITHIN 9;")
+    assert "is it ISO 8601? then say so by unit: iso" in message([*RUN, "e.jsonl"])
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"user": pa.array([["u"]])}, "a list is not a string; make a text of it"),
+        ({"price": pa.array([5], pa.duration("s"))}, "a length of time is not a double; make a nu"),
+        ({"user": pa.array([b"u"])}, "a piece of bytes is not a string; make a text of it"),
+        ({"ts": pa.array([5], pa.time64("us"))}, "a time of day is no time; join it with its date"),
+        ({"user": pa.array([{"id": 1}])}, "an object is not a string; field: a.b reads what is in"),
+        ({"price": pa.array([5], pa.timestamp("s"))}, "a time is not a double; declare a timestam"),
+    ],
+)  # fmt: skip
+def test_columns_of_other_types_are_called_as_people_do(
+    column: dict[str, pa.Array], words: str, message: Message
+) -> None:
+    table = pa.Table.from_pylist([EVENT])
+    for name, values in column.items():
+        table = table.set_column(table.column_names.index(name), name, values)
+    pq.write_table(table, "e.parquet")
+    assert words in message([*RUN, "e.parquet"])
+
+
+def test_half_of_the_lines_can_be_let_pass_only_if_no_more_are_bad(message: Message) -> None:
+    Path("e.jsonl").write_text("\n".join([line(), line(price="x")]))
+    assert "--max-bad-share 0.5 lets half of them pass" in message([*RUN, "e.jsonl"])
+    Path("e.jsonl").write_text(line(price="x"))
+    assert message([*RUN, "e.jsonl"]).endswith("is not a double (mend the lines or the schema)\n")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_field_that_no_event_has_is_told(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be misspelt; what is merely absent is as the schema says."""
+    misspelt = "country: {type: string, nullable: true, field: contry}, city: {type: string"
+    Path("s.yaml").write_text(
+        SCHEMA.replace("country: string, seen", f"{misspelt}, nullable: true}}, seen")
+    )
+    Path("e.jsonl").write_text(line())
+    Path("e.csv").write_text(csv())
+    seen = datetime.fromisoformat(EVENT["seen"])
+    pq.write_table(pa.Table.from_pylist([{**EVENT, "seen": seen}]), "e.parquet")
+    assert run_command([*RUN, f"e.{form}"]) == 0
+    hint = "" if form == "parquet" else " (did you mean country?)"
+    said = capsys.readouterr().err
+    assert f"elsinore: no event has a field contry{hint}\n" in said
+    assert "city" not in said
+    Path("s.yaml").write_text(SCHEMA)
+    assert run_command([*RUN, f"e.{form}"]) == 0
+    assert "no event has" not in capsys.readouterr().err
+
+
+def test_an_id_that_is_not_one_for_each_event_is_asked_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("e.jsonl").write_text("\n".join(line(price=price) for price in range(3)))
+    assert run_command([*RUN, "e.jsonl"]) == 0
+    assert "is the schema's id one for each event?" in capsys.readouterr().err
+
+
 def test_a_parquet_file_says_which_columns_it_has(message: Message) -> None:
     pq.write_table(pa.table({"event": ["View"], "when": [1]}), "e.parquet")
     said = message(["run", "w.sase", "--schema", "s.yaml", "--input", "e.parquet"])
@@ -450,12 +570,13 @@ def test_a_parquet_file_says_which_columns_it_has(message: Message) -> None:
 
 
 # ---- commands and parameters
-RUN = ["run", "w.sase", "--schema", "s.yaml", "--input"]
 COMMANDS: list[tuple[list[str], str]] = [
     (["rnu"], "Did you mean 'run'?"),
     (["nonsense"], "nonsense"),
     (["run", "w.sase"], "'--schema'"),
     ([*RUN, "none.jsonl"], "no such file: none.jsonl (check the path)"),
+    ([*RUN, "d/*.csv"], "no such file: d/*.csv (leave * without quotes, for the shell, or name"),
+    (["schema", "infer", "w.sase"], "with or without .gz or .zst)\n"),
     ([*RUN, "."], "holds no event files (names end in"),
     ([*RUN, "-"], "add --input-format jsonl"),
     ([*RUN, "-", "--input-format", "xml"], "'jsonl', 'csv', 'parquet'"),

@@ -89,7 +89,19 @@ class _Text:
         return self.rng.choice(
             (leaf, f"({a} {self.rng.choice('+-*%')} {b})", f"(-{a})", f"abs({a})",
              self._choice("long", depth), f"extract(hour FROM {self.timestamp(depth - 1)})",
-             f"extract(weekday FROM {self.timestamp(depth - 1)})",
+             f"extract(weekday FROM {self.timestamp(depth - 1)})")
+        )  # fmt: skip
+
+    def length(self, depth: int) -> str:
+        leaf = self.rng.choice(
+            ("(A.t - A.u)", "(A.u - A.time)", "3 seconds", "(-1 hour)", "(A.v * 1 hour)")
+        )
+        if depth == 0:
+            return leaf
+        a, b = self.length(depth - 1), self.length(depth - 1)
+        return self.rng.choice(
+            (leaf, f"({a} {self.rng.choice('+-%')} {b})", f"({a} * {self.long(depth - 1)})",
+             f"(-{a})", f"abs({a})", self._choice("length", depth),
              f"({self.timestamp(depth - 1)} - {self.timestamp(depth - 1)})")
         )  # fmt: skip
 
@@ -100,6 +112,7 @@ class _Text:
         a, b = self.number(depth - 1), self.double(depth - 1)
         return self.rng.choice(
             (leaf, f"({a} {self.rng.choice('+-*//%')} {b})", f"(-{b})", f"abs({b})",
+             f"({self.length(depth - 1)} / {self.length(depth - 1)})",
              self._choice("number", depth)[:-1] + f", {b})")
         )  # fmt: skip
 
@@ -122,7 +135,7 @@ class _Text:
     def boolean(self, depth: int) -> str:
         if depth == 0:
             return self.rng.choice(("A.b", "A.b", "TRUE"))
-        kind = self.rng.choice(("number", "number", "string", "timestamp"))
+        kind = self.rng.choice(("number", "number", "length", "string", "timestamp"))
         a, b, c = (self.of(kind, depth - 1) for _ in range(3))
         p, q = self.boolean(depth - 1), self.boolean(depth - 1)
         sign = self.rng.choice(("=", "!=", "<", "<=", ">", ">="))
@@ -136,10 +149,11 @@ class _Text:
 
 def random_condition(rng: random.Random, signs: str = "=") -> str:
     """A condition that holds expressions of every type."""
-    kind = rng.choice(("long", "double", "string", "timestamp", "boolean"))
+    kind = rng.choice(("long", "length", "double", "string", "timestamp", "boolean"))
     expression = _Text(rng).of(kind, rng.randint(1, 3))
     # A comparison whose other side reads an attribute of the type: a constant alone is refused.
-    own = {"long": "A.v", "double": "A.x", "string": "A.s", "timestamp": "A.t", "boolean": "A.b"}
+    own = {"long": "A.v", "double": "A.x", "string": "A.s", "timestamp": "A.t", "boolean": "A.b",
+           "length": "(A.u - A.t)"}  # fmt: skip
     sign = "=" if kind == "boolean" else rng.choice(signs.split())
     return f"{expression} {sign} {own[kind]}"
 

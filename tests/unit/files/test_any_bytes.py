@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elsinore.errors import DataError
+from elsinore.files.advice import odd_file
 from elsinore.files.read_events import read_events
 from elsinore.files.rejection import UnreadableFile
 from tests.unit.files.rides import raw, rides, travel
@@ -50,7 +51,7 @@ def account(path: Path) -> tuple[int, int]:
 def test_json_lines(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(content)
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if odd_file(content):
         with pytest.raises(DataError):
             account(path)
         return

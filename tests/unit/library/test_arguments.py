@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import elsinore
+from elsinore.errors import pipeline_packages
 from elsinore.library.results import answer
 
 SCHEMA = "stream: s\ntime: {field: time, unit: integer}\ntypes: {A: {}}"
@@ -30,8 +31,9 @@ def work() -> elsinore.Workload:
         (ds.dataset(pa.table({"time": [1]})), "a InMemoryDataset is no events .*make a table of"),
         (ds.dataset(pa.table({"time": [1]})).scanner(), "a Scanner is no events"),
         ({"a": EVENTS}, "a dict is no events"),
-        (None, "a NoneType is no events"), (7, "a int is no events"),
-        (pd.Series([pd.Timestamp(0)]), "a Timestamp in a Series is no events"),
+        (None, "None is no events"), (7, "a int is no events"),
+        (pd.Series([pd.Timestamp(0)]), "a Series is no events .give a path, a frame"),
+        (pl.Series("ts", ["x"]), "a Series is no events"), (pd.Series(["a"]), "a Series is no eve"),
         ("s3://b/x.csv", "s3://b/x.csv is an address, where a path"),
         (b"x", "a int in a bytes is no events"), ("a\0b.csv", r"events: 'a\\x00b.csv' is no path"),
     ],
@@ -65,8 +67,8 @@ def test_hints_name_the_parameters_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(elsinore.DataError, match=r"max_bad_share=0.5 lets half") as caught:
-        work().run(EVENTS.assign(time="soon"))
-    assert caught.value.fields["report"].lines == 2
+        work().run([EVENTS, EVENTS.assign(time="soon")])
+    assert caught.value.fields["report"].lines == 4
     (tmp_path / "events.txt").touch()
     with pytest.raises(elsinore.ParameterError, match=r"names end in [^;]*\)$"):
         work().run(tmp_path / "events.txt")
@@ -85,5 +87,33 @@ def test_texts_that_begin_as_queries_or_hold_nothing_are_no_paths() -> None:
             elsinore.workload(text, schema=SCHEMA)
         with pytest.raises(elsinore.SchemaError, match=r"<schema>.*a schema is a mapping"):
             elsinore.workload("none.sase", schema=text)
-    with pytest.raises(elsinore.QueryError, match=r"cannot read query\.sase"):
-        elsinore.workload("query.sase", schema=SCHEMA)
+    for path in ("query.sase", "return count(*) pattern A"):
+        with pytest.raises(elsinore.QueryError, match=r"cannot read .*no such file \(a text of"):
+            elsinore.workload(path, schema=SCHEMA)
+
+
+def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'run'; elsinore.workload\(queries"):
+        _ = elsinore.run  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"no attribute 'runs'$"):
+        _ = elsinore.runs  # type: ignore[attr-defined]
+    with pytest.raises(KeyError, match="no query is called p; there are q"):
+        work().run(EVENTS)["p"]
+    with pytest.raises(elsinore.DataError, match="column time has values of several types"):
+        work().run(pd.DataFrame({"time": pd.Series([1, "x"], dtype=object)}))
+    with pytest.raises(elsinore.DataError, match="column 'time' occurs twice"):
+        work().run(pd.DataFrame([[1, 2]], columns=["time", "time"]))
+    days = pd.DataFrame({"time": pd.PeriodIndex(["2025-03-03"], freq="D")})
+    with pytest.raises(elsinore.DataError, match=r"a period is no time; .* by .dt.to_timestamp"):
+        work().run(days)
+    (tmp_path / "e.csv").touch()
+    with pytest.raises(elsinore.DataError, match=r"e\.csv is empty$"):
+        elsinore.infer_schema(tmp_path / "e.csv")
+    (tmp_path / "e.csv").write_text('time,price\n2025-03-03,"1,5"\n')
+    assert "price: string  # ? numbers have a point" in elsinore.infer_schema(tmp_path / "e.csv")
+    schema = SCHEMA.replace("{A: {}}", "{A: {x: {type: long, nullable: true, field: y}}}")
+    found = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)
+    assert repr(found.run(EVENTS)).startswith("1 query over 2 events (no event has a field y)")
+    jobs = ModuleNotFoundError(name="jobs")
+    with pytest.raises(elsinore.SetupError, match="no folder jobs"), pipeline_packages("this"):
+        raise jobs
