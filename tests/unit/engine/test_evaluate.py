@@ -149,7 +149,8 @@ class _Text:
 
 def random_condition(rng: random.Random, signs: str = "=") -> str:
     """A condition that holds expressions of every type."""
-    kind = rng.choice(("long", "length", "double", "string", "timestamp", "boolean"))
+    kinds = ("long", "length", "double", "string", "timestamp", *["boolean"] * 3)
+    kind = rng.choice(kinds)
     expression = _Text(rng).of(kind, rng.randint(1, 3))
     # A comparison whose other side reads an attribute of the type: a constant alone is refused.
     own = {"long": "A.v", "double": "A.x", "string": "A.s", "timestamp": "A.t", "boolean": "A.b",

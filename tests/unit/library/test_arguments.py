@@ -93,8 +93,6 @@ def test_texts_that_begin_as_queries_or_hold_nothing_are_no_paths() -> None:
 
 
 def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path) -> None:
-    with pytest.raises(AttributeError, match=r"no attribute 'run'; elsinore.workload\(queries"):
-        _ = elsinore.run  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"no attribute 'runs'$"):
         _ = elsinore.runs  # type: ignore[attr-defined]
     with pytest.raises(KeyError, match="no query is called p; there are q"):
