@@ -45,9 +45,9 @@ def read_parquet(
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
     """
-    position, label = 1, printable(str(path))
+    position, labels = 1, pa.repeat(printable(str(path)), _AT_ONCE)
     for piece in parquet_rows(path, schema, limits=limits):
-        yield _typed(piece, position, label, schema)
+        yield _typed(piece, position, labels, schema)
         position += piece.num_rows
 
 
@@ -118,20 +118,21 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
             raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem[0]}", hint=problem[1])
+    labels = pa.repeat(frame.name, _AT_ONCE)
 
     def typed(at: int) -> Decoded:
         """A piece of the table: batches may be of any size."""
-        return _typed(table.slice(at, _AT_ONCE), at + 1, frame.name, schema)
+        return _typed(table.slice(at, _AT_ONCE), at + 1, labels, schema)
 
     # Arrow leaves Python's lock while it computes.
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         yield from pool.map(typed, range(0, table.num_rows, _AT_ONCE))
 
 
-def _typed(piece: pa.Table, position: int, label: str, schema: StreamSchema) -> Decoded:
-    """Typed events of rows of which `position` is the first."""
+def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchema) -> Decoded:
+    """Typed events of rows of which `position` is the first; `labels` are shared by all pieces."""
     numbers = np.arange(position, position + piece.num_rows)
-    where = pa.table({"file": pa.repeat(label, piece.num_rows), "position": numbers})
+    where = pa.table({"file": labels[: piece.num_rows], "position": numbers})
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)
     return type_records(records, where, {}, schema)
 

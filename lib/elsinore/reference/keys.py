@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
@@ -32,6 +33,8 @@ class Keys:
             for position in query.positions
         )
         self._of_type = {name: _places_of_type(query, schema, name) for name in schema.by_name}
+        #: the numbers of the keys by which any event may lie in a partition.
+        self.parting = set().union(*self._of_type.values())
 
     @property
     def none(self) -> KeyValues:
@@ -67,14 +70,19 @@ class Keys:
 
         An event that could stand at several aliases lies in every partition that it fits at one.
         """
-        return any(self._fits(event, numbers, values) for numbers in self._of_type[event.type])
-
-    def _fits(self, event: Event, numbers: tuple[int, ...], values: KeyValues) -> bool:
-        carried = self._values(event, numbers)
-        return carried is not None and all(
-            values[number] is ABSENT or _same(values[number], value)
-            for number, value in zip(numbers, carried, strict=True)
+        return any(
+            all(
+                values[number] is ABSENT or _same(values[number], value)
+                for number, value in zip(numbers, carried, strict=True)
+            )
+            for numbers, carried in self.places(event)
         )
+
+    def places(self, event: Event) -> Iterator[tuple[tuple[int, ...], KeyValues]]:
+        """What an event, of whatever type, carries of the keys that part it, in each way."""
+        for numbers in self._of_type[event.type]:
+            if (carried := self._values(event, numbers)) is not None:
+                yield numbers, carried
 
     def _values(self, event: Event, numbers: tuple[int, ...]) -> KeyValues | None:
         found = []

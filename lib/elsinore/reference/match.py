@@ -43,6 +43,7 @@ class Candidates:
         self._positions = query.positions
         self._predicates = query.local_predicates
         self._lines: dict[int, dict[KeyValues | None, list[Candidate]]] = {}
+        self._partitions: dict[tuple[tuple[int, ...], KeyValues], list[int]] = {}
 
     def at(
         self, position: int, values: KeyValues, after: int | None, before: int | None
@@ -61,6 +62,19 @@ class Candidates:
     def every_event_between(self, after: int, before: int) -> Sequence[Event]:
         """All events of the window strictly between two times, whatever their type."""
         return self._events[bisect_right(self._times, after) : bisect_left(self._times, before)]
+
+    def next_in_partition(self, after: int, values: KeyValues) -> int | None:
+        """When the next event of a partition is, of whatever type; all its keys have a value."""
+        if not self._partitions:
+            for event in self._events:
+                for place in self._keys.places(event):
+                    self._partitions.setdefault(place, []).append(event.time)
+        times = (
+            self._partitions.get((numbers, tuple([values[n] for n in numbers])), [])
+            for numbers in self._keys.parting
+        )
+        found = (each[at] for each in times if (at := bisect_right(each, after)) < len(each))
+        return min(found, default=None)
 
     def _lines_of(self, position: int) -> dict[KeyValues | None, list[Candidate]]:
         """Candidates in the order of time by their key values, and all of them under None."""
@@ -194,7 +208,11 @@ class Matcher:
         near = step if bounds.trend and self.query.semantics is not Semantics.ANY else None
         values: KeyValues | None = found.values
         is_known = ABSENT not in found.values  # then all candidates carry the same values
-        candidates = self._candidates.at(position, found.values, after, bounds.before)
+        before = bounds.before
+        if near is not None and is_known and self.query.semantics is Semantics.CONTIGUOUS:
+            parted = self._candidates.next_in_partition(near.event.time, found.values)
+            near, before = None, before if parted is None else parted + 1
+        candidates = self._candidates.at(position, found.values, after, before)
         self.meter.spend(len(candidates))
         for _, event, carried in candidates:
             if not is_known:
@@ -265,6 +283,7 @@ class Matcher:
         """
         if self.query.semantics is Semantics.CONTIGUOUS:
             between = self._candidates.every_event_between(step.event.time, event.time)
+            self.meter.spend(len(between))
             return not any(self.keys.in_partition(other, values) for other in between)
         return not any(self._could_extend(step, way, event.time, values) for way in ways)
 
