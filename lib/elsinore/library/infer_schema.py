@@ -121,11 +121,12 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     columns = _names(inner, _OF_ATTRIBUTE, RESERVED_NAMES)
     rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
     names = _names({value: value for value in rows_of}, _OF_TYPE)
-    without = " some events have none" if table[time].null_count else ""
+    doubts = [" some events have none"] * bool(table[time].null_count)
+    doubts += [" no offset: read as UTC"] * (unit is TimeUnit.ISO and _is_naive(table[time]))
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
-        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{without}",
+        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         "types:",
@@ -343,7 +344,16 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     if likely:
         raise DataError(f"{likely[0]} looks like the time, but no event has a value there")
     hint = f"the columns are {some_of(map(plain, table.column_names))}; call one of them time"
+    hint += ", and write times as 2025-03-03T10:00:00Z or as numbers since 1970"
     raise DataError("no column looks like times", hint=hint)
+
+
+def _is_naive(column: pa.ChunkedArray) -> bool:
+    """Whether no time says how far it is from UTC."""
+    if types.is_temporal(column.type):
+        return getattr(column.type, "tz", None) is None
+    aware = pc.match_substring_regex(column.cast(pa.string()), r"([Zz]|[+-]\d\d:?\d\d)$")
+    return not pc.any(aware).as_py()
 
 
 def _telling(column: pa.ChunkedArray) -> pa.Array:

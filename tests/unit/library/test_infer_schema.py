@@ -121,6 +121,23 @@ def test_the_unit_of_time_follows_from_its_size(values: list[Any], unit: str) ->
     assert f"time: {{field: Time, unit: {unit}}}  # ?" in elsinore.infer_schema(frame)
 
 
+@pytest.mark.parametrize(
+    ("times", "naive"),
+    [
+        (["2025-03-03T10:00:00", "2025-03-03 11:00"], True),
+        (["2025-03-03T10:00:00Z", "2025-03-03 11:00+01:00"], False),
+        (pd.to_datetime(["2025-03-03T10:00:00"]), True),
+        (pd.to_datetime(["2025-03-03T10:00:00Z"]), False),
+        (pd.Series(["2025-03-03T10:00:00"], dtype="category"), True),
+        ([dt.date(2025, 3, 3)], True),
+        ([1740996000], False),
+    ],
+)
+def test_times_without_an_offset_are_said_to_be_utc(times: Any, naive: bool) -> None:
+    found = elsinore.infer_schema(pd.DataFrame({"ts": times}))
+    assert ("# ? no offset: read as UTC" in found) is naive
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "csv.gz"])
 def test_files_of_every_format(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
