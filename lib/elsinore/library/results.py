@@ -137,7 +137,7 @@ class Results(dict[str, pa.Table]):
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
         aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
-        aside += [f"no event has a field {field}" for field in self._unseen]
+        aside += [f"no event has a value in the field {field}" for field in self._unseen]
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
         for name, table in self.items():

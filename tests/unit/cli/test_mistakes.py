@@ -546,7 +546,7 @@ def test_a_field_that_no_event_has_is_told(form: str, capsys: pytest.CaptureFixt
     assert run_command([*RUN, f"e.{form}"]) == 0
     hint = "" if form == "parquet" else " (did you mean country?)"
     said = capsys.readouterr().err
-    assert f"elsinore: no event has a field contry{hint}\n" in said
+    assert f"elsinore: no event has a value in the field contry{hint}\n" in said
     assert "city" not in said
     Path("s.yaml").write_text(SCHEMA)
     assert run_command([*RUN, f"e.{form}"]) == 0

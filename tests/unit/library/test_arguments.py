@@ -111,7 +111,8 @@ def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path
     assert "price: string  # ? numbers have a point" in elsinore.infer_schema(tmp_path / "e.csv")
     schema = SCHEMA.replace("{A: {}}", "{A: {x: {type: long, nullable: true, field: y}}}")
     found = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)
-    assert repr(found.run(EVENTS)).startswith("1 query over 2 events (no event has a field y)")
+    said = "1 query over 2 events (no event has a value in the field y)"
+    assert repr(found.run(EVENTS)).startswith(said)
     jobs = ModuleNotFoundError(name="jobs")
     with pytest.raises(elsinore.SetupError, match="no folder jobs"), pipeline_packages("this"):
         raise jobs
