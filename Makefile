@@ -48,6 +48,28 @@ test: ## lint, then all tests
 	@$(MAKE) -j 3 $(SET_UP) $(TOOLS_READY) $(BYTECODE_READY) lint
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
+.PHONY: check
+check: ## lint, then the tests that need neither Java nor Airflow; under 3 minutes
+	@$(MAKE) -j 2 $(KERNELS_READY) $(TOOLS_READY) lint
+	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow"
+
+# Tests of the core that import no package of the pipeline.
+CORE_TESTS := tests/golden tests/property tests/unit/engine tests/unit/files tests/unit/hamlet \
+    tests/unit/library tests/unit/query tests/unit/reference tests/unit/sharing tests/unit/sweep \
+    tests/unit/template tests/unit/windows
+CORE := .venv-core-$(PYTHON)
+
+.PHONY: core
+core: $(UV_READY) ## test the core on another Python: make core PYTHON=python3.13
+	@$(BIN)/uv venv --quiet --clear --python $(or $(PYTHON),$(error set PYTHON, as in PYTHON=python3.13)) $(CORE)
+	@$(BIN)/uv pip install --quiet --python $(CORE)/bin/python --group core-test .
+	@$(CORE)/bin/python -m pytest -q -n 2 -m "not slow" $(CORE_TESTS)
+
+.PHONY: wheel
+wheel: $(PYTHON_READY) ## build the wheel into dist/ and test it in an empty environment
+	@rm -rf dist && $(BIN)/python -m hatchling build -t wheel -d dist
+	@ELSINORE_LONG=1 $(BIN)/python -m pytest -q tests/unit/deployment/test_wheel.py
+
 .PHONY: test-long
 test-long: test-faults test-topology ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology
 	@ELSINORE_LONG=1 $(MAKE) test
@@ -63,11 +85,12 @@ test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlap
 	@$(BIN)/python -m tests.faults --points $(or $(POINTS),200)
 
 .PHONY: lint
-lint: $(PYTHON_READY) ## style, format, types and import rules; changes nothing
+lint: $(PYTHON_READY) ## style, format, types, import rules and prose; changes nothing
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy $(SOURCES)
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tests.prose
 
 .PHONY: format
 format: $(PYTHON_READY) ## rewrite the sources into shape
