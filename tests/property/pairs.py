@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
-from tests.property.random_cases import CONSTRUCTS, RandomCase, random_case
+from tests.property.random_cases import CONSTRUCTS, CONTIGUOUS_KEYS, RandomCase, random_case
 
 #: What the reference may spend on one case; a case that needs more is not compared.
 BUDGET = 4_000
@@ -80,7 +80,10 @@ class Tally:
 
 
 def run_pairs(pairs: int, judge: Judge) -> Tally:
-    """Compare as many pairs; half of them are aimed at the construct that is still behind.
+    """Compare as many pairs.
+
+    Half of them are aimed at the construct that is still behind, and a quarter at contiguous trends
+    with keys, where what matters is what lies between two events.
 
     Raises:
         AssertionError: a pair differs.
@@ -89,7 +92,11 @@ def run_pairs(pairs: int, judge: Judge) -> Tally:
     seed = 0
     while tally.compared < pairs:
         seed += 1
-        aim = f"{tally.behind()}:" if seed % 2 else ""
+        aim = ""
+        if seed % 2:
+            aim = f"{tally.behind()}:"
+        elif seed % 4:
+            aim = f"{CONTIGUOUS_KEYS[seed // 4 % len(CONTIGUOUS_KEYS)]}:"
         judge_pair(random_case(f"{aim}{seed}"), judge, tally)
     return tally
 

@@ -49,7 +49,8 @@ def spared(case: RandomCase) -> int:
 
 
 AIMS = ("local predicate", "NOT with predicate", "NOT with key", "contiguous",
-        "grouping some types lack")  # fmt: skip
+        "contiguous with NOT and key", "contiguous with scoped key",
+        "contiguous with types outside the pattern", "grouping some types lack")  # fmt: skip
 
 
 def test_the_reference_says_the_same_over_the_events_that_a_check_needs() -> None:

@@ -83,6 +83,12 @@ NEXT_MATCH = (
 CONTIGUOUS = (
     f"SEQ(A a+, {EITHER}, A z+)",
     "SEQ(NOT SEQ(N n, C c), B b?, NOT (N m OR D d), A a?, NOT D e, A f+)",
+    # keys of some parts, with NOT
+    "SEQ(A a+, NOT SEQ(N n, N m), D d) WHERE [k]",
+    "SEQ(A a+, NOT N n, C c) WHERE [a.k]",
+    "SEQ(A a, NOT SEQ(B b, N n), D d) WHERE [k]",
+    "SEQ(A a+, NOT SEQ(N n, D d), A z+) WHERE [a.k] AND [z.k] AND a.x > 1 AND z.x <= 1",
+    "SEQ(D d?, A a+, NOT SEQ(NOT N n, B b), A z) WHERE [A.k] AND [g]",
 )
 QUERIES = (
     *(f"PATTERN {pattern} WITHIN 12" for pattern in SHAPES),

@@ -21,7 +21,7 @@ from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carrier
 from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
-from elsinore.query.bound import BoundQuery, Key, Position
+from elsinore.query.bound import BoundQuery, Key
 from elsinore.sharing.merged import standings_of
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
@@ -88,9 +88,8 @@ def last_events(
 ) -> np.ndarray:
     """int64[N]: the time of the last event strictly before each entry, in its partition.
 
-    An event lies in a partition by the keys that it carries at one of its type's aliases, and,
-    where the pattern does not name the type, by the unscoped keys that the type has. `keys` are the
-    codes of each partition's keys, by name.
+    An event of any type lies in the partitions that have its values of the keys that apply to it.
+    `keys` are the codes of each partition's keys, by name.
     """
     distinct, ranks = np.unique(columns.times, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
@@ -114,48 +113,33 @@ def last_events(
 
 
 def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, ...], list[str]]:
-    """The types of the stream by the keys that part their events from others.
-
-    A type that could stand at several aliases is found under the keys of each of them.
-    """
+    """The types of the stream by the partition keys that apply to their events, by name."""
+    keys = {name: key for name, key in query.named_keys.items() if _makes_partitions(query, key)}
     found: dict[tuple[str, ...], list[str]] = {}
-    keys = {name: key for name, key in query.named_keys.items() if _parts(query, key)}
-    for name in schema.by_name:
-        for place in _places(query, name):
-            carried = (n for n, key in keys.items() if _binds(query, schema, key, name, place))
-            types = found.setdefault(tuple(carried), [])
-            if name not in types:
-                types.append(name)
+    for kind in schema.by_name:
+        applying = tuple(n for n, key in keys.items() if _applies(query, schema, key, kind))
+        found.setdefault(applying, []).append(kind)
     return found
 
 
-def _places(query: BoundQuery, name: str) -> list[Position | None]:
-    """Where an event of a type could stand: in a trend, else under NOT, else nowhere (None)."""
-    places = [position for position in query.positions if position.type == name]
-    return [*([p for p in places if not p.negated] or places)] or [None]
-
-
-def _binds(
-    query: BoundQuery, schema: StreamSchema, key: Key, name: str, place: Position | None
-) -> bool:
-    if place is not None:
-        return place.index in key.positions
-    return name in schema.carriers(key.attribute) and not _left_out(query, schema, key)
-
-
-def _left_out(query: BoundQuery, schema: StreamSchema, key: Key) -> list[Position]:
-    """The positions of trends whose events have a key's attribute and may carry any value."""
-    types = schema.carriers(key.attribute)
-    everywhere = (p for p in query.positions if p.type in types and not p.negated)
-    return [position for position in everywhere if position.index not in key.positions]
-
-
-def _parts(query: BoundQuery, key: Key) -> bool:
-    """Whether a key keeps events apart: not where it binds one event of a trend alone."""
+def _makes_partitions(query: BoundQuery, key: Key) -> bool:
+    """Whether a key keeps events apart: not if it binds a single event of each trend."""
     if key.group_label is not None:
         return True
     bound = frozenset(query.positions[index].alias for index in key.positions)
     return any(aliases <= bound for aliases in may_meet(query.pattern))
+
+
+def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bool:
+    """Whether a key binds each position of trends at which events of a type may be.
+
+    If there is none, it must bind each position of trends whose events have the attribute.
+    """
+    carriers = schema.carriers(key.attribute)
+    positions = {p.index: p.type for p in query.positions if not p.negated}
+    own = {index for index, other in positions.items() if other == kind}
+    needed = own or {index for index, other in positions.items() if other in carriers}
+    return kind in carriers and needed <= key.positions
 
 
 # ---- the graph: arrays that the propagation kernels read

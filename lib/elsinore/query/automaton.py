@@ -175,22 +175,33 @@ def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
 def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
     """Aliases that two events of one trend, or of a pair of trends under AND, may have.
 
-    An alias that two events may have stands by itself.
+    An alias that two events may have stands by itself. Events under NOT are part of no trend.
 
     >>> from elsinore.query.syntax import Disjunction, EventPattern as E, KleenePlus
     >>> found = may_meet(Disjunction((KleenePlus(E("A", "a")), E("B", "b"))))
     >>> [sorted(aliases) for aliases in found]
     [['a']]
     """
-    onward: dict[str, set[str]] = {leaf.alias: set() for leaf in syntax.event_patterns(pattern)}
+    onward: dict[str, set[str]] = {alias: set() for alias in _trend_aliases(pattern)}
     for earlier, later in neighbours(pattern):
-        onward[earlier].add(later)
+        if earlier in onward:
+            onward[earlier].add(later)
     for middle, beyond in onward.items():  # Warshall's transitive closure
         for reached in onward.values():
             if middle in reached:
                 reached |= beyond
     found = {frozenset((p, e)) for p, reached in onward.items() for e in reached}
     if isinstance(pattern, syntax.Conjunction):
-        sides = [[leaf.alias for leaf in syntax.event_patterns(side)] for side in pattern.parts]
+        sides = map(_trend_aliases, pattern.parts)
         found |= {frozenset(pair) for pair in product(*sides)}
     return frozenset(found)
+
+
+def _trend_aliases(pattern: syntax.Pattern) -> list[str]:
+    """The aliases of a pattern that are not under NOT."""
+    match pattern:
+        case syntax.EventPattern(alias=alias):
+            return [alias]
+        case syntax.Negation():
+            return []
+    return [alias for part in syntax.parts_of(pattern) for alias in _trend_aliases(part)]

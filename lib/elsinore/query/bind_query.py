@@ -90,12 +90,19 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
 
 
 def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
-    """What other attributes there are, and what values are allowed, changes no result."""
+    """What other attributes there are, and what values are allowed, changes no result.
+
+    Under `contiguous` it matters which types outside of the pattern have the attribute of a key:
+    their events separate only trends of their own partition.
+    """
     parts = [query.text, str(schema.time_unit)]
     for kind in sorted(query.event_types):
         names = sorted(name for of, name in query.reads if of == kind)
         read = [f"{name} {schema.attributes[name]}" for name in names]
         parts.append(f"{kind}({', '.join(read)})")
+    if query.semantics is syntax.Semantics.CONTIGUOUS:
+        for name in sorted({key.attribute for key in query.keys}):
+            parts.append(f"{name} of {', '.join(sorted(schema.carriers(name)))}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import Any
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
+from elsinore.query.syntax import (
+    Disjunction,
+    EventPattern,
+    KleenePlus,
+    KleeneStar,
+    Negation,
+    Pattern,
+    parts_of,
+)
 from elsinore.reference.event import Event
 
 #: What a trend has for a key that none of its events carries: it fits every value.
@@ -32,9 +40,9 @@ class Keys:
             )
             for position in query.positions
         )
-        self._of_type = {name: _places_of_type(query, schema, name) for name in schema.by_name}
-        #: the numbers of the keys by which any event may lie in a partition.
-        self.parting = set().union(*self._of_type.values())
+        self._applying = {name: _applying(query, schema, name) for name in schema.by_name}
+        #: for each event type, the numbers of the partition keys that apply to it; each set once.
+        self.applying = set(self._applying.values())
 
     @property
     def none(self) -> KeyValues:
@@ -66,23 +74,27 @@ class Keys:
         return None
 
     def in_partition(self, event: Event, values: KeyValues) -> bool:
-        """Whether an event, of whatever type, lies in the partition of a trend with `values`.
+        """Whether an event, of any type, lies in the partition of a trend with these values.
 
-        An event that could stand at several aliases lies in every partition that it fits at one.
+        See `docs/language.md`, SEMANTICS: it has the trend's value in each partition key that
+        applies to it and that binds an event of the trend.
         """
-        return any(
-            all(
-                values[number] is ABSENT or _same(values[number], value)
-                for number, value in zip(numbers, carried, strict=True)
-            )
-            for numbers, carried in self.places(event)
+        partition = self.partition_of(event)
+        if partition is None:
+            return False
+        return all(
+            values[number] is ABSENT or _same(values[number], value)
+            for number, value in zip(*partition, strict=True)
         )
 
-    def places(self, event: Event) -> Iterator[tuple[tuple[int, ...], KeyValues]]:
-        """What an event, of whatever type, carries of the keys that part it, in each way."""
-        for numbers in self._of_type[event.type]:
-            if (carried := self._values(event, numbers)) is not None:
-                yield numbers, carried
+    def partition_of(self, event: Event) -> tuple[tuple[int, ...], KeyValues] | None:
+        """Numbers and values of the partition keys that apply to an event.
+
+        None if an equivalence key among them is NULL or NaN: the event is in no partition.
+        """
+        numbers = self._applying[event.type]
+        values = self._values(event, numbers)
+        return None if values is None else (numbers, values)
 
     def _values(self, event: Event, numbers: tuple[int, ...]) -> KeyValues | None:
         found = []
@@ -95,43 +107,51 @@ class Keys:
         return tuple(found)
 
 
-def _places_of_type(query: BoundQuery, schema: StreamSchema, name: str) -> set[tuple[int, ...]]:
-    """Numbers of the keys that part an event from others, for each alias that it could have.
+# ---- under `contiguous`: the keys that decide in which partition an event lies
 
-    An event of a type outside the pattern carries the keys that its type has and that are scoped
-    to no alias. See `docs/language.md`, SEMANTICS.
-    """
-    places = [position for position in query.positions if position.type == name]
-    places = [position for position in places if not position.negated] or places
-    parting = [(number, key) for number, key in enumerate(query.keys) if _parts(query, key)]
-    if places:
-        return {
-            tuple(number for number, key in parting if place.index in key.positions)
-            for place in places
-        }
-    foreign = (
+
+def _applying(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, ...]:
+    """Numbers of the partition keys that apply to the events of a type."""
+    return tuple(
         number
-        for number, key in parting
-        if name in schema.carriers(key.attribute) and _unscoped(query, schema, key)
+        for number, key in enumerate(query.keys)
+        if _makes_partitions(query, key) and _applies(query, schema, key, name)
     )
-    return {tuple(foreign)}
 
 
-def _parts(query: BoundQuery, key: Key) -> bool:
-    """Whether a key keeps events apart: not where it binds one event of a trend alone."""
-    if key.group_label is not None:
-        return True
-    bound = {position.alias for position in query.positions if position.index in key.positions}
-    return any(aliases <= bound for aliases in may_meet(query.pattern))
+def _makes_partitions(query: BoundQuery, key: Key) -> bool:
+    """Whether a key names the rows, or may bind two events of one trend."""
+    aliases = {position.alias for position in query.positions if position.index in key.positions}
+    return key.group_label is not None or _most_events(query.pattern, aliases) > 1
 
 
-def _unscoped(query: BoundQuery, schema: StreamSchema, key: Key) -> bool:
-    types = schema.carriers(key.attribute)
-    return all(
-        position.index in key.positions
-        for position in query.positions
-        if position.type in types and not position.negated
-    )
+def _most_events(pattern: Pattern, aliases: Collection[str]) -> int:
+    """How many events of some aliases a trend may hold; what a loop repeats counts twice.
+
+    For AND this is about both trends of a pair. Events under NOT are part of no trend.
+    """
+    if isinstance(pattern, EventPattern):
+        return int(pattern.alias in aliases)
+    if isinstance(pattern, Negation):
+        return 0
+    counts = [_most_events(part, aliases) for part in parts_of(pattern)]
+    if isinstance(pattern, Disjunction):
+        return max(counts)
+    return sum(counts) * (2 if isinstance(pattern, KleenePlus | KleeneStar) else 1)
+
+
+def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bool:
+    """Whether a key binds every part of the trend that an event of a type could be.
+
+    An event of a type that no part of the trend has, under NOT or outside of the pattern, must not
+    differ by which of the two it is. A key applies to it if it binds every part of the trend whose
+    events have the attribute.
+    """
+    carriers = schema.carriers(key.attribute)
+    in_trends = [position for position in query.positions if not position.negated]
+    own = [position for position in in_trends if position.type == name]
+    parts = own or [position for position in in_trends if position.type in carriers]
+    return name in carriers and all(position.index in key.positions for position in parts)
 
 
 def _canonical(value: Any) -> Any:

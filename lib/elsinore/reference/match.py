@@ -67,11 +67,11 @@ class Candidates:
         """When the next event of a partition is, of whatever type; all its keys have a value."""
         if not self._partitions:
             for event in self._events:
-                for place in self._keys.places(event):
-                    self._partitions.setdefault(place, []).append(event.time)
+                if (partition := self._keys.partition_of(event)) is not None:
+                    self._partitions.setdefault(partition, []).append(event.time)
         times = (
             self._partitions.get((numbers, tuple([values[n] for n in numbers])), [])
-            for numbers in self._keys.parting
+            for numbers in self._keys.applying
         )
         found = (each[at] for each in times if (at := bisect_right(each, after)) < len(each))
         return min(found, default=None)

@@ -85,7 +85,7 @@ def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | Non
 def draw_semantics(dice: Dice) -> Semantics:
     """skip-till-any-match in three of four cases."""
     for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
-        if dice.aims(name, f"{name} with NOT", f"{name} with edge predicate"):
+        if dice.aim and dice.aim.startswith(name):
             return semantics
     roll = dice.number(1, 8)
     return {1: Semantics.NEXT, 2: Semantics.CONTIGUOUS}.get(roll, Semantics.ANY)

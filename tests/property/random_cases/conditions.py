@@ -8,7 +8,15 @@ from functools import cache
 from elsinore.query.parse import parse_workload
 from elsinore.query.syntax import Call, Equivalence, EventPattern, Expression, Operation, Reference
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import TWO_KEYS, TYPES, Shape, draw_keys
+from tests.property.random_cases.shape import (
+    CONTIGUOUS_KEYS,
+    KEY_PER_ALIAS,
+    TWO_KEYS,
+    TYPES,
+    Shape,
+    draw_keys,
+    draw_two_keys,
+)
 
 _COMPARE = ("<", "<=", ">", ">=", "=", "!=")
 
@@ -86,6 +94,7 @@ _EDGE_FUNCTIONS: tuple[tuple[str, str], ...] = (
 _KEYED = (
     *("equivalence", "scoped key", "NOT partial key", "NOT with key"),
     "AND of sides with different keys",
+    *CONTIGUOUS_KEYS,
 )
 
 
@@ -93,7 +102,9 @@ def draw_where(dice: Dice, shape: Shape) -> Expression | None:
     """A WHERE clause that suits a pattern, or none."""
     conjuncts: list[Expression] = []
     if dice.chance(0.35, *_KEYED):
-        keys = draw_keys(dice, shape, dice.pick((1, 1, 2)))
+        per_alias = dice.aims(KEY_PER_ALIAS)
+        keys = draw_two_keys(dice, shape) if per_alias else ()
+        keys = keys or draw_keys(dice, shape, dice.pick((1, 1, 2)))
         conjuncts += [Equivalence(keys)] if keys else []
     if dice.aims(*TWO_KEYS) and dice.chance(0.4) and len(found := draw_keys(dice, shape, 1)):
         conjuncts.append(Equivalence((Reference(None, found[0].attribute),)))

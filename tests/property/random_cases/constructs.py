@@ -26,7 +26,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
-from tests.property.random_cases.shape import TYPES
+from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
 
@@ -42,6 +42,7 @@ CONSTRUCTS = (
     *("NOT with key", "NOT partial key"),
     *("next-match", "next-match with edge predicate", "next-match with NOT"),
     *("contiguous", "contiguous with edge predicate", "contiguous with NOT"),
+    *CONTIGUOUS_KEYS,
     *("equivalence", "scoped key", "grouping", "grouping some types lack"),
     *("two keys on one attribute", "two keys on one attribute, fixed length"),
     *("aliases told apart by conditions", "extreme times"),
@@ -78,6 +79,8 @@ def constructs_of(
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
+    if query.semantics is Semantics.CONTIGUOUS and query.keys:
+        found |= _contiguous_keys(query, found, rows)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     return frozenset(found)
 
@@ -326,6 +329,24 @@ def _semantics(query: BoundQuery, found: set[str]) -> set[str]:
         more.add(f"{name} with edge predicate")
     if any(position.negated for position in query.positions):
         more.add(f"{name} with NOT")
+    return more
+
+
+def _contiguous_keys(query: BoundQuery, found: set[str], rows: tuple[Event, ...]) -> set[str]:
+    """What makes it hard to say which events lie in the partition of a contiguous trend."""
+    names = {key.attribute for key in query.keys}
+    more = {"contiguous with key"}
+    if "contiguous with NOT" in found:
+        more.add("contiguous with NOT and key")
+    if "scoped key" in found:
+        more.add("contiguous with scoped key")
+    if "two keys on one attribute" in found:
+        more.add(KEY_PER_ALIAS)
+    carried = [(kind, [v for n, v in values.items() if n in names]) for kind, _, values in rows]
+    if any(None in values for _, values in carried):
+        more.add("contiguous with NULL in a key")
+    if any(values and kind not in query.event_types for kind, values in carried):
+        more.add("contiguous with types outside the pattern")
     return more
 
 

@@ -28,6 +28,13 @@ _NAMES = ("k", "k", "k", "g", "g", "s", "f", "x")
 #: Constructs of keys that differ in scope alone.
 TWO_KEYS = ("two keys on one attribute", "two keys on one attribute, fixed length")
 
+#: Constructs in which keys decide what lies between the events of contiguous trends.
+KEY_PER_ALIAS = "contiguous with a key per alias"
+CONTIGUOUS_KEYS = (
+    *("contiguous with key", "contiguous with NOT and key", "contiguous with scoped key"),
+    *(KEY_PER_ALIAS, "contiguous with NULL in a key", "contiguous with types outside the pattern"),
+)
+
 _GROUPED = (
     *("grouping", "grouping some types lack", "NOT partial key"),
     "AND of sides with different keys",
@@ -99,7 +106,7 @@ def draw_keys(dice: Dice, shape: Shape, count: int) -> tuple[Reference, ...]:
         names = [name for name in _NAMES if name in TYPES[leaf.type]]
         name = dice.pick(names)
         scope = None
-        if dice.chance(0.2, "scoped key"):
+        if dice.chance(0.2, "scoped key", "contiguous with scoped key"):
             # Binding one of several occurrences of a type mostly leaves the query ambiguous.
             by_type = dice.chance(0.85 if uses[leaf.type] > 1 else 0.3)
             scope = leaf.type if by_type else leaf.alias

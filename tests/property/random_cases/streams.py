@@ -17,7 +17,7 @@ from elsinore.query.syntax import (
 )
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import TYPES, Shape, negations
+from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape, negations
 
 SCHEMA = stream_schema(TYPES)
 CALENDAR = stream_schema(TYPES, "us")
@@ -31,6 +31,12 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "s": ("u", "v", "v", "w", "", None),
     "t": (0, 5, 5, 1_000_000, None),
     "f": (True, True, False, None),
+}
+
+#: Of keys under `contiguous`: more events of several partitions between others, or of none.
+_SEVERAL: dict[str, tuple[Any, ...]] = {
+    "k": (1, 1, 1, 2, 2, None),
+    "g": ("p", "p", "p", "q", "q", None),
 }
 
 Event = tuple[str, int, dict[str, Any]]
@@ -49,7 +55,8 @@ def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
     planted = _planted(dice, shape.pattern, start, spread)
     noise = dice.pick((0, 1, 2, 3, 4, 5))
     for _ in range(max(0, min(noise, 11 - len(planted)))):
-        kind = dice.pick(types) if dice.chance(0.85) else dice.pick("ABCDN")
+        inside = 0.5 if dice.aims("contiguous with types outside the pattern") else 0.85
+        kind = dice.pick(types) if dice.chance(inside) else dice.pick("ABCDN")
         planted.append((kind, start + dice.number(0, spread + 3)))
     if dice.chance(0.3, "ties") and len(planted) > 1:
         planted.append((dice.pick(types), dice.pick(planted)[1]))
@@ -112,6 +119,7 @@ def draw_attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
     """Values of an event's attributes; neither NaN nor giants in a plain stream."""
     drawn = {}
     for name in TYPES[kind]:
-        choices = VALUES[name]
+        several = dice.aims(*CONTIGUOUS_KEYS) and name in _SEVERAL
+        choices = _SEVERAL[name] if several else VALUES[name]
         drawn[name] = dice.pick(choices[:-2] if plain and name in "xy" else choices)
     return drawn

@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from elsinore.cli.main import run_command
@@ -117,6 +120,27 @@ def test_queries_that_share_are_answered_with_those_beside_them(
     for executor in executors:
         assert run(workload, "--executor", executor) == 0
         assert {row["query"]: row["values"] for row in rows(capsys)} == answers
+
+
+@pytest.mark.parametrize("executor", ["greta", "twostep"])
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.parquet"])
+def test_contiguous_reads_the_keys_of_types_outside_of_the_pattern(
+    name: str, executor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """c2 is in another partition than a1 and a3; c12 separates a11 from a13."""
+    found = ((1, "A", "p"), (2, "C", "q"), (3, "A", "p"), (11, "A", "p"), (12, "C", "p"))
+    put(
+        [{"id": f"{t}", "time": t, "type": kind, "k": k} for t, kind, k in (*found, (13, "A", "p"))]
+    )
+    lines = map(json.loads, Path("e.jsonl").read_text().splitlines())
+    table = pa.Table.from_pylist([*lines])
+    pyarrow.csv.write_csv(table, "e.csv")
+    pyarrow.parquet.write_table(table, "e.parquet")
+    query = (
+        "QUERY q RETURN COUNT(*) PATTERN SEQ(A+, NOT B) WHERE [k] WITHIN 10 SEMANTICS contiguous;"
+    )
+    assert run(query, "--executor", executor, events=name) == 0
+    assert [row["values"]["COUNT(*)"] for row in rows(capsys)] == [3, 2]
 
 
 def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,6 +218,16 @@ def test_the_fingerprint_is_of_what_is_read_of_the_schema() -> None:
     assert len(others) == 4
 
 
+def test_the_fingerprint_of_contiguous_queries_is_of_the_types_that_have_a_key() -> None:
+    def fingerprint(**kinds: dict[str, Any]) -> str:
+        text = "RETURN COUNT(*) PATTERN A+ WHERE [k] WITHIN 5 SEMANTICS contiguous"
+        return bound_query(text, stream_schema({"A": {"k": "long"}, **kinds})).fingerprint
+
+    own = fingerprint(F={"x": "long"})
+    assert fingerprint(F={"x": "string", "y": "long"}, G={}) == own
+    assert fingerprint(F={"x": "long", "k": "long"}) != own
+
+
 def test_a_key_for_all_types_and_one_for_an_alias_have_names_of_their_own() -> None:
     schema = stream_schema({"A": {"k": "long"}, "B": {"k": "long"}})
     query = bound_query("RETURN COUNT(*) PATTERN SEQ(A a, B) GROUP-BY k, a.k WITHIN 5", schema)
