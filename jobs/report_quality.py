@@ -37,5 +37,6 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
         workload=workload,
         night=night,
         airflow=arguments.page,
+        of_stream=settings.stream,
     )
     return {"report": str(page), "data_docs": judgement and judgement.docs_index}

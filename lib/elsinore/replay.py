@@ -1,4 +1,4 @@
-"""`elsinore replay`: raw flights for a stretch of hours, then the DAG `hourly_replay` over them.
+"""`elsinore replay`: the DAG `hourly_replay` over some hours of a stream.
 
 By Airflow's own one-process runner, `airflow dags test`: see
 docs/decisions/0004-replay-in-one-process.md. What it left is read without a JVM.
@@ -12,24 +12,42 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.errors import AuthorError, ConflictError, DataError, ElsinoreError, SetupError
+from elsinore.errors import (
+    AuthorError,
+    ConflictError,
+    DataError,
+    ElsinoreError,
+    QueryError,
+    SetupError,
+)
+from elsinore.files.rejection import empty_files
 from elsinore.generate.flights import generate_flights, hour_path
+from elsinore.lake.answered import own_name
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.landing_zone import RAW_NAMES
+from elsinore.lake.open_windows import (
+    is_reached,
+    open_windows,
+    replay_command,
+    show_minute,
+    split_at,
+)
 from elsinore.lake.provenance import PUBLISHED, checks_of_staged
 from elsinore.lake.regions import Hours, Landings, run_key
+from elsinore.lake.validate import EVERY_AGGREGATE
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
     is_prepared,
@@ -39,6 +57,8 @@ from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, count_results
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
 from elsinore.results.published import shorten_count
 from elsinore.settings import Settings
@@ -50,8 +70,10 @@ from elsinore.timeline import (
     format_instant,
     hour_label,
     hours_of,
+    instant_of,
     stretches,
 )
+from elsinore.wording import program, some_of
 
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
 DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
@@ -116,7 +138,7 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
     if settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
         for stretch in stretches(missing):
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
-    elif len(missing) == interval.length // HOUR:
+    elif len(missing) == interval.length // HOUR and not _is_reached(settings, interval):
         hours = " to ".join(map(hour_label, (interval.start, interval.end)))
         hint = f"{RAW_NAMES}; `elsinore ingest FILE` puts events there; see --start and --end, too"
         raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
@@ -124,11 +146,27 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
         log = run_dag(settings, interval, ProgressPrinter(console))
-    for name in settings.workloads:
-        own = settings.of_workload(name)
-        if len(settings.workloads) > 1:
+    every = [settings.of_workload(name) for name in settings.workloads]
+    for own in every:
+        if len(every) > 1:
             console.print(own.queries.stem, style="bold", highlight=False)
         print_results(own, interval, console, log=log, seconds=time.monotonic() - began)
+    print_open_windows(every, interval, console)
+
+
+def _is_reached(settings: Settings, interval: Interval) -> bool:
+    """Return whether a window that ends in these hours holds an event that landed before."""
+    if not DeltaTable.is_deltatable(str(settings.lake / "landings")):
+        return False
+    every = map(_workload, map(settings.of_workload, settings.workloads))
+    return any(workload and is_reached(settings.lake, workload, interval) for workload in every)
+
+
+def _workload(settings: Settings) -> Workload | None:
+    """Return the queries of some settings; None if they are not valid, as their tasks have said."""
+    with suppress(QueryError):
+        return load_workload(settings.queries, load_schema(settings.schema_file))
+    return None
 
 
 def _moment(micros: int) -> datetime:
@@ -248,31 +286,86 @@ def print_results(
     Raises:
         DataError: a table is missing.
     """
-    owned, landed = Hours(interval), Landings(interval)
-    landings = read_rows(settings.lake, "landings", where=landed.expression(by_day=False))
-    checks = checks_of_staged(settings.lake, owned)
-    queries = count_results(settings.lake, PUBLISHED, owned, tops=1)
-    files, lines, accepted, duplicates, quarantined = (
-        pc.sum(landings[name]).as_py() or 0
-        for name in ("files", "lines", "accepted", "duplicates", "quarantined")
-    )
-    statuses, mismatches = checks["status"].to_pylist(), pc.sum(checks["mismatch"]).as_py() or 0
+    checks = checks_of_staged(settings.lake, Hours(interval))
+    queries = count_results(settings.lake, PUBLISHED, Hours(interval), tops=1)
+    is_window = pc.equal(checks["aggregate"], EVERY_AGGREGATE)
+    windows = pc.filter(checks["status"], is_window).to_pylist().count("checked")
+    values = pc.filter(checks["status"], pc.invert(is_window)).to_pylist()
+    mismatches = pc.sum(checks["mismatch"]).as_py() or 0
     judgement = load_judgement(settings.quality, interval)
     report = settings.reports / f"{run_key(interval)}.html"
     told = [
-        f"landed    {count_of(lines, 'line')} of {count_of(files, 'file')}: {accepted:,} accepted, "
-        f"{count_of(duplicates, 'duplicate')}, {quarantined:,} quarantined",
-        f"validated {count_of(statuses.count('checked'), 'value')} against the reference: "
-        f"{count_of(mismatches, 'mismatch')}, {statuses.count('skipped'):,} skipped",
+        _landed(settings, interval),
+        f"validated {count_of(values.count('checked'), 'value')} and "
+        f"{count_of(windows, 'whole window')} against the reference: "
+        f"{count_of(mismatches, 'mismatch')}, {values.count('skipped'):,} skipped",
         f"report    {_place(report if report.is_file() else None)}",
         f"Data Docs {_place(judgement.docs if judgement else None)}",
         f"log       {_place(log)}",
         f"replayed  {interval} in {seconds:.0f} s",
     ]
+    if not queries:
+        told.append(f"published nothing: {_why_nothing(_workload(settings), interval)}")
     if console.is_terminal:
         console.print(_table(queries))
     else:
         told = ["\t".join(_cells(name, counts)) for name, counts in queries.items()] + told
+    for line in told:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _landed(settings: Settings, interval: Interval) -> str:
+    """Return what landed, without the empty files that say of an hour that it had no event."""
+    of_hours = Landings(interval).expression(by_day=False)
+    landings = read_rows(settings.lake, "landings", where=of_hours)
+    files, lines, accepted, duplicates, quarantined = (
+        pc.sum(landings[name]).as_py() or 0
+        for name in ("files", "lines", "accepted", "duplicates", "quarantined")
+    )
+    empty = sum(map(empty_files, map(json.loads, landings["reasons"].to_pylist())))
+    also = f"; {count_of(empty, 'empty file')}" if empty else ""
+    return (
+        f"landed    {count_of(lines - empty, 'line')} of {count_of(files - empty, 'file')}: "
+        f"{accepted:,} accepted, {count_of(duplicates, 'duplicate')}, "
+        f"{quarantined - empty:,} quarantined{also}"
+    )
+
+
+def _why_nothing(workload: Workload | None, interval: Interval) -> str:
+    """Return why no result of these hours is published."""
+    if workload and not any(query.window.ending_in(interval) for query in workload.queries):
+        return "no window of the queries ends in these hours"
+    return "no window that ends in these hours holds a trend"
+
+
+def print_open_windows(every: Sequence[Settings], interval: Interval, console: Console) -> None:
+    """Print which windows of some workloads end after a replay, and the command for them.
+
+    Raises:
+        DataError: a table is missing.
+    """
+    ends, hours = dict[str, int](), list[Interval]()
+    for own in every:
+        if workload := _workload(own):
+            found = open_windows(own.lake, workload, interval.end)
+            names = (own_name(own.workload, name) if own.workload else name for name in found.ends)
+            ends |= zip(names, found.ends.values(), strict=True)
+            hours += [found.hours] if found.hours else []
+    if not hours:
+        return
+    whole = Interval(min(part.start for part in hours), max(part.end for part in hours))
+    over, rest = split_at(whole, instant_of(datetime.now(UTC)))
+    named = (f"{name} (the last ends {show_minute(end)})" for name, end in ends.items())
+    told = [f"open      windows hold events and end after these hours: {some_of(named)}"]
+    stream = every[0].stream
+    if rest:
+        command = replay_command(rest, program(), stream)
+        told.append(
+            f"          the scheduled runs publish those that end from {show_minute(rest.start)} "
+            f"on, or call after {show_minute(rest.end)}: {command}"
+        )
+    if over:
+        told += ["          next:", replay_command(over, program(), stream)]
     for line in told:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 

@@ -6,12 +6,13 @@ negative. A trend belongs to each window that holds all of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
 
 from elsinore.errors import ParameterError
-from elsinore.timeline import DAY, Interval
+from elsinore.timeline import DAY, HOUR, Interval
 
 #: The longest WITHIN and SLIDE in ticks: beside any time of `timeline.TICKS`, the borders of its
 #: windows and of those right before and after them stay within 64 bits.
@@ -68,6 +69,32 @@ class Window:
         last = (interval.end - self.within) // self.slide
         return range(first, last + 1)
 
+    def open_ends(self, instant: int, until: int, closed: Container[int]) -> tuple[int, int] | None:
+        """Return the first and the last end of the open windows that hold an instant.
+
+        A window is open if it ends after `until` and its hour is not among the `closed` ones.
+
+        Args:
+            instant: an event time.
+            until: a whole hour.
+            closed: first instants of hours whose windows are computed.
+
+        Returns:
+            Both ends; None if no window is open.
+
+        >>> Window(2 * HOUR, HOUR).open_ends(3 * HOUR, 4 * HOUR, {4 * HOUR})
+        >>> Window(3 * HOUR, HOUR).open_ends(3 * HOUR, 4 * HOUR, {4 * HOUR})
+        (21600000000, 21600000000)
+        """
+        numbers = self.indices(instant)
+        first = max(numbers.start, (until - self.within) // self.slide + 1)
+        last = numbers.stop - 1
+        while first <= last and (hour := owning_hour(self.bounds(first).end)) in closed:
+            first = (hour + HOUR - self.within) // self.slide + 1
+        while first <= last and (hour := owning_hour(self.bounds(last).end)) in closed:
+            last = (hour - self.within) // self.slide
+        return (self.bounds(first).end, self.bounds(last).end) if first <= last else None
+
     def owned(self, interval: Interval | None) -> tuple[int, int]:
         """The first and the last of `ending_in`; of None, those of 64 bits: every window."""
         if interval is None:
@@ -90,3 +117,51 @@ class Window:
 def joint_reach(windows: Iterable[Window], interval: Interval) -> Interval:
     """What some windows reach together, see `Window.reach`."""
     return Interval(min(window.reach(interval).start for window in windows), interval.end)
+
+
+def owning_hour(end: int) -> int:
+    """Return the hour whose run computes the windows that end at `end`.
+
+    >>> owning_hour(HOUR), owning_hour(HOUR + 1) == HOUR
+    (0, True)
+    """
+    return (end - 1) // HOUR * HOUR
+
+
+def replay_ranges(
+    windows: Iterable[Window], events: Mapping[int, int], *, gap: int, most: int
+) -> tuple[Interval, ...]:
+    """Return the hours to replay so that every window of some events is computed.
+
+    The hours of an event begin with its own, in which it lands, and end with the hour that owns
+    the last window that holds it. Hours that are at most `gap` apart share a range. If more than
+    `most` ranges remain, those with the shortest gaps between them are joined.
+
+    Args:
+        windows: of the queries.
+        events: by hour (its first instant), the last event time in it.
+        gap: microseconds.
+        most: ranges, at least 1.
+
+    >>> [str(hours)[1:14] for hours in replay_ranges([], {0: 1, 5 * HOUR: 5 * HOUR}, gap=0, most=2)]
+    ['1970-01-01T00', '1970-01-01T05']
+    """
+    every, found = set(windows), list[Interval]()
+    for hour, last in sorted(events.items()):
+        ends = (window.bounds(last // window.slide).end for window in every)
+        end = max([hour, *map(owning_hour, ends)]) + HOUR
+        if found and hour - found[-1].end <= gap:
+            found[-1] = Interval(found[-1].start, max(found[-1].end, end))
+        else:
+            found.append(Interval(hour, end))
+    return _joined(found, most)
+
+
+def _joined(ranges: list[Interval], most: int) -> tuple[Interval, ...]:
+    """Return ranges that keep the longest gaps only, so that they are not more than `most`."""
+    gaps = range(1, len(ranges))
+    kept = sorted(gaps, key=lambda n: ranges[n - 1].end - ranges[n].start)[: most - 1]
+    cuts = [0, *sorted(kept), len(ranges)] if ranges else []
+    return tuple(
+        Interval(ranges[first].start, ranges[end - 1].end) for first, end in pairwise(cuts)
+    )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 
@@ -67,6 +71,32 @@ def visible(text: str) -> str:
     "x = '\\x07'"
     """
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def plural(noun: str, number: float) -> str:
+    """Return a noun in the form that goes with a number.
+
+    >>> plural("trend", 1), plural("query", 0), plural("mismatch", 2)
+    ('trend', 'queries', 'mismatches')
+    """
+    if number == 1:
+        return noun
+    ending = "es" if noun.endswith("ch") else "s"
+    return re.sub("(?<![aeiou])y$", "ie", noun) + ending
+
+
+def program() -> str:
+    """Return the command that starts Elsinore in this shell, for commands that are printed.
+
+    It is `elsinore` if that is on PATH, or else the path that this process was called by.
+    """
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py" and called.parent.name == "elsinore":
+        return f"{shlex.quote(sys.executable)} -m elsinore"
+    found = shutil.which("elsinore")
+    if called.name != "elsinore" or (found and called.resolve() == Path(found).resolve()):
+        return "elsinore"
+    return shlex.quote(sys.argv[0])
 
 
 # ---- what pydantic finds

@@ -10,18 +10,23 @@ from typing import Any
 
 import deltalake
 import pytest
+from rich.console import Console
 
 import elsinore
 from elsinore.cli.main import run_command
 from elsinore.errors import SetupError
+from elsinore.lake.open_windows import open_windows
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS
+from elsinore.orchestration.run_params import run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
+from elsinore.query.load_workload import load_workload
+from elsinore.replay import print_results
 from elsinore.settings import Settings
 from jobs import judge_quality, land_events
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import hours, run_hours
+from tests.spark.landing_zone import hours, run_hours, run_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -92,6 +97,45 @@ def test_events_without_ids_and_types_are_published(settings: Settings, sell: Se
     judge_quality.main(Arguments(hours(10, 12), "by night"), settings)
     assert published(settings) == answered(settings, *files)
     assert len(published(settings)) == 4
+
+
+#: Of some windows, all but the first end after the hours of the events.
+WINDOWS = ("1 hour", "2 hours SLIDE 1 hour", "6 hours", "1 day", "1 day SLIDE 1 hour")
+
+
+def test_the_replay_that_ingest_prints_publishes_what_run_answers(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Settings, "load", lambda: settings)
+    text = "QUERY q{} RETURN COUNT(*) PATTERN Sale S WITHIN {};"
+    queries = "".join(text.format(number, within) for number, within in enumerate(WINDOWS))
+    settings.workload_file.write_text(queries)
+    path = settings.home / "e.jsonl"
+    times = ("10:00", "10:30", "13:10")
+    sales = ({"at": f"2013-01-01T{time}:00Z", "shop": "x", "price": 1.5} for time in times)
+    path.write_text("".join(f"{json.dumps(sale)}\n" for sale in sales))
+    assert run_command(["ingest", str(path)]) == 0
+    *_, command = capsys.readouterr().out.splitlines()
+    interval = run_interval(*command.split()[3::2])
+    run_jobs(settings, interval, "printed")
+    found = {
+        (row["query"], row["window_start"], row["window_end"], int(row["exact"]))
+        for row in Lake.open(settings).rows(PUBLISHED).to_pylist()
+    }
+    answers = elsinore.workload(settings.workload_file, schema=settings.schema_file).run(path)
+    wanted = {
+        (name, row["window_start"], row["window_end"], row["COUNT(*)"])
+        for name in answers
+        for row in answers[name].to_pylist()
+    }
+    assert found == wanted
+    assert {name for name, *_ in found} == {f"q{number}" for number in range(len(WINDOWS))}
+    workload = load_workload(settings.queries, Lake.open(settings).stream)
+    assert not open_windows(settings.lake, workload, interval.end).ends
+    console = Console(record=True, width=200)
+    print_results(settings, hours(10, 14), console, log=path, seconds=1)
+    told = console.export_text()
+    assert "landed    3 lines of 2 files: 3 accepted, 0 duplicates, 0 quarantined; 2 empty" in told
 
 
 #: By stream the name of what says when, and two types of events without it.

@@ -68,7 +68,7 @@ def test_right_results_are_validated_every_one(lake: Lake) -> None:
     validation = check(lake)
     figures = validation.figures()
     assert figures["outcome"] == "validated"
-    assert figures["mismatches"] == figures["skipped_results"] == 0
+    assert figures["mismatches"] == figures["skipped_places"] == 0
     assert figures["queries_checked"] == 3
     assert figures["results_of_sample"] == figures["results"]
     assert figures["strata_covered"] == figures["strata"]
@@ -130,15 +130,15 @@ def test_a_window_of_too_many_groups_is_not_searched_and_that_is_said(
     skipped = [item for item in validation.compared if item.whole and not item.checked]
     assert figures["skipped_windows"] == len(skipped) > 0
     assert all("groups" in str(item.reason) for item in skipped)
-    assert figures["skipped_results"] == 0
+    assert figures["skipped_places"] == 0
 
 
 def test_what_the_budget_does_not_allow_is_skipped_and_not_validated(lake: Lake) -> None:
     validation = check(lake, SampleSize(windows=50, steps=1, seed=0))
     figures = validation.figures()
     assert figures["outcome"] == "not validated"
-    assert figures["checked_results"] == 0
-    assert figures["skipped_results"] != 0
+    assert figures["checked_places"] == 0
+    assert figures["skipped_places"] != 0
     assert figures["skipped_windows"] != 0
     assert figures["searched_windows"] == 0
     assert figures["results_beyond_enumeration"] != 0

@@ -146,8 +146,8 @@ def test_every_mutant_is_caught_where_every_result_is_checked(whole: Validation)
     assert figures["strata_covered"] == figures["strata"]
     # Counts of hundreds of bits are not passed over.
     assert figures["results_beyond_enumeration"] != 0
-    assert figures["counted_results"] != 0
-    assert figures["skipped_results"] == figures["skipped_windows"] == 0
+    assert figures["counted_places"] != 0
+    assert figures["skipped_places"] == figures["skipped_windows"] == 0
 
 
 def test_a_mismatch_says_where_it_is_and_what_it_is(whole: Validation, right: Answers) -> None:

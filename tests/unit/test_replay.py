@@ -30,7 +30,7 @@ from elsinore.errors import (
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.quality.judge import FILE_NAME, Judgement
-from elsinore.replay import ProgressPrinter, print_results, run_dag
+from elsinore.replay import ProgressPrinter, print_open_windows, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
 
@@ -279,26 +279,42 @@ RESULTS = [
 ]  # fmt: skip
 
 LANDINGS = [
-    {"landing": f"2013-02-08T{hour:02}", "files": 1, "lines": 100 * hour,
-     "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 1}
+    {"landing": f"2013-02-08T{hour:02}", "files": 2, "lines": 100 * hour + 1,
+     "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 2,
+     "reasons": '{"bad_json": 1, "empty_file": 1}',
+     "first_event": datetime(2013, 2, 8, hour, tzinfo=UTC),
+     "last_event": datetime(2013, 2, 8, hour, 30, tzinfo=UTC)}
     for hour in (7, 8, 9)
 ]  # fmt: skip
 
 VALIDATIONS = [
     {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False},
+    {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False, "aggregate": "*"},
     {"owned_hour": "2013-02-08T08", "status": "checked", "mismatch": True},
     {"owned_hour": "2013-02-08T08", "status": "skipped", "mismatch": False},
     {"owned_hour": "2013-02-08T09", "status": "checked", "mismatch": True},
 ]
 
 
+#: Of every row that says of which workload it is; values are of COUNT(*).
+_of_workload = {"workload_fingerprint": "c" * 64, "aggregate": "COUNT(*)"}
+
+QUERIES = """
+QUERY chains RETURN COUNT(*) PATTERN Departure D+ WITHIN 1 hour;
+QUERY delays RETURN COUNT(*) PATTERN Departure D+ WITHIN 1 day;
+"""
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    settings = Settings(home=tmp_path)
+    workload = tmp_path / "flights.sase"
+    workload.write_text(QUERIES)
+    settings = Settings(home=tmp_path, workload_file=workload)
     for name, rows in [
         ("trend_aggregates", RESULTS),
         ("landings", LANDINGS),
-        ("validations", [row | {"workload_fingerprint": "c" * 64} for row in VALIDATIONS]),
+        ("validations", [_of_workload | row for row in VALIDATIONS]),
+        ("publications", [_of_workload | {"owned_hour": "2013-02-08T07"}]),
     ]:
         table = pa.Table.from_pylist(rows)
         days = [column for column in table.column_names if column.endswith("_day")]
@@ -318,7 +334,9 @@ def test_the_replayed_hours_alone_count_and_each_query_has_its_largest_count(
 ) -> None:
     text = printed(settings, terminal=terminal)
     assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
-    assert "2 values against the reference: 1 mismatch, 1 skipped" in text
+    assert "; 2 empty files" in text
+    assert "2 values and 1 whole window against the reference: 1 mismatch, 1 skipped" in text
+    assert "published nothing" not in text
     assert "e400 (401 digits)" in text
     assert HUGE not in text
     assert "carrier=[red]UA" in text, "a group is no markup"
@@ -345,8 +363,61 @@ def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
 
 
 def test_a_missing_table_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the table landings does not exist in"):
+    with pytest.raises(DataError, match="the table validations does not exist in"):
         printed(Settings(home=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("within", "why"),
+    [("1 day", "no window of the queries ends"), ("1 hour", "no window that ends in these hours")],
+)
+def test_a_replay_that_publishes_nothing_says_so_in_its_last_line(
+    settings: Settings, within: str, why: str
+) -> None:
+    settings.workload_file.write_text(
+        QUERIES.split(";", maxsplit=1)[0].replace("1 hour", within) + ";"
+    )
+    write_deltalake(
+        settings.lake / "trend_aggregates", pa.Table.from_pylist(RESULTS[-1:]),
+        partition_by=["owned_day"], mode="overwrite",
+    )  # fmt: skip
+    assert printed(settings).splitlines()[-1].startswith(f"published nothing: {why}")
+
+
+def opened(settings: Settings) -> str:
+    console = Console(record=True, width=160)
+    print_open_windows([settings], INTERVAL, console)
+    return console.export_text()
+
+
+def test_windows_that_end_later_are_listed_with_the_command_for_them(settings: Settings) -> None:
+    first, *_, command = opened(settings).splitlines()
+    assert first.endswith("after these hours: delays (the last ends 2013-02-09 00:00 UTC)")
+    assert command == "elsinore replay --start 2013-02-08T23:00 --end 2013-02-09T00:00"
+    settings.workload_file.write_text(QUERIES.splitlines()[1])
+    assert opened(settings) == "", "its windows end with their hours"
+
+
+def test_windows_that_end_in_the_future_are_left_to_scheduled_runs(settings: Settings) -> None:
+    settings.workload_file.write_text(QUERIES.replace("1 day", "36500 days SLIDE 1 day"))
+    *_, rest, _, command = opened(settings).splitlines()
+    assert "the scheduled runs publish those that end from" in rest
+    start, end = command.split()[3::2]
+    assert start == "2013-02-08T23:00"
+    assert replay.run_interval(start, end).end <= time.time() * 1_000_000
+
+
+def test_hours_without_a_file_are_replayed_if_windows_that_end_there_hold_events(
+    settings: Settings, generated: list[tuple[str, str]]
+) -> None:
+    mine = settings.home / "mine.yaml"
+    mine.write_text(settings.schema_file.read_text())
+    settings = settings.model_copy(update={"schema_file": mine})
+    with pytest.raises(Stopped):
+        replay.replay(settings, "2013-02-08T12:00", "2013-02-09T00:00", Console())
+    for start, end in (("12:00", "23:00"), ("06:00", "07:00")):
+        with pytest.raises(DataError, match="no raw file of these hours"):
+            replay.replay(settings, f"2013-02-08T{start}", f"2013-02-08T{end}", Console())
 
 
 def test_progress_is_a_line_for_each_step() -> None:

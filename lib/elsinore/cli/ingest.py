@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
 from string import Template
 from typing import Annotated
 from uuid import uuid4
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
@@ -21,21 +25,28 @@ from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.init import PROJECT, first_query
 from elsinore.cli.main import EventFiles, MaxBadShare
-from elsinore.errors import DataError, ParameterError
+from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
-from elsinore.lake.collect import INGESTED, HourLines, hours_between
+from elsinore.lake.collect import GAP, INGESTED, MOST_EMPTY, HourLines, hours_between
 from elsinore.lake.landing_zone import COMPRESSION
+from elsinore.lake.open_windows import replay_command, show_minute, split_at
 from elsinore.library.infer_schema import infer_schema
 from elsinore.orchestration.run_step import at_work
 from elsinore.places import is_here, whole_file
+from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
-from elsinore.timeline import HOUR, hour_label, instant_of
+from elsinore.timeline import HOUR, Interval, hour_label, instant_of
+from elsinore.windows import Window, replay_ranges
+from elsinore.wording import program, some_of
+
+#: Commands that are printed at most: one for each stretch of hours far from all others.
+_MOST_COMMANDS = 10
 
 
 def new_stream(
@@ -61,7 +72,7 @@ def new_stream(
     others = json.dumps([*settings.streams, name])
     typer.echo("look at both; then:")
     typer.echo(f"export ELSINORE_STREAM={name}")
-    typer.echo(f"elsinore ingest {shlex.quote(str(events))}")
+    typer.echo(f"{program()} ingest {shlex.quote(str(events))}")
     typer.echo("and in the environment of Airflow:")
     typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 
@@ -69,9 +80,11 @@ def new_stream(
 def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
 
-    Nothing there is overwritten, and what is there already is not put there again. An hour without
-    an event, less than a week after one with events and before another, gets an empty file, which
-    says so: results of windows that reach an hour without a file are provisional.
+    Nothing there is overwritten, and events that are there already are not written again. An hour
+    without an event gets an empty file, which says so, if it lies between two events that are less
+    than a week apart: results of windows that reach an hour without a file are provisional.
+
+    Prints the `replay` that computes all windows of the events.
     """
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
@@ -80,44 +93,123 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             f"events of the stream {stream.name} have no calendar time, so no hour to land in",
             hint="`elsinore run` answers queries over them",
         )
+    now = instant_of(datetime.now(UTC))
     beside = settings.landing if is_here(settings.landing) else settings.local
     with at_work(settings.local):  # not while something is forgotten
         spool = HourLines(beside / f"{INGESTED}{uuid4().hex}")
         try:
-            _read(events, stream, max_bad_share, spool)
+            times = _read(events, stream, max_bad_share, spool, now)
             hours = sorted(spool.lines)
             new = sum(_move(settings.landing, hour, spool) for hour in hours)
         finally:
             spool.remove()
-    empty = sum(_write_empty(settings.landing, hour) for hour in hours_between(hours))
+    between = hours_between(hours)
+    empty = sum(_write_empty(settings.landing, hour) for hour in between)
+    _warn_of_gaps(hours, len(between))
     counts = count_of(spool.lines.total(), "event"), count_of(len(hours), "hour")
     there = relpath(settings.landing) if is_here(settings.landing) else settings.landing
     zone = f"{there}, {count_of(new, 'new file')}"
     if empty:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
-    typer.echo(f"{counts[0]} of {counts[1]} below {zone}; next:")
-    over = max(instant_of(datetime.now(UTC)) // HOUR * HOUR, hours[0] + HOUR)
-    start, end = hour_label(hours[0]), hour_label(min(hours[-1] + HOUR, over))
-    of_stream = f"ELSINORE_STREAM={settings.stream} " if settings.stream else ""
-    typer.echo(f"{of_stream}elsinore replay --start {start}:00 --end {end}:00")
+    over, rest = _replays(settings, stream, times.last, now)
+    typer.echo(f"{counts[0]} of {counts[1]} below {zone}{'; next:' if over else ''}")
+    _tell_rest(rest, times, settings.stream)
+    for part in over:
+        typer.echo(replay_command(part, program(), settings.stream))
 
 
-def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourLines) -> None:
+@dataclass
+class _Times:
+    """By hour the last event time; and how many events lie after a moment, with the latest."""
+
+    now: int
+    last: dict[int, int] = field(default_factory=dict)
+    future: int = 0
+
+    def add(self, times: npt.NDArray[np.int64]) -> None:
+        """Count events by their times."""
+        ordered = np.sort(times)
+        hours = ordered // HOUR * HOUR
+        ends = np.flatnonzero(np.append(hours[1:] != hours[:-1], len(hours) > 0))
+        for hour, time in zip(hours[ends].tolist(), ordered[ends].tolist(), strict=True):
+            self.last[hour] = max(time, self.last.get(hour, time))
+        self.future += int((times > self.now).sum())
+
+
+def _replays(
+    settings: Settings, stream: StreamSchema, last: dict[int, int], now: int
+) -> tuple[list[Interval], list[Interval]]:
+    """Return the hours to replay: those that are over, and those that are not.
+
+    Without a valid workload they are the hours of the events; a line on standard error says so.
+    """
+    windows, invalid = set[Window](), list[str]()
+    for name in settings.workloads:
+        queries = settings.of_workload(name).queries
+        try:
+            windows |= {query.window for query in load_workload(queries, stream).queries}
+        except QueryError as error:
+            invalid.append(f"{queries.name}: {error.diagnostics[0].message}")
+    if invalid:
+        told = f"cannot read the queries ({some_of(invalid, 2)})"
+        typer.echo(
+            f"elsinore: {told}: these hours do not cover windows of theirs that end later", err=True
+        )
+    ranges = replay_ranges(windows, last, gap=GAP, most=_MOST_COMMANDS)
+    parts = [split_at(hours, now) for hours in ranges]
+    return [over for over, _ in parts if over], [rest for _, rest in parts if rest]
+
+
+def _tell_rest(rest: list[Interval], times: _Times, stream: str) -> None:
+    """Say which events and windows cannot be replayed yet, and when they can."""
+    if times.future:
+        latest = show_minute(max(times.last.values()))
+        typer.echo(
+            f"elsinore: {count_of(times.future, 'event')} in the future, the latest at {latest} "
+            "(times without an offset are read as UTC)",
+            err=True,
+        )
+    for part in rest:
+        command = replay_command(part, program(), stream)
+        typer.echo(
+            f"elsinore: the last of these windows ends by {show_minute(part.end)}: the scheduled "
+            f"runs publish them, or call then: {command}",
+            err=True,
+        )
+
+
+def _warn_of_gaps(hours: list[int], filled: int) -> None:
+    """Say that hours without an event have no empty file, as they are too many."""
+    gaps = (later - hour for hour, later in pairwise(hours))
+    missing = sum(gap // HOUR - 1 for gap in gaps if gap <= GAP) - filled
+    if missing:
+        typer.echo(
+            f"elsinore: {count_of(missing, 'hour')} without an event between these have no empty "
+            f"file (at most {MOST_EMPTY:,} are written): results of windows that reach them are "
+            "provisional",
+            err=True,
+        )
+
+
+def _read(
+    events: list[Path], stream: StreamSchema, allowed: float, spool: HourLines, now: int
+) -> _Times:
     """Put the lines of all events into their hours, in the order of the files.
 
     Raises:
-        DataError: too many lines are bad, or there is no event.
+        DataError: too many lines are bad, there is no event, or they lie in too many hours.
     """
     files = [file for file in files_of(events)[0] if isinstance(file, Path)]
     lines = accepted = ignored = 0
-    rejected = [REJECTED_SCHEMA.empty_table()]
+    rejected, found = [REJECTED_SCHEMA.empty_table()], _Times(now)
     for file in files:
         for batch in as_lines(file, format_of(file.name) or InputFormat.JSONL, stream):
             decoded = decode_lines(batch, stream)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
-            hours = decoded.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
-            spool.add(hours, batch["line"].filter(own))
-            lines, accepted = lines + decoded.lines, accepted + len(hours)
+            times = decoded.events[TIME_COLUMN].to_numpy()
+            spool.add(times // HOUR * HOUR, batch["line"].filter(own))
+            found.add(times)
+            lines, accepted = lines + decoded.lines, accepted + len(times)
             ignored += decoded.ignored
             rejected.append(decoded.rejected)
     report = ReadReport(len(files), lines, accepted, 0, pa.concat_tables(rejected), ignored)
@@ -127,6 +219,7 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
         raise DataError("there is no event in these files", hint=f"{lines} lines were read")
     if aside := lines - accepted:
         typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
+    return found
 
 
 def _write_empty(zone: Path, hour: int) -> bool:

@@ -59,7 +59,7 @@ COMMANDS = {
     "ingest": "elsinore.cli.ingest:ingest",
     "migrate": "elsinore.cli.lake:migrate",
     "forget": "elsinore.cli.lake:forget_key",
-    "replay": "elsinore.cli.pipeline:replay_flights",
+    "replay": "elsinore.cli.pipeline:replay_hours",
     "generate": "elsinore.cli.generate:generate_app",
     "land": "elsinore.cli.pipeline:land",
     "aggregate": "elsinore.cli.pipeline:aggregate",

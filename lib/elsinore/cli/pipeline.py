@@ -24,8 +24,14 @@ Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, 
 End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
 
-def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
-    """Replay real flights through the whole pipeline in Airflow; print the top results."""
+def replay_hours(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
+    """Run the whole pipeline over some hours of the stream of ELSINORE_SCHEMA_FILE, in Airflow.
+
+    Lands the raw files, answers the queries, checks a sample and publishes; prints the largest
+    results, and which windows are still open. Replaying hours again leaves the same tables. If the
+    stream is `flights`, as it comes with Elsinore, raw files that are missing are made from real
+    flights of 2013; the default hours are theirs.
+    """
     replay(Settings.load(), start, end, Console())
 
 

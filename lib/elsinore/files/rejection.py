@@ -122,6 +122,11 @@ def bad_lines(reasons: Mapping[str, int]) -> int:
     return sum(number for reason, number in reasons.items() if reason not in _HARMLESS)
 
 
+def empty_files(reasons: Mapping[str, int]) -> int:
+    """Return how many quarantined "lines" stand for an empty file, by their number per reason."""
+    return reasons.get(Reason.EMPTY_FILE, 0)
+
+
 def judged_lines(lines: int, reasons: Mapping[str, int]) -> int:
     """The lines of which a share may be bad: those that the schema does not pass over."""
     return lines - reasons.get(Reason.IGNORED_TYPE, 0)

@@ -51,8 +51,13 @@ INGESTED = "_ingest-"
 #: Of lines that are collected, in the folder of notes or where that of an object store has them.
 SPOOL = "spool"
 
-#: Stretches without events of this length are no nights or weekends: somebody should look.
-_GAP = 7 * DAY
+#: Longer stretches without an event are no nights or weekends: files of theirs may be missing.
+GAP = 7 * DAY
+#: Hours that the events of one file, or of one call of `ingest`, may lie in (22 years); and about
+#: as many files are written by one call of `collect`.
+MOST_HOURS = 200_000
+#: Empty files that are written for one file or call: somewhat more than the hours of a year.
+MOST_EMPTY = 10_000
 #: Bytes of lines that wait until they are written.
 _WAITING = 64 << 20
 #: Characters of a source's name in those of its hour files.
@@ -62,7 +67,7 @@ _SHOWN = 120
 class HourLines:
     """Lines by hour, in packed files of a folder until they are moved to where they belong.
 
-    What the folder held before is removed.
+    What the folder held before is removed. The hours of lines are at most `MOST_HOURS`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +79,11 @@ class HourLines:
         self.remove()
 
     def add(self, hours: npt.NDArray[np.int64], lines: pa.Array) -> None:
-        """Put lines, in their order, behind those of their hours that are there."""
+        """Put lines, in their order, behind those of their hours that are there.
+
+        Raises:
+            DataError: they lie in too many hours; the folder is removed.
+        """
         order = np.argsort(hours, kind="stable")
         own, sizes = np.unique(hours, return_counts=True)
         ordered, begin = lines.take(pa.array(order)), 0
@@ -82,6 +91,12 @@ class HourLines:
             texts = ordered.slice(begin, size).to_pylist()
             self._put(hour, "".join(f"{line}\n" for line in texts).encode(), size)
             begin += size
+        if len(self.lines) > MOST_HOURS:
+            self.remove()
+            raise DataError(
+                f"the events lie in more than {MOST_HOURS:,} hours, and each becomes a file",
+                hint="split them, such as by year",
+            )
         if self._size > _WAITING:
             self._write()
 
@@ -120,11 +135,26 @@ class HourLines:
         self._size = 0
 
 
-def hours_between(hours: list[int]) -> Iterator[int]:
-    """The hours between some, but for stretches of a week and more."""
-    for hour, following in pairwise(hours):
-        if following - hour <= _GAP:
-            yield from range(hour + HOUR, following, HOUR)
+def hours_between(hours: list[int]) -> list[int]:
+    """Return the hours without an event between some that have one, which are in order.
+
+    Without stretches of more than a week. If the hours are more than `MOST_EMPTY`, the longest
+    stretches are left out, so that a small file does not make very many empty ones.
+    """
+    gaps = [(later - hour, hour) for hour, later in pairwise(hours) if HOUR < later - hour <= GAP]
+    by_length = Counter(length for length, _ in gaps)
+    longest = total = 0
+    for length in sorted(by_length):
+        total += by_length[length] * (length // HOUR - 1)
+        if total > MOST_EMPTY:
+            break
+        longest = length
+    return [
+        between
+        for length, hour in gaps
+        if length <= longest
+        for between in range(hour + HOUR, hour + length, HOUR)
+    ]
 
 
 @dataclass(frozen=True)
@@ -159,10 +189,11 @@ def collect(
     figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
     refused: dict[str, str] = {}
     old: set[int] = set()
+    made = 0
     with _alone(zone, zone / COLLECTED if aside is None or is_here(zone) else aside) as spool:
         for source in find_sources(zone, stream.sources, looked):
             try:
-                done = None if source.is_raw else _collect(zone, source, stream, spool)
+                done = None if source.is_raw else _collect(zone, source, stream, spool, made)
             except DataError as error:  # it is tried again by each run
                 refused[printable(source.name)] = str(error)
                 continue
@@ -170,6 +201,7 @@ def collect(
                 figures["files"] += 1
                 figures["lines"] += done.lines
                 figures["untimed"] += done.untimed
+                made += len(done.changed)
                 old.update(hour for hour in done.changed if hour < first)
     figures["old_hours"] = len(old)
     return Collected({f"collected_{name}": count for name, count in figures.items()}, refused)
@@ -203,11 +235,14 @@ class _Done:
     changed: list[int] = field(default_factory=list)
 
 
-def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _Done | None:
+def _collect(
+    zone: Path, source: Source, stream: StreamSchema, spool: Path, made: int
+) -> _Done | None:
     """Collect a file; None if it was collected as it is.
 
     Raises:
-        DataError: it cannot be read; or nothing of it can be used now, as while it is written anew.
+        DataError: it cannot be read; nothing of it can be used now, as while it is written anew;
+            its events lie in too many hours; or this run has `made` as many files as one may.
     """
     file = describe(base_of(zone, source.rule), source.path, "")
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
@@ -218,6 +253,8 @@ def _collect(zone: Path, source: Source, stream: StreamSchema, spool: Path) -> _
     before: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
     if before and seen.items() <= before.items():
         return None
+    if made > MOST_HOURS:
+        raise DataError(f"this run has written {made:,} files of hours", hint="the next goes on")
     hours, done, reason = _read(spool, source, stream, file)
     if reason and before.get("digests") and not before.get("reason"):
         raise DataError(f"{reason}; what was collected of it before stays")

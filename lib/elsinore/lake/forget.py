@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, ParameterError
@@ -293,7 +293,7 @@ def forget(
     every = {own.workload: Lake.open(own) for own in settings.with_results()}
     lake = every[""]
     if not all_files(settings.landing, lake.stream.sources):
-        lake.version("raw_events")  # else it may be another home
+        _require_tables(lake)
     for own in every.values():
         own.create_all()  # with columns of this release, which accounts are to have
     found = _find(every, settings, key)
@@ -324,6 +324,19 @@ def forget(
     for _, own, table in holding:
         _clear_log(own, table)
     return found.removed(files), _stale(settings) - stale
+
+
+def _require_tables(lake: Lake) -> None:
+    """Refuse a home that never had events: somebody means another one.
+
+    Raises:
+        DataError: it has neither raw files nor tables.
+    """
+    if not DeltaTable.is_deltatable(str(lake.path("raw_events"))):
+        raise DataError(
+            f"{lake.root} has no table raw_events, and no raw file has landed there",
+            hint="this may be the wrong ELSINORE_HOME; set it to the home that holds the events",
+        )
 
 
 def _relist(lake: Lake, labels: Collection[str], change: Callable[[str], str], run: str) -> None:

@@ -147,10 +147,10 @@ class Validation:
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; without any check, `outcome` is `not validated`.
 
-        `results_of_sample` counts results that are staged; `checked_results` also places where
-        nothing is. `searched_windows` are those in which every group was looked for that should
-        have a result; `skipped_windows` could not be searched, and the rows of `validations` say
-        why.
+        `results_of_sample` counts results that are staged; `checked_places` also places (a group in
+        a window) where nothing is, and `checked_values` the aggregates of both. `searched_windows`
+        are those in which every group was looked for that should have a result; `skipped_windows`
+        could not be searched, and the rows of `validations` say why.
         """
         windows = [item for item in self.compared if item.whole]
         results = [item for item in self.compared if not item.whole]
@@ -160,15 +160,15 @@ class Validation:
             "results_beyond_enumeration": sum(
                 n for (_, stratum), n in self.strata.items() if is_beyond(stratum)
             ),
-            "checked_results": _results(item for item in results if item.checked),
-            "skipped_results": _results(item for item in results if not item.checked),
+            "checked_places": _results(item for item in results if item.checked),
+            "skipped_places": _results(item for item in results if not item.checked),
             "searched_windows": sum(item.checked for item in windows),
             "skipped_windows": sum(not item.checked for item in windows),
             "results_of_sample": sum(self.covered.values()),
             "strata": len(self.strata),
             "strata_covered": len(self.covered),
-            "counted_results": _results(item for item in results if item.method == COUNTED),
-            "checked_aggregates": sum(item.checked for item in results),
+            "counted_places": _results(item for item in results if item.method == COUNTED),
+            "checked_values": sum(item.checked for item in results),
             "mismatches": len(self.mismatches),
             "queries_checked": len({item.query for item in self.compared if item.checked}),
             STAGED_VERSION: str(self.staged_version),

@@ -45,8 +45,11 @@ def run_interval(
         raise ParameterError("start and end are given together, or neither of them")
     if start is not None and end is not None:
         interval = Interval.parse(start, end)
-        if interval.end > instant_of(datetime.now(UTC)):
-            raise ParameterError(f"the hours before {shown(end)} are not over")
+        if interval.end > (now := instant_of(datetime.now(UTC))):
+            raise ParameterError(
+                f"the hours before {shown(end)} are not over",
+                hint=f"the end is {hour_label(now)}:00 or earlier, in UTC",
+            )
     elif data_start is None or data_end is None:
         raise ParameterError("the run has no data interval", hint="give start and end")
     else:

@@ -25,6 +25,7 @@ import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import bad_lines
+from elsinore.lake.open_windows import replay_command, show_minute
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.places import state, whole_file
@@ -36,7 +37,7 @@ from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval, hour_label
-from elsinore.wording import some_of
+from elsinore.wording import plural, some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
@@ -71,6 +72,7 @@ def write_report(
     workload: Workload | None = None,
     night: bool = False,
     airflow: str | None = None,
+    of_stream: str = "",
 ) -> Path:
     """Write the report of the run over an interval; an earlier one of the same run is replaced.
 
@@ -86,6 +88,7 @@ def write_report(
         workload: for the texts of its queries; None: these are left out.
         night: whether it is one.
         airflow: address of the run's page in Airflow, if it has one.
+        of_stream: name by which commands find the stream; empty for the default one.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -97,7 +100,7 @@ def write_report(
     docs = judgement.docs if judgement else None
     data = ReportData(lake, interval, stream, out if night else None, workload)
     link = quote(os.path.relpath(docs, out)) if docs else None
-    _write_whole(page, _render(data, judgement, link, airflow))
+    _write_whole(page, _render(data, judgement, link, airflow, of_stream))
     write_index(out)
     return page
 
@@ -131,10 +134,12 @@ def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
 
 
 def _render(
-    data: ReportData, judgement: Judgement | None, docs_link: str | None, airflow: str | None
-) -> str:
+    data: ReportData, judgement: Judgement | None, docs_link: str | None, airflow: str | None,
+    of_stream: str,
+) -> str:  # fmt: skip
     """The page as text; `docs_link` is a relative path to the Data Docs."""
-    by_day = trends(data.days)
+    first_day, of_open = hour_label(data.interval.start)[:10], data.open_windows.hours
+    by_day = trends(data.days, first_day)
     told = [one for one in data.stories if one.found_some]
     reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
     return (
@@ -147,7 +152,10 @@ def _render(
             stories=told,
             quiet=[one.query for one in data.stories if one not in told],
             movers=movers(data.stories),
+            own_days=[day for day in data.days.index if day >= first_day],
             why_nothing=why_nothing(data),
+            open_windows=data.open_windows,
+            open_command=of_open and replay_command(of_open, stream=of_stream),
             verdict=decide(data, judgement),
             observed=data.stream and Interval(*data.stream.observed),
             judgement=judgement,
@@ -187,10 +195,11 @@ def _landed(data: ReportData) -> list[Trend]:
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
-    queries = ("rows", "checked", "mismatches", "results", "results_checked")
+    queries = ("rows", "checked", "searched", "mismatches", "results", "results_checked")
     return {
         **data.hours[["lines", *_OUTCOMES]].sum(),
         "bad": sum(map(bad_lines, data.hours["reasons"])),
+        "empty": data.hours["empty"].sum(),
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
         "seconds": any(step.seconds for step in data.steps),
         "first_event": data.hours["first_event"].min(),
@@ -246,13 +255,14 @@ def why_nothing(data: ReportData) -> str:
     if landed.empty or not landed["lines"].any():
         return f"no event came: files came for {len(landed)} of {count_of(hours, 'hour')}"
     if not landed["accepted"].any():
-        return f"no new event came: all {landed['lines'].sum():,} lines were set aside"
+        return (
+            f"no new event came: {count_of(landed['lines'].sum(), 'line')}, none of them accepted"
+        )
     windows = print_length(data.longest_window)
     longest = f"; the longest windows last {windows}" * bool(data.longest_window)
-    return (
-        f"{landed['accepted'].sum():,} events came, but none of the windows that ended in these "
-        f"hours holds a trend{longest}"
-    )
+    why = "none of the windows that ended in these hours holds a trend"
+    why = why if data.ends_some else "no window of the queries ends in these hours"
+    return f"{count_of(landed['accepted'].sum(), 'event')} came, but {why}{longest}"
 
 
 class RunVerdict(NamedTuple):
@@ -270,7 +280,7 @@ def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
     reasons = (*critical, *warnings)
     if critical:
         return RunVerdict("critical", "Do not rely on this run", reasons)
-    if not sum(query.checked for query in data.queries):
+    if not any(query.checked or query.searched for query in data.queries):
         return RunVerdict("warning", "Not validated", reasons)
     if warnings:
         return RunVerdict("warning", "Published and validated, with warnings", reasons)
@@ -279,21 +289,21 @@ def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
 
 def _figures_wrong(data: ReportData) -> list[str]:
     found = [
-        f"{query.query}: {query.mismatches} of {query.checked} checked aggregates differ from the "
-        "reference"
+        f"{query.query}: {count_of(query.mismatches, 'mismatch')} with the reference in "
+        f"{count_of(query.checked, 'checked value')}"
         for query in data.queries
         if query.mismatches
     ]
     found += [
-        f"landing {hour.landing}: {hour.lines} lines are not {hour.accepted} accepted + "
-        f"{hour.duplicates} duplicates + {hour.quarantined} quarantined"
+        f"landing {hour.landing}: {count_of(hour.lines, 'line')}, but {hour.accepted} accepted + "
+        f"{count_of(hour.duplicates, 'duplicate')} + {hour.quarantined} quarantined"
         for hour in data.hours.itertuples()
         if hour.lines != hour.accepted + hour.duplicates + hour.quarantined
     ]
     missing = sum(query.staged != query.aggregates for query in data.queries)
     if missing:
         queries = count_of(missing, "query")
-        found.append(f"the staged results of {queries} are not those that are published")
+        found.append(f"the staged results of {queries} differ from those that are published")
     return found
 
 
@@ -306,8 +316,10 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         "nothing landed in these hours": data.hours.empty,
         f"in the landing zone lies what is not read: {data.unread}": data.unread,
         f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
-        "no aggregate was compared with the reference": not any(q.checked for q in data.queries),
-        f"{len(missing)} of {count_of(data.publishing.hours, 'hour')} are not published: "
+        "no aggregate was compared with the reference": not any(
+            query.checked or query.searched for query in data.queries
+        ),
+        f"not published: {len(missing)} of {count_of(data.publishing.hours, 'hour')}: "
         f"{some_of(missing)}": missing,
         f"a run ended between two commits, or somebody changed results by hand; publish again: "
         f"{some_of(unsettled)}": unsettled,
@@ -333,31 +345,44 @@ class Trend(NamedTuple):
     title: str
     bars: tuple[Bar, ...]
     text: Callable[[float], str]
+    total: float = 0.0  #: of the run's own bars
+    caption: str = ""  #: what the total is of
 
     @classmethod
     def of(
         cls, title: str, values: pd.Series, text: Callable[[float], str] = "{:,.0f}".format,
-        own: str = "",
+        own: str = "", total: float = 0.0, caption: str = "",
     ) -> Trend:  # fmt: skip
         """Of values by hour or day, those from one on the run's own."""
         values = values.where(np.isfinite(values), 0.0)
         heights = [value / values.max() if value else None for value in values]
-        return cls(title, tuple(map(Bar, values.index, heights, values, values.index >= own)), text)
+        bars = tuple(map(Bar, values.index, heights, values, values.index >= own))
+        return cls(title, bars, text, total, caption or title)
 
 
-def trends(days: pd.DataFrame) -> tuple[Trend, ...]:
-    """Of `ReportData.days`; none of one day alone, which is no trend."""
+def trends(days: pd.DataFrame, own: str) -> tuple[Trend, ...]:
+    """Of `ReportData.days`, those from the day `own` on the run's; none of one day alone."""
     if len(days) < 2:
         return ()
-    percent, own = "{:.1%}".format, days.index[-1]
+    totals = days[days.index >= own].sum()
+
+    def count(name: str, noun: str, what: str = "") -> Trend:
+        title, caption = (plural(noun, number) + what for number in (2, totals[name]))
+        return Trend.of(title, days[name], own=own, total=totals[name], caption=caption)
+
+    def share(title: str, part: str, whole: str) -> Trend:
+        total = min(totals[part] / totals[whole], 1.0) if totals[whole] else 0.0
+        values = (days[part] / days[whole]).clip(upper=1)
+        return Trend.of(title, values, "{:.1%}".format, own, total)
+
     return (
-        Trend.of("lines landed", days["lines"], own=own),
-        Trend.of("quarantined", days["quarantined"] / days["lines"], percent, own),
-        Trend.of("duplicates", days["duplicates"], own=own),
-        Trend.of("superseded by a correction", days["superseded"], own=own),
-        Trend.of("values published", days["rows"], own=own),
-        Trend.of("of these checked", (days["checked"] / days["rows"]).clip(upper=1), percent, own),
-        Trend.of("mismatches", days["mismatches"], own=own),
+        count("lines", "line", " landed"),
+        share("quarantined", "quarantined", "lines"),
+        count("duplicates", "duplicate"),
+        count("superseded", "line", " superseded by a correction"),
+        count("rows", "value", " published"),
+        share("of the values checked", "checked", "rows"),
+        count("mismatches", "mismatch"),
     )
 
 
@@ -469,6 +494,8 @@ def run_hours(key: str) -> str:
 #: For templates, by the names they use.
 FILTERS = {
     "instant": show_instant,
+    "minute": show_minute,
+    "plural": plural,
     "number": show_number,
     "count": shorten_count,
     "count_of": count_of,

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.files.rejection import OF_FILES
+from elsinore.files.rejection import OF_FILES, Reason, empty_files
 from elsinore.lake.delta_log import aggregate_rows, read_rows
+from elsinore.lake.open_windows import OpenWindows, open_windows
 from elsinore.lake.provenance import (
     PUBLISHED,
     STAGED,
@@ -39,6 +40,7 @@ from elsinore.lake.run_metrics import (
     read_metrics,
     run_time_sharing,
 )
+from elsinore.lake.sample import EVERY_GROUP
 from elsinore.quality.lake import PLACE, ResultCounts, count_results
 from elsinore.quality.stories import TOPS, Earlier, Story, earlier_hours, tell
 from elsinore.query.bound import Workload
@@ -145,20 +147,21 @@ class ReportData:
 
         `landing`, its label; numbers of `lines`, that are `accepted`, `duplicates` and
         `quarantined`; `reasons` counts the last by reason code; `first_event` and `last_event`,
-        instants.
+        instants. `empty` counts files without a line, which are among none of these.
         """
         landed = Landings(self.interval).expression(by_day=False)
-        hours = read_rows(self.lake, "landings", where=landed).sort_by("landing").to_pandas()
-        return hours.assign(reasons=hours["reasons"].map(json.loads))
+        return _without_empty(read_rows(self.lake, "landings", where=landed).sort_by("landing"))
 
     @cached_property
     def unusable(self) -> list[tuple[str, str]]:
-        """Path below the landing zone and reason of each file that is quarantined whole."""
+        """Path below the landing zone and reason of each file that is quarantined whole.
+
+        Without empty files: they say that an hour had no event.
+        """
         columns = ["file", "position", "reason"]
         landed = Landings(self.interval).expression(by_day=True)
-        found = read_rows(
-            self.lake, "quarantine", columns=columns, where=landed, reason_code=OF_FILES
-        )
+        codes = [code for code in OF_FILES if code is not Reason.EMPTY_FILE]
+        found = read_rows(self.lake, "quarantine", columns=columns, where=landed, reason_code=codes)
         rows = found.filter(pc.field("position") == 0).sort_by("file").to_pylist()
         return [(row["file"], row["reason"].removeprefix(f"{row['file']} ")) for row in rows]
 
@@ -224,9 +227,8 @@ class ReportData:
         last = (self.interval.end - 1) // DAY
         labels = [format_instant(day * DAY)[:10] for day in range(last - DAYS + 1, last + 1)]
         hours = [f"{label}T{hour:02}" for label in labels for hour in range(24)]
-        landings = read_rows(self.lake, "landings", landing=hours).to_pandas()
-        reasons = landings["reasons"].map(json.loads)
-        landings["superseded"] = [counts.get("superseded", 0) for counts in reasons]
+        landings = _without_empty(read_rows(self.lake, "landings", landing=hours))
+        landings["superseded"] = [counts.get("superseded", 0) for counts in landings["reasons"]]
         key = ["owned_hour", "workload_fingerprint"]
         columns = [*key, "rows"]
         results = read_rows(self.lake, "publications", columns=columns, owned_hour=hours)
@@ -287,6 +289,19 @@ class ReportData:
         """What each query found."""
         return tell(self.lake, self.interval, self._published, self._publications, self.workload)
 
+    @cached_property
+    def open_windows(self) -> OpenWindows:
+        """The windows that hold landed events, end after the hours, and are not published."""
+        if self.workload is None:
+            return OpenWindows()
+        return open_windows(self.lake, self.workload, self.interval.end)
+
+    @property
+    def ends_some(self) -> bool:
+        """Whether a window of the workload ends in the hours; True if the workload is not known."""
+        queries = self.workload.queries if self.workload else ()
+        return not queries or any(query.window.ending_in(self.interval) for query in queries)
+
     @property
     def longest_window(self) -> int:
         """Of the workload, microseconds; 0 where that is not known."""
@@ -299,7 +314,8 @@ class ReportData:
 
         A result is one group in one window; it has a value for each aggregate. By name: `query`;
         `rows`, published results; `aggregates` and `staged`, published and staged values;
-        `checked`, `skipped` and `mismatches`, validated values by outcome; `results`, the staged
+        `checked`, `skipped` and `mismatches`, validated values by outcome; `searched`, windows in
+        which all results were looked for, which are no values; `results`, the staged
         ones; `results_checked`, those of them that the reference has answered too,
         `results_counted`, those of the checked whose trends were counted, being too many to build,
         and `results_skipped`, those that were drawn and could not be answered; `has_results`,
@@ -311,6 +327,7 @@ class ReportData:
         staged = count_results(self.lake, STAGED, Hours(self.interval))
         # A place without a result can be checked too; it is no result.
         drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
+        is_value = checks["group_key"] != EVERY_GROUP
 
         def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
             return counted.astype("int64").groupby(rows["query"]).sum()
@@ -321,8 +338,9 @@ class ReportData:
                 "aggregates": _numbers(published, "values"),
                 "staged": _numbers(staged, "values"),
                 "results": _numbers(staged, "rows"),
-                "checked": number(checks, checks["status"] == "checked"),
-                "skipped": number(checks, checks["status"] == "skipped"),
+                "checked": number(checks, is_value & (checks["status"] == "checked")),
+                "skipped": number(checks, is_value & (checks["status"] == "skipped")),
+                "searched": number(checks, ~is_value & (checks["status"] == "checked")),
                 "mismatches": number(checks, checks["mismatch"]),
                 "results_checked": number(drawn, drawn["status"] == "checked"),
                 "results_counted": number(drawn, drawn["method"] == "counted"),
@@ -432,6 +450,8 @@ class ReportData:
             events = own["value"][own["metric"] == "events"].sum()
             by_metric = own.sort_values("detail").groupby("metric")
             numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
+            if name == LAND_STEP:
+                numbers = numbers.sub(self._empty_files, fill_value=0).reindex(numbers.index)
             others = [
                 (
                     metric,
@@ -443,6 +463,11 @@ class ReportData:
             rate = events / seconds if seconds and events else None
             found.append(Step(name, seconds, rate, others))
         return tuple(found)
+
+    @property
+    def _empty_files(self) -> pd.Series:
+        """What empty files add to the figures of landing that count them, by metric."""
+        return pd.Series(self.hours["empty"].sum(), ["files", "lines", "quarantined"])
 
     @cached_property
     def _metrics(self) -> pd.DataFrame:
@@ -466,6 +491,21 @@ class ReportData:
         """The distinct texts of a metric."""
         texts = self._metrics.loc[self._metrics["metric"] == metric, "detail"]
         return tuple(sorted(texts.dropna().unique()))
+
+
+def _without_empty(landings: pa.Table) -> pd.DataFrame:
+    """Return accounts of landings without empty files, which tables count as quarantined lines.
+
+    `ingest` writes them itself for hours without an event.
+    """
+    found = landings.to_pandas()
+    reasons = found["reasons"].map(json.loads)
+    empty = reasons.map(empty_files).astype("int64")
+    others = [{name: n for name, n in of.items() if name != Reason.EMPTY_FILE} for of in reasons]
+    return found.assign(
+        reasons=pd.Series(others, found.index, dtype=object), empty=empty,
+        lines=found["lines"] - empty, quarantined=found["quarantined"] - empty,
+    )  # fmt: skip
 
 
 def _is_result(checks: pd.DataFrame) -> pd.Series:

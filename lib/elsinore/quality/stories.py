@@ -72,6 +72,11 @@ class Story(NamedTuple):
     before: tuple[float | None, ...]  #: sizes in earlier hours; None where they cannot be compared
 
     @property
+    def number(self) -> float:
+        """What `size` is the logarithm of, at most 2: as much as a noun's form depends on."""
+        return min(float(round(2.0 ** min(self.size, 1.0))), 2.0)
+
+    @property
     def found_some(self) -> bool:
         """Whether there is anything to show, now or in the hours before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)

@@ -5,13 +5,13 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant, Field, operands_of
 from elsinore.timeline import UNITS, format_instant
+from elsinore.wording import plural
 
 #: How NOT is written with the operators that take it inside, which keeps what is printed from
 #: nesting deeper than what was read.
@@ -208,7 +208,4 @@ def count_of(number: int, noun: str) -> str:
     >>> count_of(1, "hour"), count_of(2_000, "query"), count_of(0, "mismatch")
     ('1 hour', '2,000 queries', '0 mismatches')
     """
-    if number != 1:
-        ending = "es" if noun.endswith("ch") else "s"
-        noun = re.sub("(?<![aeiou])y$", "ie", noun) + ending
-    return f"{number:,} {noun}"
+    return f"{number:,} {plural(noun, number)}"

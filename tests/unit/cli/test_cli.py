@@ -20,6 +20,13 @@ def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[
     assert f"elsinore {command}" in capsys.readouterr().out
 
 
+def test_replay_is_of_the_stream_that_the_environment_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command(["replay", "--help"]) == 0
+    assert "ELSINORE_SCHEMA_FILE" in capsys.readouterr().out
+
+
 # ---- `elsinore report`: a run by its name or hours, or a day, becomes one job over whole hours
 RUN = "[2013-02-08T05:00:00.000000Z, 2013-02-08T07:00:00.000000Z)"
 DAY = "[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)"
@@ -106,4 +113,5 @@ def test_hours_that_are_not_over_are_refused(
 ) -> None:
     given = ["--start", "2198-01-01T00:00Z", "--end", "2198-01-01T01:00Z"]
     assert run_command([command, *given]) == 2
-    assert "the hours before '2198-01-01T01:00Z' are not over" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "the hours before '2198-01-01T01:00Z' are not over (the end is 20" in error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
 from elsinore.lake.landing_zone import landing_files
+from elsinore.orchestration.run_params import run_interval
 from elsinore.timeline import Interval
 
 SCHEMA = """\
@@ -41,8 +44,17 @@ DAY = Interval.parse("2025-03-03", "2025-03-04")
 def zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ELSINORE_SCHEMA_FILE", str(tmp_path / "s.yaml"))
+    monkeypatch.setenv("ELSINORE_WORKLOAD_FILE", str(tmp_path / "q.sase"))
     (tmp_path / "s.yaml").write_text(SCHEMA.replace("UNIT", "ms"))
+    ask(tmp_path, "1 hour")
     return tmp_path / "home" / "landing"
+
+
+def ask(folder: Path, *within: str) -> None:
+    """Write a workload with a query for each window."""
+    text = "QUERY q{} RETURN COUNT(*) PATTERN View V WITHIN {};\n"
+    queries = (text.format(number, one) for number, one in enumerate(within))
+    (folder / "q.sase").write_text("".join(queries))
 
 
 def written(form: str, folder: Path) -> Path:
@@ -218,3 +230,130 @@ def test_an_hour_between_without_an_event_has_an_empty_file(
     assert ingest(*times).endswith("0 new files; next:")
     assert ingest(0, 1, 3).endswith("1 new file; next:"), "beside the empty one"
     assert len(landing_files(zone, whole)) == 6
+
+
+# ---- the replay that is printed
+
+
+def ingested(
+    folder: Path, capsys: pytest.CaptureFixture[str], *times: datetime
+) -> tuple[list[str], str]:
+    """The commands that `ingest` prints for events of some times, and its standard error."""
+    path = folder / "e.jsonl"
+    records = (
+        RECORDS[0] | {"key": str(n), "at.ms": int(time.timestamp() * 1000)}
+        for n, time in enumerate(times)
+    )
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    assert run_command(["ingest", str(path)]) == 0
+    told, error = capsys.readouterr()
+    return told.splitlines()[1:], error
+
+
+def replays(*hours: str) -> list[str]:
+    """Commands by their first hours and ends, as in `2025-03-03T10 2025-03-03T12`."""
+    parts = (part.split() for part in hours)
+    return [f"elsinore replay --start {start}:00 --end {end}:00" for start, end in parts]
+
+
+@pytest.mark.parametrize(
+    ("within", "end"),
+    [("1 hour", "03T12"), ("2 hours SLIDE 1 hour", "03T13"), ("6 hours", "03T12"),
+     ("1 day", "04T00"), ("1 day SLIDE 1 hour", "04T11"), ("90 minutes SLIDE 1 minute", "03T13")],
+)  # fmt: skip
+def test_it_ends_with_the_last_window_that_holds_an_event(
+    within: str, end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(tmp_path, within)
+    times = datetime(2025, 3, 3, 10, tzinfo=UTC), datetime(2025, 3, 3, 11, 10, tzinfo=UTC)
+    found, error = ingested(tmp_path, capsys, *times)
+    assert (found, error) == (replays(f"2025-03-03T10 2025-03-{end}"), "")
+
+
+def test_it_covers_all_workloads_of_the_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q").mkdir()
+    ask(tmp_path / "q", "1 day")
+    (tmp_path / "q" / "q.sase").rename(tmp_path / "q" / "ops.sase")
+    time = datetime(2025, 3, 3, 10, tzinfo=UTC)
+    assert ingested(tmp_path, capsys, time)[0] == replays("2025-03-03T10 2025-03-04T00")
+    (tmp_path / "q" / "ops.sase").write_text("QUERY x RETURN COUNT(*) PATTERN Boat B WITHIN 1 day;")
+    found, error = ingested(tmp_path, capsys, time)
+    assert found == replays("2025-03-03T10 2025-03-03T11")
+    assert "cannot read the queries (ops.sase: " in error
+    (tmp_path / "q.sase").unlink()
+    found, error = ingested(tmp_path, capsys, time)
+    assert found == replays("2025-03-03T10 2025-03-03T11")
+    assert "these hours do not cover windows of theirs" in error
+
+
+def test_hours_far_from_all_others_have_a_command_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = [datetime(2025, 6, day, 6, tzinfo=UTC) for day in (3, 10)]
+    old = datetime(1975, 1, 1, 0, 0, 36, tzinfo=UTC)
+    found, _ = ingested(tmp_path, capsys, *times, old)
+    assert found == replays("1975-01-01T00 1975-01-01T01", "2025-06-03T06 2025-06-10T07")
+    months = [datetime(2020, month, 1, tzinfo=UTC) for month in range(1, 13)]
+    found, _ = ingested(tmp_path, capsys, *months, old)
+    assert len(found) == 10
+    assert found[0] == replays("1975-01-01T00 1975-01-01T01")[0]
+
+
+def test_what_is_not_over_is_left_to_scheduled_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC)
+    ask(tmp_path, "30 days")
+    found, error = ingested(tmp_path, capsys, now - timedelta(hours=3))
+    [command] = found
+    assert run_interval(*command.split()[3::2])
+    assert "the scheduled runs publish them, or call then: elsinore replay --start" in error
+    assert "in the future" not in error
+    local = now + timedelta(hours=5, minutes=30)
+    found, error = ingested(tmp_path, capsys, local)
+    assert found == []
+    assert "1 event in the future, the latest at" in error
+    assert "(times without an offset are read as UTC)" in error
+
+
+def test_commands_name_the_program_as_it_was_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = datetime(2025, 3, 3, 10, tzinfo=UTC)
+    for called, named in (
+        ("/my venv/elsinore", "'/my venv/elsinore'"),
+        ("/x/elsinore/__main__.py", f"{sys.executable} -m elsinore"),
+    ):
+        monkeypatch.setattr(sys, "argv", [called])
+        [command] = ingested(tmp_path, capsys, time)[0]
+        assert command.startswith(f"{named} replay --start")
+    program = tmp_path / "bin" / "elsinore"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert ingested(tmp_path, capsys, time)[0][0].startswith(f"{program} replay")
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert ingested(tmp_path, capsys, time)[0][0].startswith("elsinore replay")
+
+
+def test_a_small_file_does_not_make_very_many(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("lake.collect", "cli.ingest"):
+        monkeypatch.setattr(f"elsinore.{module}.MOST_EMPTY", 1_000)
+    start = datetime(1975, 1, 1, tzinfo=UTC)
+    nights = [start + timedelta(hours=3 * n) for n in range(20)]
+    sparse = [start + timedelta(days=10 + 6.9 * n) for n in range(30)]
+    _, error = ingested(tmp_path, capsys, *nights, *sparse)
+    files = [path for path in zone.rglob("*") if path.is_file()]
+    assert len(files) == 50 + 2 * 19, "the shortest stretches have their empty files"
+    assert "hours without an event between these have no empty file (at most 1,000" in error
+    monkeypatch.setattr("elsinore.lake.collect.MOST_HOURS", 49)
+    path = tmp_path / "e.jsonl"
+    path.write_text(path.read_text().replace('"user-id": "', '"user-id": "x'))
+    assert run_command(["ingest", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert "in more than 49 hours, and each becomes a file (split them, such as by year)" in told
+    assert [path for path in zone.rglob("*") if path.is_file()] == files

@@ -248,6 +248,34 @@ def test_hours_that_no_landing_looks_at_any_longer_are_counted(tmp_path: Path) -
     assert run(tmp_path, schema_of("x.csv"), days=1).figures["collected_old_hours"] == 1
 
 
+def test_the_files_of_one_source_and_of_one_run_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = schema_of("*.csv")
+    far = [event(n, 0, at=f"2012-{1 + n // 4:02}-{1 + n % 4 * 7:02}T00:00:00Z") for n in range(48)]
+    monkeypatch.setattr(module, "MOST_EMPTY", 3_000)
+    write(tmp_path / "a.csv", far)
+    run(tmp_path, stream)
+    assert len(hours(tmp_path)) == 48, "stretches of six days are too many"
+    monkeypatch.setattr(module, "MOST_HOURS", 47)
+    write(tmp_path / "b.csv", [event(60, 9)])
+    write(tmp_path / "c.csv", far, WRITTEN + 1)
+    write(tmp_path / "d.csv", [event(61, 8)])
+    found = run(tmp_path, stream)
+    assert found.figures["collected_files"] == 2
+    assert list(found.refused) == ["c.csv"]
+    assert "the events lie in more than 47 hours" in found.refused["c.csv"]
+    assert len(hours(tmp_path)) == 50
+    monkeypatch.setattr(module, "MOST_HOURS", 0)
+    for name in ("b.csv", "d.csv"):
+        write(tmp_path / name, [], WRITTEN + 2)
+    found = run(tmp_path, stream)
+    assert found.refused["d.csv"].endswith("files of hours (the next goes on)")
+    assert list(found.refused) == ["c.csv", "d.csv"]
+    assert found.figures["collected_files"] == 1
+    assert not (tmp_path / "_collected" / "spool").exists()
+
+
 def test_dated_folders_are_looked_into_as_far_as_landings_look_back(tmp_path: Path) -> None:
     stream = schema_of("{date}/x.csv")
     for day in (1, 2, 3, 4):

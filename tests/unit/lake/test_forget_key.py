@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.cli.main import run_command
 from elsinore.errors import ParameterError
 from elsinore.lake.forget import Key
 from elsinore.lake.landing_zone import decode_again
@@ -149,3 +151,14 @@ def test_what_is_no_key_is_refused(given: list[str], words: str) -> None:
     with pytest.raises(ParameterError) as refused:
         Key.parse(given, STREAM)
     assert words in str(refused.value)
+
+
+def test_a_home_without_events_may_be_the_wrong_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "var"))
+    (tmp_path / "var" / "landing").mkdir(parents=True)
+    assert run_command(["forget", "tailnum=N1"]) == 1
+    error = capsys.readouterr().err
+    assert "this may be the wrong ELSINORE_HOME" in error
+    assert "land events" not in error
