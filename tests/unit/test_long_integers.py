@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,8 @@ from elsinore.catalog.yaml_text import read_yaml
 from elsinore.cli.main import run_command
 from elsinore.errors import ParameterError, SchemaError
 from elsinore.integers import digits_of, from_json, integer_of, to_json
+from elsinore.lake.sample import shows_more
+from elsinore.quality.lake import TopResult
 from elsinore.results.row import ResultRow, encode_row
 from elsinore.wording import shown
 
@@ -155,6 +158,15 @@ def test_a_schema_with_a_long_integer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "k.yaml").write_text(f"? {'9' * 5_000}\n: 1\n")
     with pytest.raises(SchemaError, match="is not text"):
         read_yaml(tmp_path / "k.yaml")
+
+
+def test_long_counts_are_ranked_and_sampled() -> None:
+    at = datetime(2013, 1, 1, tzinfo=UTC)
+    more, less = (
+        TopResult("COUNT(*)", digits_of(count), None, "{}", at, at) for count in (COUNT, COUNT - 1)
+    )
+    assert more.rank > less.rank
+    assert shows_more({"COUNT(*)": (DIGITS, None)}, 200_000)
 
 
 def test_a_row_is_strict_json() -> None:
