@@ -110,7 +110,7 @@ bench: setup ## measure every claim on speed and memory; figures go to docs/benc
 
 .PHONY: ui
 ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupted
-	@$(BIN)/python -m elsinore.orchestration.airflow_environment docker/airflow/serve
+	@$(BIN)/python -P -m elsinore.orchestration.airflow_environment docker/airflow/serve
 
 .PHONY: setup
 setup: | java ## environment, kernels, jars, Airflow home (the other verbs call it)
@@ -201,7 +201,7 @@ $(BYTECODE_READY): $(PYTHON_READY)
 $(KERNELS_READY): $(wildcard lib/elsinore/kernels/*.py) lib/elsinore/engine/compile_kernels.py \
     $(PACKAGES_READY) | $(PYTHON_READY)
 	@echo "setup: kernels"
-	@$(BIN)/python -m elsinore.engine.compile_kernels
+	@$(BIN)/python -P -m elsinore.engine.compile_kernels
 	@touch $@
 
 $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_READY)
@@ -211,5 +211,5 @@ $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_REA
 
 $(AIRFLOW_READY): $(PYTHON_READY)
 	@echo "setup: Airflow home"
-	@$(BIN)/python -m elsinore.orchestration.airflow_environment
+	@$(BIN)/python -P -m elsinore.orchestration.airflow_environment
 	@mkdir -p $(@D) && touch $@

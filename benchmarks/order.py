@@ -11,7 +11,6 @@ an event costs by pairs and by trees in windows of 16 to 256 events, from which
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from statistics import median
@@ -37,6 +36,7 @@ from benchmarks.streams import (
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.events import EventTable
+from elsinore.integers import integer_of
 from elsinore.query.bound import BoundQuery
 
 ROUNDS = 3
@@ -109,7 +109,6 @@ def _bare_wide(ranks, words):  # type: ignore[no-untyped-def]
 )
 def by_order() -> Measured:
     """The random permutation, whose count has 2,851 bits, beside the blocks; in turns."""
-    sys.set_int_max_str_digits(0)
     blocks, mixed = _blocks(), _permutation(EVENTS)
     _check_small()
     bare = f"permutation: bare tree, {WORDS} words"
@@ -218,7 +217,7 @@ def _events(values: np.ndarray) -> EventTable:
 
 def _counting(values: np.ndarray) -> Callable[[], int]:
     query, events = _query(2 * EVENTS), _events(values)
-    return lambda: int(aggregate_query(query, events)["counts"][0].as_py()[0])
+    return lambda: integer_of(aggregate_query(query, events)["counts"][0].as_py()[0])
 
 
 def _as_int(words: np.ndarray) -> int:

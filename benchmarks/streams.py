@@ -14,6 +14,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.engine.in_order import Aggregate
 from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.events import EventTable, arrow_schema
+from elsinore.integers import integer_of
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
@@ -115,7 +116,7 @@ def counts_of(rows: pa.Table) -> dict[tuple[str, str, int], int]:
         *(rows.column(name).to_pylist() for name in ("query", "group", "window_start")),
         strict=True,
     )
-    values = (int(counts[0]) for counts in rows.column("counts").to_pylist())
+    values = (integer_of(counts[0]) for counts in rows.column("counts").to_pylist())
     return dict(zip(keys, values, strict=True))
 
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 from benchmarks.papers.online import OPTIMIZERS, Task, Work, beginning, observer_of, prepare
 from benchmarks.papers.pointers import BUDGET, OutOfMemoryError
 from elsinore.errors import BudgetError
+from elsinore.integers import text_of
 
 #: CPU seconds: work that takes less is done again, until so much has been spent.
 SHORT, _ENOUGH = 1.0, 0.15
@@ -158,12 +159,16 @@ def _memory(what: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(what))
 
 
+def _values(row: Any) -> list[tuple[str, str]]:
+    return [(label, text_of(value)) for label, value in row.values]
+
+
 def fingerprint(rows: list[Any]) -> str:
     """A digest of rows, or of what an optimizer found; "any" where that is not to be compared."""
     if rows == [None]:
         return "any"
     texts = sorted(
-        repr((row.query, row.group, int(row.window_start), row.values))
+        f"{row.query} {row.group!r} {int(row.window_start)} {_values(row)!r}"
         if hasattr(row, "window_start")
         else repr(row)
         for row in rows

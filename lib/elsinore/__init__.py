@@ -1,6 +1,5 @@
 """Elsinore counts and sums event trends exactly, without building them."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from elsinore.errors import AuthorError as AuthorError
@@ -14,9 +13,6 @@ from elsinore.errors import SetupError as SetupError
 from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.1.0"
-
-# Counts have any number of digits; Python would refuse to print or read more than 4,300.
-sys.set_int_max_str_digits(0)
 
 #: Where names are that take pandas and Numba along: they are imported when they are used.
 _PLACES = {

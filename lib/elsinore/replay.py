@@ -208,7 +208,8 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
 
 def _command(interval: Interval) -> list[str]:
     borders = {"start": format_instant(interval.start), "end": format_instant(interval.end)}
-    return [sys.executable, "-m", "airflow", "dags", "test", _DAG, "--conf", json.dumps(borders)]
+    test = ["dags", "test", _DAG, "--conf", json.dumps(borders)]
+    return [sys.executable, "-P", "-m", "airflow", *test]
 
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:

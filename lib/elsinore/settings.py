@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,11 +106,51 @@ def _find_root() -> Path:
     checkout = Path(__file__).resolve().parents[2]
     for folder in (here, *here.parents, checkout):
         if (folder / _MARK).is_dir():
+            if folder != checkout:  # whose code runs already
+                _require_trusted(folder)
             return folder
     raise SetupError(
         f"neither {here} nor a folder above it holds {_MARK}",
         hint=f"start in the checkout, or set {PREFIX}ROOT to it",
     )
+
+
+def _require_trusted(root: Path) -> None:
+    """Refuse a root that was found, not named, if other users can change it (SetupError).
+
+    Jobs and DAGs are imported from a root. In a shared directory such as /tmp anybody can make one.
+    """
+    code = [one for name in ("jobs", "dags") for one in (root / name, *(root / name).rglob("*"))]
+    reasons = [_risk(one) for one in (root, *code) if one.exists()]
+    reasons += [_risk(one, sticky_is_safe=True) for one in root.parents]
+    if reason := next(filter(None, reasons), None):
+        raise SetupError(
+            f"{root} holds {_MARK}, but {reason}, and Elsinore runs code from it",
+            hint=f"if you trust it, set {PREFIX}ROOT={root}",
+        )
+
+
+def _risk(path: Path, *, sticky_is_safe: bool = False) -> str | None:
+    """Return why other users can change a file or what a directory holds; None if they cannot.
+
+    In a sticky directory others can add entries, but replace only their own.
+    """
+    status = path.stat()
+    if status.st_uid not in (0, os.geteuid()):
+        return f"{path} belongs to another user"
+    is_shared = status.st_mode & stat.S_IWOTH
+    is_shared = is_shared or (status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid))
+    if is_shared and not (sticky_is_safe and status.st_mode & stat.S_ISVTX):
+        return f"other users can write to {path}"
+    return None
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether a group is the user's own, of that name, which many systems give every user."""
+    try:
+        return grp.getgrgid(group).gr_name == pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
 
 
 #: Tables and folders of which old days can go; each row or page there is of a day.

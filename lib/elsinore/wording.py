@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from elsinore.integers import repr_of, text_of
+
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The name that a misspelt one was meant to be, or None; `alike` (0 to 1) is how like it.
@@ -60,7 +62,7 @@ def shown(value: object) -> str:
     >>> shown("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
     """
-    text = repr(value)
+    text = repr_of(value)
     return text if len(text) <= 64 else f"{text[:60]}..."
 
 
@@ -165,7 +167,7 @@ def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str,
         case "value_error":
             return str(context["error"].args[0]), None
         case "enum" | "literal_error":
-            known, word = re.findall("'(.+?)'", context["expected"]), str(fault["input"])
+            known, word = re.findall("'(.+?)'", context["expected"]), text_of(fault["input"])
             word = _MEANT.get(word.lower(), word)
             hint = _ELSEWHERE.get(word) or suggest(word, known)
             return f"{given} is none of {', '.join(known)}", hint

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import elsinore
 from elsinore.errors import DataError, UnsupportedQueryError
+from elsinore.integers import digits_of
 from elsinore.results.row import plain_value
 from elsinore.template.support import greta_refusals
 from tests.draws import draws
@@ -105,6 +106,17 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     assert spark_rows(result) == long_rows(expected, group_sizes(workload))
     with pytest.raises(DataError, match=r"1 of 26 rows are bad.*price: -1.0 is below 0"):
         elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
+
+
+def test_counts_of_any_length_come_from_workers(spark: SparkSession) -> None:
+    """Of 20,000 events the count has 6,021 digits, more than Python converts."""
+    size = 20_000
+    schema = "stream: s\ntime: {field: t, unit: integer}\ntype: {field: kind}\ntypes: {A: {}}\n"
+    query = "QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 100000;"
+    rows = pa.table({"t": pa.array(range(size), pa.int64()), "kind": ["A"] * size})
+    workload = elsinore.workload(query, schema=schema)
+    (row,) = elsinore.spark.run(workload, spark.createDataFrame(rows)).collect()
+    assert row["exact"] == digits_of(2**size - 1)
 
 
 def test_ids_that_are_unique_within_an_hour(spark: SparkSession) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -12,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import psutil
 import pytest
 from pyspark.errors import PySparkException
 
 from elsinore.errors import SetupError
 from elsinore.settings import Settings
-from elsinore.spark.server import running_server, stop_server, with_token
+from elsinore.spark.server import Server, running_server, stop_server, with_token
 from elsinore.spark.session import connect, open_session
 from tests.e2e.support import wait_until
 
@@ -25,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 CLIENT = """
-import sys
+import os, sys
 from elsinore.settings import Settings
 from elsinore.spark.server import running_server
 from elsinore.spark.session import open_session
@@ -80,7 +83,9 @@ def changed(settings: Settings) -> Settings:
     return settings.model_copy(update={"shuffle_partitions": 2})
 
 
-def client(settings: Settings, program: str, *arguments: str) -> subprocess.Popen[str]:
+def client(
+    settings: Settings, program: str, *arguments: str, folder: Path = ROOT
+) -> subprocess.Popen[str]:
     """Starts a process that works with the server of a home."""
     variables = {
         "ELSINORE_HOME": str(settings.home),
@@ -88,8 +93,8 @@ def client(settings: Settings, program: str, *arguments: str) -> subprocess.Pope
         "ELSINORE_SPARK_IDLE_MINUTES": str(settings.spark_idle_minutes),
     }
     return subprocess.Popen(
-        [sys.executable, "-c", CLIENT + program, *arguments],
-        cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-P", "-c", CLIENT + program, *arguments],
+        cwd=folder, env=os.environ | variables, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
@@ -119,6 +124,93 @@ def test_nobody_else_learns_the_token(settings: Settings) -> None:
         except OSError:
             continue
         assert server.token not in words
+
+
+def frame(kind: int, rest: bytes) -> bytes:
+    """A message of Spark's network protocol: its length, its type, and the rest of it."""
+    return struct.pack(">qb", 9 + len(rest), kind) + rest
+
+
+def answer(port: int, message: bytes) -> str:
+    """What a port answers, as far as one read goes; empty if it closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), 10) as link:
+        link.settimeout(60)
+        link.sendall(message)
+        return link.recv(65_536).decode("latin-1")
+
+
+def ports_of(server: Server) -> set[int]:
+    """The ports on which any process of a server listens; all of them are on the loopback."""
+    listening = [
+        link.laddr
+        for process in psutil.process_iter()
+        if os.getpgid(process.pid) == server.group
+        for link in process.net_connections("inet")
+        if link.status == psutil.CONN_LISTEN
+    ]
+    assert {where.ip.removeprefix("::ffff:") for where in listening} == {"127.0.0.1"}
+    return {where.port for where in listening}
+
+
+def test_every_port_refuses_a_message_without_credentials(settings: Settings) -> None:
+    """Connect, Py4J's gateway, and Spark's own protocol of the driver and the block manager."""
+    server = running_server(settings)
+    body, refusals = b"hello", {}
+    call = frame(3, struct.pack(">qi", 7, len(body)) + body)
+    upload = struct.pack(">qi", 8, len(body)) + body + struct.pack(">q", len(body)) + body
+    # The server accepts clients before its block manager listens.
+    wait_until(lambda: len(ports_of(server)) > 3, "all ports are open")
+    for port in ports_of(server):
+        if port == server.port:
+            stranger = connect(f"sc://127.0.0.1:{port}")
+            with pytest.raises(PySparkException, match="UNAUTHENTICATED") as refused:
+                stranger.range(1).collect()
+            refusals[port] = "UNAUTHENTICATED" if "UNAUTHENTICATED" in str(refused.value) else ""
+        elif (said := answer(port, b"c\nt\ngetClass\ne\n")).startswith("!x"):
+            assert "Authentication error" in said
+            refusals[port] = "py4j"
+        else:
+            assert "Unauthenticated call" in answer(port, frame(10, upload))
+            assert "Expected SaslMessage" in answer(port, call)
+            refusals[port] = "spark"
+    assert sorted(refusals.values()) == ["UNAUTHENTICATED", "py4j", "spark", "spark"]
+
+
+def test_its_temporary_files_are_its_own_and_go_when_it_ends(tmp_path: Path) -> None:
+    """Nor is anything imported from the working directory of whoever starts it."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("secrets", "fcntl", "pyarrow", "pyspark", "elsinore", "socketserver"):
+        (elsewhere / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r})\nraise ImportError\n"
+        )
+    own = Settings(home=tmp_path / "home", spark_master="local[1]")
+    program = (
+        "with open_session(settings, 'x') as spark:\n"
+        "    print(spark.range(5).mapInArrow(lambda rows: rows, 'id long').count())"
+    )
+    process = client(own, program, folder=elsewhere)
+    assert process.communicate()[0] == "5\n"
+    scratch = tmp_path / "home" / "spark" / "scratch"
+    assert scratch.stat().st_mode & 0o077 == 0
+    names = {path.name.partition("-")[0] for path in scratch.iterdir()}
+    assert names >= {"artifacts", "blockmgr", "faulthandler", "liblz4", "spark"}
+    assert stop_server(own)
+    assert not scratch.exists()
+    assert not (tmp_path / "imported").exists()
+    assert [*elsewhere.glob("*/")] == []
+
+
+def test_a_cluster_without_a_secret_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    cluster = Settings(home=tmp_path / "home", spark_master="spark://127.0.0.1:7077")
+    for text in (None, "spark.authenticate true\n# spark.authenticate.secret x\n"):
+        if text is not None:
+            (tmp_path / "spark-defaults.conf").write_text(text)
+        with pytest.raises(SetupError, match=r"has no spark.authenticate.secret for spark://"):
+            running_server(cluster)
 
 
 @pytest.mark.parametrize("token", [None, "", "another"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,6 +44,55 @@ def test_the_nearest_folder_upwards_wins(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / "schemas" / "tables").mkdir(parents=True)
     monkeypatch.chdir(below)
     assert Settings.load().root == tmp_path
+
+
+def test_a_directory_that_other_users_can_change_is_no_root(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Jobs and DAGs are imported from a root, and in /tmp anybody can make one."""
+    root = tmp_path / "shared"
+    (root / "schemas" / "tables").mkdir(parents=True)
+    (root / "jobs" / "__pycache__").mkdir(parents=True)
+    below = root / "mine"
+    below.mkdir()
+    job = root / "jobs" / "land_events.py"
+    job.touch()
+    monkeypatch.chdir(below)
+    assert Settings.load().root == root
+    for risky, mode in [
+        (root, 0o1777), (root, 0o777), (root / "jobs", 0o777), (job, 0o666),
+        (job.parent / "__pycache__", 0o777), (tmp_path, 0o777),
+    ]:  # fmt: skip
+        before = risky.stat().st_mode
+        risky.chmod(mode)
+        with pytest.raises(SetupError, match=f"other users can write to {risky},") as refused:
+            Settings.load()
+        assert refused.value.hint == f"if you trust it, set ELSINORE_ROOT={root}"
+        risky.chmod(before)
+    tmp_path.chmod(0o1777)
+    assert Settings.load().root == root
+    if os.geteuid() == 0:
+        os.chown(job, 12_345, -1)
+    else:
+        monkeypatch.setattr("os.geteuid", lambda: 12_345)
+    with pytest.raises(SetupError, match="belongs to another user"):
+        Settings.load()
+    monkeypatch.setenv("ELSINORE_ROOT", str(root))
+    assert Settings.load().root == root
+
+
+@pytest.mark.parametrize(("name", "refused"), [("ann", False), ("staff", True)])
+def test_a_group_of_the_users_own_may_write(
+    name: str, refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Many systems give every user such a group, and a umask of 002."""
+    (tmp_path / "schemas" / "tables").mkdir(parents=True)
+    tmp_path.chmod(0o775)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("grp.getgrgid", lambda group: SimpleNamespace(gr_name=name))
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="ann"))
+    with pytest.raises(SetupError) if refused else nullcontext():
+        Settings.load()
 
 
 def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

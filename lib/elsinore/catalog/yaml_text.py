@@ -12,6 +12,7 @@ import pydantic
 import yaml
 
 from elsinore.errors import Diagnostic, Location, SchemaError
+from elsinore.integers import integer_of, repr_of
 from elsinore.wording import in_plain_words, visible
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
@@ -57,7 +58,7 @@ class _StrictLoader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is not text; quote it", key_node.start_mark
+                    None, None, f"key {repr_of(key)} is not text; quote it", key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -71,6 +72,14 @@ class _StrictLoader(yaml.SafeLoader):
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
 
 
+def _integer(loader: _StrictLoader, node: yaml.ScalarNode) -> int:
+    """Read an integer of any length: cases of `elsinore test` hold counts."""
+    text = str(loader.construct_scalar(node))
+    is_decimal = re.fullmatch(r"-?[1-9][0-9]*", text)
+    return integer_of(text) if is_decimal else loader.construct_yaml_int(node)  # type: ignore[no-untyped-call]
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 _StrictLoader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"[-+]?(\d+\.?|\d*\.\d+)[eE][-+]?\d+\Z"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -21,6 +20,7 @@ from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import files_below
+from elsinore.integers import digits_of, to_json
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
 from elsinore.results.row import ResultRow, encode_row, plain_value
@@ -214,7 +214,7 @@ def value_text(value: Any) -> str:
         case float():
             return f"{value:,.10g}"
         case int() if not isinstance(value, bool):
-            return shorten_count(str(value), _DIGITS)
+            return shorten_count(digits_of(value), _DIGITS)
         case list() | dict():
             return _json(value)
     return str(value)
@@ -271,7 +271,7 @@ def write_rows(
 
 
 def _json(value: Any) -> str:
-    return json.dumps(plain_value(value), ensure_ascii=False, allow_nan=False, default=str)
+    return to_json(plain_value(value), ensure_ascii=False, allow_nan=False, default=str)
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
@@ -324,7 +324,7 @@ def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.T
     flat = [(row, label, value) for row in rows for label, value in row.values]
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
     whole = [int(value) if isinstance(value, int) else None for _, _, value in flat]
-    digits = [None if number is None else str(number) for number in whole]
+    digits = [None if number is None else digits_of(number) for number in whole]
     return pa.table(
         {
             "query": pa.array([row.query for row, _, _ in flat], pa.string()),

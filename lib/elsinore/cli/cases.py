@@ -49,6 +49,7 @@ from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import remove_duplicates
 from elsinore.files.typed import spelled
+from elsinore.integers import from_json, text_of, to_json
 from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
@@ -71,7 +72,7 @@ from elsinore.wording import in_plain_words, some_of, suggest
 _PAIR = r"""\s*+(\w++)\s*+=\s*+("[^"]*+"|'[^']*+'|(?:[^,)"'][^,)]*+)?+)"""
 #: A name that ends in digits ends in an @.
 _EVENT = re.compile(
-    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d+)(?:\.\.(-?\d+))?(s|min|h)?"
+    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d{1,30})(?:\.\.(-?\d{1,30}))?(s|min|h)?"
     rf"(?:\(((?:{_PAIR}\s*+,?)*+)\s*+\))?"
 )
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
@@ -136,7 +137,7 @@ def _run(case: Case, executor: Executor) -> list[str]:
         return [f"  {error}"]
     kinds = _kinds(rows)
     expected = Counter(row_text(row, kinds) for row in case.rows)
-    given = Counter(row_text(json.loads(encode_row(row)), kinds) for row in rows)
+    given = Counter(row_text(from_json(encode_row(row)), kinds) for row in rows)
     lacking, more = expected - given, given - expected
     told = [
         f"  expected {text}" if text in lacking else f"     found {text}"
@@ -204,7 +205,7 @@ def _case(entry: _Entry, path: Path) -> Case:
     if isinstance(events, str):
         table = event_table(events, schema, entry.out_of_range)
     else:
-        lines = [json.dumps(event, default=str) for event in events]
+        lines = [to_json(event, default=str) for event in events]
         table = _from_lines(lines, schema, entry.out_of_range)
     calendar = schema.time_unit.is_calendar
     rows = [_row(query.name, calendar, row) for row in entry.rows]
@@ -323,11 +324,11 @@ def _row(query: str, calendar: bool, row: list[Any]) -> dict[str, Any]:
             pass
         case _:
             said = "a row is [start, end, {values}] or [start, end, {group}, {values}]"
-            raise ValueError(f"{said}, not {json.dumps(row, default=str)[:80]}")
+            raise ValueError(f"{said}, not {to_json(row, default=str)[:80]}")
     if calendar:
         start, end = (format_instant(parse_instant(str(bound))) for bound in (start, end))
     elif not type(start) is type(end) is int:
-        raise ValueError(f"a window's bounds are integers, not {start} and {end}")
+        raise ValueError(f"a window's bounds are integers, not {text_of(start)} and {text_of(end)}")
     named = {"window_start": start, "window_end": end}
     parts = ({name: _plain(v) for name, v in part.items()} for part in (group, values))
     return {"query": query, "group": next(parts), **named, "values": next(parts)}
@@ -359,7 +360,7 @@ def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
         for part, rounded in (("group", ()), ("values", ("SUM(", "AVG(")))
     )
     parts = [row["window_start"], row["window_end"], *([group] if group else []), values]
-    return json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return to_json(parts, sort_keys=True, ensure_ascii=False)
 
 
 def _short(value: Any, kind: type | None, digits: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections import Counter
@@ -21,6 +20,7 @@ from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import read_events
+from elsinore.integers import from_json, integer_of, text_of, to_json
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, nearest_double, plain_value
@@ -83,7 +83,7 @@ def diff(
         sheets=[Sheet("values of each query", ["query", *_KINDS], queries),
                 Sheet("changes, the largest first", [*_SCHEMA.names], shown, below)],
         lines=(
-            json.dumps(change | {"difference": plain_value(change["difference"])})
+            to_json(change | {"difference": plain_value(change["difference"])})
             for change in changes
         ),
         table=lambda: pa.Table.from_pylist(changes, schema=_SCHEMA),
@@ -112,7 +112,7 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
             stored = ds.dataset(path, format=text if form is Format.CSV else str(form))
             return _values(stored.to_table([*_KEYS, "exact", "value"]))
         with path.open(encoding="utf-8") as lines:
-            rows = [_row(json.loads(line)) for line in lines]
+            rows = [_row(from_json(line)) for line in lines]
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
         return _values(long_table(rows, text=True, calendar=calendar))
     except FileNotFoundError as error:
@@ -148,7 +148,7 @@ def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
     for row in table.to_pylist():
         exact = row["exact"]
         place = tuple(str(row[name]).removesuffix("+00:00") for name in _KEYS)
-        found[place] = row["value"] if exact in (None, "") else int(exact)
+        found[place] = row["value"] if exact in (None, "") else integer_of(exact)
     return found
 
 
@@ -160,9 +160,9 @@ def _compare(
     for place in {**old, **new}:
         one, other = old.get(place), new.get(place)
         kind = "removed" if place not in new else "added" if place not in old else "changed"
-        kinds[place] = "same" if kind == "changed" and str(one) == str(other) else kind
+        kinds[place] = "same" if kind == "changed" and text_of(one) == text_of(other) else kind
         if kinds[place] != "same":
-            sides = (None if value is None else str(value) for value in (one, other))
+            sides = (None if value is None else text_of(value) for value in (one, other))
             cells = (*place, kind, *sides, _difference(one or 0, other or 0))
             changes.append(dict(zip(_SCHEMA.names, cells, strict=True)))
     return kinds, sorted(changes, key=_size, reverse=True)

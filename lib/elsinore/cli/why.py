@@ -22,6 +22,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.integers import integer_of, text_of, to_json
 from elsinore.lake.checked_events import MAX_EVENTS, Wanted
 from elsinore.lake.delta_log import commits, read_rows
 from elsinore.lake.event_files import event_table
@@ -76,7 +77,7 @@ def why(
     if as_json:
         plain = plain_value(told)
         typer.echo(
-            json.dumps(
+            to_json(
                 plain, ensure_ascii=False, indent=2, allow_nan=False, default=datetime.isoformat
             )
         )
@@ -112,7 +113,7 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "query", [f"{told['query']}  ({told['query_fingerprint'][:12]})"]
     yield "group", [json.dumps(told["group"], ensure_ascii=False)]
     yield "window", [f"{told['window_start']} to {told['window_end']}"]
-    yield "values", [f"{name} = {value}" for name, value in told["values"].items()]
+    yield "values", [f"{name} = {text_of(value)}" for name, value in told["values"].items()]
     yield from _origin_lines(told)
     checked = told["checked"]
     if checked["values"]:
@@ -150,7 +151,8 @@ def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
     if left is None:
         lines.append(f"and more, not counted: {reason}")
     elif left:
-        lines.append(f"and {left} more" if lines else f"{left}, none listed")
+        number = text_of(left)
+        lines.append(f"and {number} more" if lines else f"{number}, none listed")
     if left is not None and reason:
         lines.append(reason)
     return lines or ["none"]
@@ -258,7 +260,7 @@ def _no_such(workload: Workload, query: str, group: Collection[str], start: int)
 def _value(row: dict[str, Any], kind: AttributeType | None) -> Any:
     if row["exact"] is None:
         return row["value"]
-    exact = int(row["exact"])
+    exact = integer_of(row["exact"])
     return format_instant(exact) if kind is AttributeType.TIMESTAMP else exact
 
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 from elsinore.algebra import Scaled, ratio
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.partial_rows import States
+from elsinore.integers import digits_of
 from elsinore.lowering.carriers import Weight, carrier_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
-from elsinore.results.partial import decimal_texts
 from elsinore.results.published import LONG_SCHEMA, group_text
 from elsinore.results.row import ResultRow, Value, nearest_double, sorted_rows
 from elsinore.timeline import Instant, hour_label
@@ -152,7 +152,8 @@ def _numbers(values: Values) -> dict[str, pa.Array]:
     doubles, exact = numbers, pa.nulls(numbers.size, pa.string())
     if numbers.dtype == object:
         doubles = np.array(list(map(nearest_double, numbers.tolist())))
-        exact = pa.array(np.array(decimal_texts(numbers.tolist()), object), mask=unknown)
+        digits = np.array([digits_of(each) for each in numbers.tolist()], object)
+        exact = pa.array(digits, mask=unknown)
     elif numbers.dtype == np.int64:
         doubles = numbers.astype(np.float64)
         exact = pa.array(numbers, mask=unknown).cast(pa.string())

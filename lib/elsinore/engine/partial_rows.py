@@ -16,15 +16,14 @@ import pyarrow.compute as pc
 from elsinore.engine.columns import Column
 from elsinore.engine.key_codes import numbered
 from elsinore.engine.weights import NO_RANK, Extremes
+from elsinore.integers import digits_of, integer_of
 from elsinore.kernels.decimals import make_scratch, write_decimals
 from elsinore.lowering.carriers import Carrier, carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import (
     PARTIAL_SCHEMA,
-    decimal_texts,
     decode_extreme,
     encode_extreme,
-    integers_of,
 )
 
 #: Characters of an integer that fits 64 bits.
@@ -138,7 +137,7 @@ def _texts(integers: np.ndarray) -> pa.Array:
     if integers.dtype == np.int64:
         return pa.array(integers).cast(pa.string())
     if integers.ndim == 1:
-        return pa.array(decimal_texts(integers), pa.string())
+        return pa.array([digits_of(each) for each in integers], pa.string())
     size, limbs = integers.shape
     few = 8 * size < limbs  # for which the table of powers is not made up for
     if few or limbs > _WIDEST or size * limbs > _MOST or integers[:, -1].max() >> 63:
@@ -207,7 +206,7 @@ def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
 def _integers_of(texts: pa.Array) -> np.ndarray:
     if pc.max(pc.utf8_length(texts)).as_py() <= _SHORT:
         return np.asarray(texts.cast(pa.int64()))
-    return np.array(integers_of(texts.to_pylist()), object)
+    return np.array([integer_of(text) for text in texts.to_pylist()], object)
 
 
 def _extremes_of(texts: pa.Array) -> Column:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ElsinoreError, ParameterError
+from elsinore.integers import repr_of
 from elsinore.places import require_here
 
 #: What hints to users of the command line are to callers from Python.
@@ -24,7 +25,7 @@ _IN_PYTHON = {
 
 def require_share(name: str, value: object) -> None:
     """Refuse what is no number from 0 to 1 (ParameterError)."""
-    if not (isinstance(value, Real) and 0 <= float(value) <= 1):  # nor is NaN
+    if not (isinstance(value, Real) and 0 <= value <= 1):  # nor is NaN
         raise ParameterError(f"{name} is {quoted(value)}", hint="it is a number from 0 to 1")
 
 
@@ -46,7 +47,7 @@ def path_of(what: str, given: object, *, hint: str | None = None) -> Path:
 
 def quoted(value: object) -> str:
     """A value in one line of an error."""
-    return plain(repr(value))
+    return plain(repr_of(value))
 
 
 @contextmanager

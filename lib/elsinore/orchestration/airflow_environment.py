@@ -1,6 +1,6 @@
 """The embedded Airflow: its environment, and its home made ready.
 
-As a script it runs a command in that environment: `python -m
+As a script it runs a command in that environment: `python -P -m
 elsinore.orchestration.airflow_environment airflow dags list`.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from elsinore.errors import SetupError
@@ -18,15 +19,17 @@ from elsinore.settings import Settings
 SPARK_POOL = "spark"
 
 _READY = ".prepared"
+#: The variable that names the file of generated passwords.
+_PASSWORDS = "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
 
 
 def airflow_environment(root: Path) -> dict[str, str]:
     """This process's environment with what the Airflow embedded in a checkout needs.
 
     It has a home in the checkout, listens on the loopback address only and sends nothing anywhere,
-    but alerts and metrics where variables say so. A variable that is set already stays as it is, so
-    that a deployment brings its own; so does an option that Airflow is to get from a command or a
-    secret.
+    but alerts and metrics where variables say so. Its pages ask for the password of the user
+    `admin`. A variable that is set already stays as it is, so that a deployment brings its own; so
+    does an option that Airflow is to get from a command or a secret.
     """
     home = Path(os.environ.get("AIRFLOW_HOME", root / ".airflow")).absolute()
     scripts = str(Path(sys.executable).parent)
@@ -36,11 +39,15 @@ def airflow_environment(root: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "elsinore.orchestration.warm_executor.WarmExecutor",
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        _PASSWORDS: str(home / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__WORKERS": "1",
         "GX_ANALYTICS_ENABLED": "False",
+        # Airflow starts Python with `-m`: nothing is imported from the working directory.
+        "PYTHONSAFEPATH": "1",
     }
     # Airflow may have another source for an option, which the variable itself would hide.
     ours = {
@@ -59,21 +66,35 @@ def prepare_airflow(root: Path) -> None:
         SetupError: Airflow refuses; its own words are in `prepare.log` in its home.
     """
     env = airflow_environment(root)
+    _keep_private(env)
     slots = str(Settings.load().spark_slots)
     log = Path(env["AIRFLOW_HOME"]) / "prepare.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
         for command in (
             ["db", "migrate"],
             ["pools", "set", SPARK_POOL, slots, "tasks that start Spark"],
         ):
             done = subprocess.run(
-                [sys.executable, "-m", "airflow", *command],
-                env=env, stdout=file, stderr=subprocess.STDOUT, check=False,
+                [sys.executable, "-P", "-m", "airflow", *command],
+                cwd=root, env=env, stdout=file, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
             if done.returncode:
                 raise SetupError(f"airflow {' '.join(command[:2])} failed", hint=f"see {log}")
     log.with_name(_READY).touch()
+
+
+def _keep_private(env: Mapping[str, str]) -> None:
+    """Close Airflow's home to other users: its database, its logs and its passwords.
+
+    A home that the environment names, and that exists, keeps its mode.
+    """
+    home, passwords = Path(env["AIRFLOW_HOME"]), Path(env.get(_PASSWORDS, ""))
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if "AIRFLOW_HOME" not in os.environ:
+        home.chmod(0o700)
+    if passwords.parent == home and not passwords.exists():
+        # Airflow opens it for appending, with the mode that the umask leaves.
+        os.close(os.open(passwords, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def is_prepared(root: Path) -> bool:
@@ -83,11 +104,13 @@ def is_prepared(root: Path) -> bool:
 
 def main() -> None:
     """Makes the home ready (no arguments), or becomes the given command in its environment."""
-    root = Path.cwd()
+    root = Settings.load().root
     if len(sys.argv) == 1:
         prepare_airflow(root)
         return
-    os.execvpe(sys.argv[1], sys.argv[1:], airflow_environment(root))  # noqa: S606
+    env = airflow_environment(root)
+    _keep_private(env)
+    os.execvpe(sys.argv[1], sys.argv[1:], env)  # noqa: S606
 
 
 if __name__ == "__main__":

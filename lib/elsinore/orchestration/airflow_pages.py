@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from itertools import product
 from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.responses import FileResponse
 
 from elsinore.errors import ParameterError
@@ -32,6 +34,7 @@ from elsinore.timeline import hour_label
 #: The DAGs whose runs have hours; others may share this Airflow.
 DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
+_LOOPBACK = ("127.0.0.1", "localhost")
 #: Pages are looked at; nothing in them runs in the name of who has signed in to Airflow.
 _HEADERS = {"Content-Security-Policy": "sandbox allow-popups"}
 
@@ -90,8 +93,12 @@ def serve(
     if workload not in every:
         raise HTTPException(404)
     folder = getattr(every[workload], place).resolve()
-    file = (folder / path).resolve()
-    if not file.is_relative_to(folder) or not file.is_file():
+    try:
+        file = (folder / path).resolve()
+        is_page = file.is_relative_to(folder) and file.is_file()
+    except (OSError, ValueError) as error:  # no file can have this name: too long, or with a NUL
+        raise HTTPException(404) from error
+    if not is_page:
         raise HTTPException(404)
     return FileResponse(file, headers=_HEADERS)
 
@@ -128,9 +135,31 @@ def on_dag_run_running(dag_run: Any, msg: str) -> None:
 on_dag_run_success = on_dag_run_failed = on_dag_run_running
 
 
+def trusted_hosts() -> list[str]:
+    """Return the `Host` headers that the API server answers; `*` stands for all.
+
+    A page in a browser reaches a server on the loopback address under a name of its own by DNS
+    rebinding. So such a server answers only to names of this machine, and to those that Airflow's
+    configuration has for it. A server that listens elsewhere has names that only its operator
+    knows.
+    """
+    if conf.get("api", "host", fallback="") not in _LOOPBACK:
+        return ["*"]
+    own = (base_url(), conf.get("core", "execution_api_server_url", fallback=None))
+    names = (urlsplit(address).hostname for address in own if address)
+    return sorted({*_LOOPBACK, *filter(None, names)})
+
+
 class Pages(AirflowPlugin):
     """The plugin."""
 
     name = "elsinore"
     fastapi_apps: ClassVar = [{"app": served, "url_prefix": _PREFIX, "name": "Elsinore's reports"}]
+    fastapi_root_middlewares: ClassVar = [
+        {
+            "name": "Trusted hosts",
+            "middleware": TrustedHostMiddleware,
+            "kwargs": {"allowed_hosts": trusted_hosts(), "www_redirect": False},
+        }
+    ]
     listeners: ClassVar = [sys.modules[__name__]]

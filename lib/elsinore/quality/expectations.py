@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
@@ -32,6 +34,16 @@ MAX_CHARACTERS = 400
 
 #: Of long integers that differ, this many digits of each are shown.
 _DIGITS = 60
+
+
+#: An icon of Great Expectations', which a font from the network would draw. Values are escaped, so
+#: none of them can look like one.
+_ICON = re.compile(r'<i\s+class="fas (?P<name>fa-[a-z-]+)[^"]*"[^>]*>\s*</i>(?P<said>\s*\w+)?')
+_OUTCOMES = {
+    "fa-check-circle": ("passed", "passed"),
+    "fa-times": ("failed", "failed"),
+    "fa-exclamation-triangle": ("failed", "could not be checked"),
+}
 
 
 class Finding(NamedTuple):
@@ -270,12 +282,22 @@ class ExpectResultsToBeValidated(FrameExpectation):
 
 
 class EscapedPageView(DefaultJinjaPageView):
-    """Escapes every plain text; blocks with a type of their own render as before.
+    """Pages that load nothing and run nothing; blocks with a type of their own render as before.
+
+    Every plain text is escaped.
 
     The pages of Great Expectations 1.24 put unexpected and observed values into table cells as they
     are (its templates end in `.j2`, which its own choice of what to escape leaves out), so an event
     id like `<script>` would run in the reader's browser.
     """
+
+    def __init__(self) -> None:
+        super().__init__(custom_views_directory=str(Path(__file__).with_name("templates")))
+
+    def page(self, document: Any, home: str) -> str:
+        """Return a page of Data Docs; `home` is the path from it to the first page."""
+        text: str = self.render(document, template="data_docs.html.j2", home=home)
+        return _ICON.sub(_in_words, text)
 
     @pass_context
     def render_content_block(
@@ -295,6 +317,12 @@ class EscapedPageView(DefaultJinjaPageView):
         return super().render_content_block(
             jinja_context, block, index, content_block_id, render_to_markdown
         )
+
+
+def _in_words(icon: re.Match[str]) -> str:
+    kind, word = _OUTCOMES[icon["name"]]
+    said = icon["said"]  # at the head of a page
+    return f'<span class="{kind}">{said.strip() if said else word}</span>'
 
 
 @cache

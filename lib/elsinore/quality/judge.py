@@ -51,7 +51,9 @@ _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
 #: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
 _INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title></head>
+<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+</head>
 <body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
 <p><a href="../../../../../reports/index.html">All reports</a></p>
 <ul>{lines}</ul></body></html>
@@ -360,8 +362,8 @@ def _build_docs(
 
     def write(path: Path, document: Any) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        text = page_view().render(document, show_how_to_buttons=False)
-        (folder / path).write_text(text, encoding="utf-8")
+        home = "../" * (len(path.parts) - 1) + "index.html"
+        (folder / path).write_text(page_view().page(document, home), encoding="utf-8")
 
     for part, expectations, results in judged:
         name = f"{part.suite}.{part.table}"

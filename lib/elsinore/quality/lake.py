@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from elsinore.integers import integer_of
 from elsinore.lake.delta_log import read_by_day, read_rows
 from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
 from elsinore.lake.regions import Hours
@@ -41,7 +42,7 @@ class TopResult(NamedTuple):
     @property
     def rank(self) -> tuple[int, str, datetime]:
         """By which the largest is told."""
-        return int(self.exact), self.group_key, self.window_start
+        return integer_of(self.exact), self.group_key, self.window_start
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from elsinore.integers import digits_of, to_json
 from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
@@ -67,7 +68,7 @@ def _is_same(held: Any, wanted: Any) -> bool:
             return False
     if isinstance(held, bool) and isinstance(wanted, str):
         wanted = wanted.lower()
-    texts = (v if v is None or isinstance(v, str) else json.dumps(v) for v in (held, wanted))
+    texts = (v if v is None or isinstance(v, str) else to_json(v) for v in (held, wanted))
     return next(texts) == next(texts)
 
 
@@ -76,7 +77,7 @@ def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
     if value is None:
         return None, None, None
     assert isinstance(value, int | float)
-    exact = str(int(value)) if isinstance(value, int) else None
+    exact = digits_of(value) if isinstance(value, int) else None
     if isinstance(value, float):
         return value, exact, math.log2(abs(value)) if value and math.isfinite(value) else None
     return nearest_double(value), exact, math.log2(abs(value)) if value else None
@@ -97,7 +98,7 @@ def exact_integers(values: Sequence[int | None]) -> pa.Array:
         return pa.array(values, pa.int64())
     longest = max(map(abs, held))
     # Not from Python's integers, which Arrow takes up to 64 bits.
-    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
+    texts = pa.array([None if value is None else digits_of(value) for value in values], pa.string())
     for digits, kind in ((38, pa.decimal128(38)), (76, pa.decimal256(76))):
         if longest < 10**digits:
             return texts.cast(kind)

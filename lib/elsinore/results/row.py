@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from elsinore.integers import to_json
 from elsinore.timeline import Instant
 
 # ---- how far sums of doubles lie apart that were added in another order: the only tolerance
@@ -109,7 +109,7 @@ def encode_row(row: ResultRow) -> str:
     Integers are written in full, however long; instants as ISO 8601; doubles that JSON lacks as
     the strings "NaN", "Infinity" and "-Infinity".
     """
-    return json.dumps(
+    return to_json(
         {
             "query": row.query,
             "group": {label: plain_value(value) for label, value in row.group},

@@ -11,7 +11,7 @@ nobody relies on a process id, which may be another's soon.
 | `alive` | a lock as long as the keeper or the JVM lives |
 | `clients` | shared locks of those that work with it |
 | `server.json` | once it answers, for its owner alone: process group, port, token, digest |
-| `scratch` | Spark's own temporary files |
+| `scratch` | temporary files of its processes, removed when it ends |
 
 `python -m elsinore.spark.server HOST PORT` becomes the server of a deployment, where others start
 and end it and have made its token; with more arguments it is the keeper. With a port alone it has a
@@ -25,6 +25,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -62,6 +63,12 @@ _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
 #: What PySpark sets in a process that has been a client; a server cannot start with it.
 _OF_CLIENTS = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED"}
 _DRIVER = Path(__file__).with_name("server_driver.py")
+_DRIVER_JAVA = "spark.driver.extraJavaOptions"
+
+#: The directory for temporary files of the server's processes; only its owner can enter it.
+_SCRATCH = "scratch"
+#: Runs this module; `-P` keeps the working directory out of the module search path.
+_PROGRAM = (sys.executable, "-P", "-m", "elsinore.spark.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +181,20 @@ def _start(settings: Settings, conf: Mapping[str, str], digest: str) -> Server:
     folder = _folder(settings)
     log = settings.local / "logs" / "spark-server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(folder / "scratch", ignore_errors=True)
+    scratch = folder / _SCRATCH
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
     port = _free_port()
-    scratch = {"spark.local.dir": str(folder / "scratch")}
-    command = _command(settings, {**conf, **scratch}, _LOOPBACK, port)
+    own = {"spark.local.dir": str(scratch), _DRIVER_JAVA: _java_in(scratch, conf[_DRIVER_JAVA])}
+    command = _command(settings, {**conf, **own}, _LOOPBACK, port)
     alive = _open_private(folder / "alive")
     fcntl.flock(alive, fcntl.LOCK_EX)
     told = [str(folder), str(alive), str(port), digest, str(settings.spark_idle_minutes * 60)]
     with log.open("wb") as output:
         subprocess.Popen(
-            [sys.executable, "-m", "elsinore.spark.server", *told, *command],
-            env=_environment() | {_TOKEN: secrets.token_hex(24)},
+            [*_PROGRAM, *told, *command],
+            env=_environment() | {_TOKEN: secrets.token_hex(24), "TMPDIR": str(scratch)},
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -222,6 +232,7 @@ def _end(folder: Path, server: Server | None) -> None:
             number = signal.SIGKILL
         time.sleep(_LOOK)
     (folder / "server.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
 
 
 def _folder(settings: Settings) -> Path:
@@ -273,28 +284,45 @@ def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) 
     return [program, "--master", settings.spark_master, *options, str(_DRIVER)]
 
 
+def _java_in(folder: Path, options: str) -> str:
+    """Java options that make a directory the one for temporary files."""
+    quoted = str(folder).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"-Djava.io.tmpdir={quoted}" {options}'
+
+
 def _environment() -> dict[str, str]:
     """This process's environment, with what Python workers need to run this very library."""
-    path = os.pathsep.join(filter(None, (str(_PACKAGE.parent), os.environ.get("PYTHONPATH"))))
-    python = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
+    # An empty part would be the working directory.
+    given = [os.path.abspath(part) for part in _parts_of("PYTHONPATH")]
+    path = os.pathsep.join([str(_PACKAGE.parent), *given])
+    # Python workers start with `-m`: nothing is imported from the working directory.
+    python = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
     inherited = {name: text for name, text in os.environ.items() if name not in _OF_CLIENTS}
     return {**inherited, **python, "SPARK_HOME": str(_spark_home())}
+
+
+def _parts_of(variable: str) -> list[str]:
+    return [part for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
     """What a server is told, but for its place; SetupError: Java or a jar is missing."""
     _require_java()
+    _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
     java = f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError {settings.spark_java_options}".strip()
     configuration = {
         "spark.app.name": "elsinore",
+        # Without it the ports of the driver and of the block manager accept messages from every
+        # local user, who can run code with them. For local masters Spark makes the secret.
+        "spark.authenticate": "true",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": str(settings.local / "spark-warehouse"),
         "spark.sql.session.timeZone": "UTC",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {java}",
+        _DRIVER_JAVA: f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {java}",
         "spark.executor.extraJavaOptions": java,
         "spark.driver.memory": settings.spark_memory,
         "spark.ui.enabled": "false",
@@ -336,6 +364,26 @@ def _require_java() -> None:
         )
 
 
+def _require_secret(master: str) -> None:
+    """Refuse a cluster whose secret Spark's configuration does not contain (SetupError).
+
+    The secret cannot be passed on a command line, which other users can read.
+    """
+    if master.startswith("local"):
+        return
+    folder = os.environ.get("SPARK_CONF_DIR") or str(_spark_home() / "conf")
+    file = Path(folder, "spark-defaults.conf")
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    if not any(re.match(r"\s*spark\.authenticate\.secret\s*[\s=:]\s*\S", line) for line in lines):
+        raise SetupError(
+            f"{file} has no spark.authenticate.secret for {master}",
+            hint="write the cluster's secret there; docker/spark/start shows how",
+        )
+
+
 def _find_jars(folder: Path) -> list[Path]:
     found = [(pattern, sorted(folder.glob(pattern))) for pattern in _JARS]
     missing = [pattern for pattern, jars in found if not jars]
@@ -356,12 +404,14 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
             time.sleep(_LOOK)
         if jvm.poll() is None:
             Server(os.getpid(), port, os.environ[_TOKEN], digest).tell(folder)
-            subprocess.Popen([sys.executable, "-m", "elsinore.spark.server", str(port)])
+            subprocess.Popen([*_PROGRAM, str(port)])
             _wait_until_idle(folder, jvm, idle)
     finally:
-        # All commits are done; scratch files go next time.
+        # All commits are done. Clients must not find a server that is about to end.
+        (folder / "server.json").unlink(missing_ok=True)
         jvm.kill()
         code = jvm.wait()
+        shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
         print(f"Spark has ended with {code}", flush=True)
     return code
 

@@ -17,6 +17,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.events import ARROW_TYPES
+from elsinore.integers import digits_of, from_json
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
 from tests.unit.quality.lake import arrow_schema, at, published
@@ -163,6 +164,19 @@ def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path,
     assert len(told["listed"]) == 3
     assert told["left_out"] == 2**40 - 1 - 3
     assert "more trends than" in told["reason"]
+
+
+def test_a_count_of_30000_digits_is_written_in_full(lake: Path, why: Why) -> None:
+    count = 2**100_000
+    digits = digits_of(count)
+    table = DeltaTable(str(lake / "trend_aggregates"))
+    table.update(predicate="exact = '1099511627775'", updates={"exact": f"'{digits}'"})
+    told = from_json(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3"))
+    assert told["values"]["COUNT(*)"] == count
+    assert told["trends"]["left_out"] == count - 3
+    lines = why("chains", "carrier=AA", WINDOW, "--limit", "0").splitlines()
+    assert f"           COUNT(*) = {digits}" in lines
+    assert f"trends     {digits}, none listed" in lines
 
 
 def test_a_half_published_hour_is_said_to_be(lake: Path, why: Why) -> None:

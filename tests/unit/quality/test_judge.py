@@ -177,6 +177,31 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 
 
+def test_data_docs_load_and_run_nothing_and_tell_outcomes_in_words(spoilt: Judgement) -> None:
+    assert spoilt.docs is not None
+    site, policy = spoilt.docs.parent, "default-src 'none'; style-src 'unsafe-inline'"
+    pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    assert len(pages) > 10
+    for path, text in pages.items():
+        assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in text
+        # All that a browser fetches, or sends a reader to, is in the same folder or beside it.
+        addresses = re.findall(r"""(?:href|src|action|url)\s*[=(]\s*["']?([^"'>)\s]+)""", text)
+        assert [each for each in addresses if re.match(r"[a-z]+:|//", each)] == []
+        assert not re.search(r"<(script|link|img|iframe|object|form)\b|@import|newsletter", text)
+        assert " fa-" not in text
+        if path != spoilt.docs:
+            (home,) = re.findall('href="(.*?index.html)"', text)
+            assert (path.parent / home).resolve() == spoilt.docs
+    for suite, table in {(verdict.suite, verdict.table) for verdict in spoilt.verdicts}:
+        (page,) = site.glob(f"validations/{suite}/{table}/**/*.html")
+        outcomes = re.findall('<span class="(passed|failed)">', pages[page])
+        of_table = [v for v in spoilt.verdicts if (v.suite, v.table) == (suite, table)]
+        # The head of the page has the outcome of all.
+        assert outcomes.count("passed") + outcomes.count("failed") == len(of_table) + 1
+        failed = sum(not verdict.success for verdict in of_table)
+        assert outcomes.count("failed") == failed + (failed > 0)
+
+
 def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: Judgement) -> None:
     """Both are made of the same results: the pages by Great Expectations, the verdicts by us."""
     assert spoilt.docs is not None
