@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-#: Of each query that twostep runs: some minutes.
-BUDGET = 20_000_000
+#: Steps for each query that twostep runs: about a minute.
+BUDGET = 10_000_000
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")
