@@ -23,10 +23,10 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
-from elsinore.query.print_query import print_query
+from elsinore.query.print_query import print_length, print_query
 from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
-from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
-from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
+from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
+from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Window
 from elsinore.wording import some_of, suggest
 
 
@@ -289,7 +289,25 @@ def _bind_window(scope: Scope, query: syntax.Query) -> Window:
     if query.slide and slides[0] > within:
         message = "SLIDE is longer than WITHIN: events in the gaps are lost"
         scope.refuse(message, query.slide.at)
-    return Window(within, slides[0] if slides else within)
+    window = Window(within, slides[0] if slides else within)
+    if query.slide and window.overlapping > MOST_OVERLAPPING:
+        calendar = scope.schema.time_unit.is_calendar
+        message = (
+            f"query {query.name} has {window.overlapping:,} windows for each event (WITHIN divided "
+            f"by SLIDE), at most {MOST_OVERLAPPING:,} are supported"
+        )
+        slide = print_length(_shortest_slide(within, calendar=calendar), calendar=calendar)
+        scope.refuse(message, query.slide.at, f"write SLIDE {slide.replace(',', '')} or longer")
+    return window
+
+
+def _shortest_slide(within: int, *, calendar: bool) -> int:
+    """Return about the shortest SLIDE that a WITHIN allows, in whole units."""
+    least = -(-within // MOST_OVERLAPPING)
+    if not calendar:
+        return least
+    unit = max(length for length in UNITS.values() if length <= least)
+    return -(-least // unit) * unit
 
 
 def _ticks(scope: Scope, clause: str, duration: syntax.Duration) -> int:
