@@ -22,11 +22,13 @@ from elsinore.errors import (
     AuthorError,
     Diagnostic,
     ElsinoreError,
+    OutOfMemoryError,
     SetupError,
     pipeline_packages,
     storage_failures,
 )
 from elsinore.places import require_here
+from elsinore.terminal import guarded_output
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -125,7 +127,17 @@ def app() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> int:
-    """The exit code of one command; errors go to standard error, one line each."""
+    """Run one command; errors go to standard error, one line each.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or an input that
+        is not there.
+    """
+    with guarded_output():
+        return _run_command(arguments)
+
+
+def _run_command(arguments: list[str]) -> int:
     try:
         for text in arguments:
             require_here(text.partition("=")[2] if text.startswith("--") else text)
@@ -149,6 +161,11 @@ def run_command(arguments: list[str]) -> int:
     except ElsinoreError as error:
         _show(error)
         return error.exit_code
+    except MemoryError as error:
+        if os.environ.get(DEBUG):
+            traceback.print_exception(error)
+        _show(OutOfMemoryError("out of memory", hint="read fewer events, or allow more memory"))
+        return OutOfMemoryError.exit_code
     except OSError as error:
         if error.filename is None:
             raise
@@ -204,15 +221,20 @@ def _runner(checkout: Path) -> ModuleType:
 
 def progress_line() -> Progress:
     """A line on standard error, on a terminal only, that disappears when the work is done."""
-    from rich.console import Console  # where nothing is long, nothing is imported for it
+    # Commands that take no time import nothing for it.
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    from elsinore.console import SafeConsole
+
+    console = SafeConsole(stderr=True)
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        # Rich would read the escape sequences of what is written meanwhile.
+        redirect_stdout=False,
+        redirect_stderr=False,
         disable=not console.is_terminal,
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from elsinore.console import SafeConsole
 from elsinore.errors import DataError, ParameterError
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import run_keys
@@ -26,7 +26,7 @@ End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
 def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     """Replay real flights through the whole pipeline in Airflow; print the top results."""
-    replay(Settings.load(), start, end, Console())
+    replay(Settings.load(), start, end, SafeConsole())
 
 
 def report(
