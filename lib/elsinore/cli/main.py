@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ from elsinore.errors import (
     Diagnostic,
     ElsinoreError,
     OutOfMemoryError,
+    ParameterError,
     SetupError,
     pipeline_packages,
     storage_failures,
@@ -143,7 +145,7 @@ def _run_command(arguments: list[str]) -> int:
             require_here(text.partition("=")[2] if text.startswith("--") else text)
         commands = commands_for(arguments)
         # What a command of the core imports on the way; and disks and stores beneath it.
-        with pipeline_packages("this"), storage_failures():
+        with _process_failures(), pipeline_packages("this"), storage_failures():
             result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
@@ -161,20 +163,27 @@ def _run_command(arguments: list[str]) -> int:
     except ElsinoreError as error:
         _show(error)
         return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _process_failures() -> Iterator[None]:
+    """Raise what goes wrong with memory, nesting and files as errors of ours."""
+    try:
+        yield
     except MemoryError as error:
-        if os.environ.get(DEBUG):
-            traceback.print_exception(error)
-        _show(OutOfMemoryError("out of memory", hint="read fewer events, or allow more memory"))
-        return OutOfMemoryError.exit_code
+        hint = "read fewer events, or allow more memory"
+        raise OutOfMemoryError("out of memory", hint=hint) from error
+    except RecursionError as error:
+        hint = "write it with fewer levels"
+        raise ParameterError("something given is nested too deeply", hint=hint) from error
     except OSError as error:
         if error.filename is None:
             raise
         home = os.environ.get("ELSINORE_HOME")
         is_home = home and str(error.filename).startswith(home)
-        hint = "set ELSINORE_HOME to a folder that can be made" if is_home else None
-        _show(SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint))
-        return SetupError.exit_code
-    return result if isinstance(result, int) else 0
+        hint = "set ELSINORE_HOME to a directory that can be made" if is_home else None
+        raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint) from error
 
 
 def _show(error: ElsinoreError) -> None:

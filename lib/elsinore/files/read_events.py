@@ -203,7 +203,7 @@ def files_of(
         elif not path.exists():
             hint = "leave * without quotes, for the shell, or name the folder"
             hint = hint if "*" in str(path) else "check the path"
-            raise DataError(f"no such file: {path}", hint=hint, file=str(path))
+            raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
         elif (format_of(path.name) or form) is None:
             if path.is_file():  # no pipe
                 with suppress(OSError), path.open("rb") as opened:

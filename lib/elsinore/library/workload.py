@@ -135,8 +135,9 @@ class Workload:
             threads: at most so many; None: as many as this process may use cores.
 
         Raises:
-            DataError: too many lines are bad, or a column or file is missing.
-            ParameterError: an argument cannot be, or it is not known what a file holds.
+            DataError: too many lines are bad, or a column is missing.
+            ParameterError: an argument cannot be, there is no such file, or it is not known what a
+                file holds.
             UnsupportedQueryError: the executor cannot run one of the queries.
             BudgetError: a query that only twostep can run has too many trends.
         """
