@@ -30,9 +30,12 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 for part in node.values
             )
             yield node.lineno, "".join(parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in inside:
-                yield node.lineno, node.value
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inside
+        ):
+            yield node.lineno, node.value
 
 
 def named() -> dict[str, tuple[str, str]]:

@@ -271,7 +271,7 @@ def write_rows(
         if twice := [name for name, count in Counter(columns).items() if count > 1]:
             raise ParameterError(
                 f"two columns are called {twice[0]}",
-                hint="name them apart, as in SELECT a AS first, b AS second",
+                hint="as in SELECT a AS first, b AS second",
             )
         for row in rows():
             yield _json(dict(zip(columns, row, strict=True)))

@@ -132,7 +132,7 @@ def require_unchanged(lake: LakePath, interval: Interval, *, since: int, until: 
             raise ValidationError(
                 f"something else than an aggregation has changed staged results since those of "
                 f"{interval} were validated: {commit.operation}, version {commit.version}",
-                hint=f"{step_command('aggregate', interval)} computes them again, then validate them",
+                hint=f"{step_command('aggregate', interval)} computes them again",
             )
         staged = _borders(commit.note["hours"])
         anew = anew or (staged.start < interval.end and interval.start < staged.end)

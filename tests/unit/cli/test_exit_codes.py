@@ -18,7 +18,7 @@ MISSING = {
     "schema of run": "run q.sase --schema none.yaml --input e.jsonl",
     "input of run": "run q.sase --schema s.yaml --input none.jsonl",
     "input beside others": "run q.sase --schema s.yaml --input e.jsonl none.jsonl",
-    "plan of run": "run q.sase --schema s.yaml --input e.jsonl --executor sharon --plan none.json",
+    "plan of run": "run pair.sase --schema s.yaml --input e.jsonl --executor sharon --plan none.json",
     "workload of check": "check none.sase --schema s.yaml",
     "events of plan": "plan q.sase --schema s.yaml --events none.jsonl",
     "rates of plan": "plan q.sase --schema s.yaml --rates none.yaml",
@@ -31,7 +31,7 @@ MISSING = {
     "events of schema infer": "schema infer none.jsonl",
     "events of init": "init new --from none.jsonl",
     "events of ingest": "ingest none.jsonl",
-    "events of new-stream": "new-stream other none.jsonl",
+    "events of new-stream": "new-stream other --from none.jsonl",
 }
 #: Each is about files that are there, and fails.
 FAILED = {
@@ -62,6 +62,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         "s.yaml": SCHEMA,
         "q.sase": QUERY,
+        "pair.sase": QUERY.replace("A+", "SEQ(A, B)"),
         "e.jsonl": '{"t": 1700000000000000, "k": "A"}\n',
         "bad.jsonl": "nothing\n",
         "wrong.yaml": f"{case} A@1s, rows: []}}\n",

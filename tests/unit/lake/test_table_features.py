@@ -126,9 +126,9 @@ def test_two_real_writers_are_a_conflict(tmp_path: Path) -> None:
     one, other = deltalake.DeltaTable(str(path)), deltalake.DeltaTable(str(path))
     once = deltalake.CommitProperties(max_commit_retries=0)
     one.delete("a = 'z'")
-    with pytest.raises(ConflictError, match="another writer of events got there first"):
-        with write_failures(path):
-            deltalake.write_deltalake(other, ROWS, mode="overwrite", commit_properties=once)
+    said = "another writer of events got there first"
+    with pytest.raises(ConflictError, match=said), write_failures(path):
+        deltalake.write_deltalake(other, ROWS, mode="overwrite", commit_properties=once)
 
 
 def test_what_is_no_feature_is_raised_as_it_is(tmp_path: Path) -> None:
