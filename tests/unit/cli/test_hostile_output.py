@@ -146,6 +146,17 @@ def test_no_command_lets_events_control_the_terminal(
     assert not FORBIDDEN.findall(OWN.sub("", said)), repr(said)
 
 
+def test_the_name_of_a_file_adds_no_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "in" / "x\nelsinore: all is well.txt").touch()
+    assert run_command(COMMANDS["run"].split()) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert not any(line.startswith("elsinore: all is well") for line in lines)
+    assert any("x\\nelsinore: all is well.txt" in line for line in lines)
+
+
 def test_json_in_a_pipe_is_escaped_and_equal(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
