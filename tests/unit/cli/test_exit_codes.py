@@ -18,7 +18,8 @@ MISSING = {
     "schema of run": "run q.sase --schema none.yaml --input e.jsonl",
     "input of run": "run q.sase --schema s.yaml --input none.jsonl",
     "input beside others": "run q.sase --schema s.yaml --input e.jsonl none.jsonl",
-    "plan of run": "run pair.sase --schema s.yaml --input e.jsonl --executor sharon --plan none.json",
+    "plan of run": "run pair.sase --schema s.yaml --input e.jsonl --executor sharon "
+    "--plan none.json",
     "workload of check": "check none.sase --schema s.yaml",
     "events of plan": "plan q.sase --schema s.yaml --events none.jsonl",
     "rates of plan": "plan q.sase --schema s.yaml --rates none.yaml",
