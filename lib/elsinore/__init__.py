@@ -6,6 +6,7 @@ from elsinore.errors import AuthorError as AuthorError
 from elsinore.errors import BudgetError as BudgetError
 from elsinore.errors import DataError as DataError
 from elsinore.errors import ElsinoreError as ElsinoreError
+from elsinore.errors import OutOfMemoryError as OutOfMemoryError
 from elsinore.errors import ParameterError as ParameterError
 from elsinore.errors import QueryError as QueryError
 from elsinore.errors import SchemaError as SchemaError

@@ -168,6 +168,12 @@ class BudgetError(ElsinoreError):
     code = "budget"
 
 
+class OutOfMemoryError(ElsinoreError):
+    """The process could not get the memory that it asked for."""
+
+    code = "environment.memory"
+
+
 class ValidationError(ElsinoreError):
     """Audited results differ from the reference, or the audit could not be made."""
 
@@ -200,6 +206,15 @@ class LostWorkerError(ElsinoreError):
 
     code = "environment.lost"
     transient = True
+
+
+@contextmanager
+def memory_failures(doing: str, *, hint: str) -> Iterator[None]:
+    """Raise OutOfMemoryError, which says what was being done, if memory runs out."""
+    try:
+        yield
+    except MemoryError as error:  # of Python, NumPy, Numba and Arrow
+        raise OutOfMemoryError(f"out of memory while {doing}", hint=hint) from error
 
 
 @contextmanager

@@ -73,7 +73,7 @@ from elsinore.timeline import (
     instant_of,
     stretches,
 )
-from elsinore.wording import program, some_of
+from elsinore.wording import program, some_of, visible
 
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
 DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
@@ -387,7 +387,8 @@ def _cells(query: str, counts: ResultCounts) -> tuple[str, ...]:
     top = counts.tops[0]
     group = ", ".join(f"{name}={value}" for name, value in json.loads(top.group_key).items())
     window = f"{top.window_start:%m-%d %H:%M} to {top.window_end:%m-%d %H:%M}"
-    return query, f"{counts.rows:,}", top.aggregate, shorten_count(top.exact), group, window
+    largest = shorten_count(top.exact)
+    return query, f"{counts.rows:,}", top.aggregate, largest, visible(group), window
 
 
 def _place(path: Path | None) -> str:

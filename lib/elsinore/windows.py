@@ -21,6 +21,10 @@ LONGEST = 2**61 - 1
 #: The longest in microseconds: the windows of plausible times lie in the years that can be written.
 LONGEST_CALENDAR = 365_000 * DAY
 
+#: Windows that may hold one event, WITHIN divided by SLIDE. An event costs work and memory in each
+#: of its windows; `WITHIN 1 day SLIDE 10 seconds` has 8,640.
+MOST_OVERLAPPING = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -50,6 +54,15 @@ class Window:
         """
         first = (instant - self.within) // self.slide + 1
         return range(first, instant // self.slide + 1)
+
+    @property
+    def overlapping(self) -> int:
+        """The largest number of windows that one instant lies in.
+
+        >>> Window(10, 3).overlapping, Window(10, 10).overlapping
+        (4, 1)
+        """
+        return -(-self.within // self.slide)
 
     def pane(self) -> int:
         """Length of a pane: the greatest common divisor of WITHIN and SLIDE (Hamlet, section 3)."""

@@ -101,6 +101,23 @@ def program() -> str:
     return shlex.quote(sys.argv[0])
 
 
+#: Characters that control a terminal or reorder what it shows: C0 but for tabs and line ends, DEL,
+#: C1, bidirectional marks, embeddings, overrides and isolates, and the separators of Unicode, which
+#: end a line.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def escaped(text: str) -> str:
+    r"""Return a text that cannot control a terminal; tabs and line ends stay.
+
+    Escapes are those of JSON, so that JSON stays what it was.
+
+    >>> escaped('{"user": "\x9b31m\u202e"}')
+    '{"user": "\\u009b31m\\u202e"}'
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 # ---- what pydantic finds
 
 #: Words for the types of schemas and units of time that other languages have.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -24,7 +25,9 @@ from elsinore.integers import digits_of, to_json
 from elsinore.query.print_query import count_of
 from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
 from elsinore.results.row import ResultRow, encode_row, plain_value
+from elsinore.terminal import unguarded
 from elsinore.timeline import Instant
+from elsinore.wording import escaped
 
 #: Rows that a table for people has, of all queries together and of one at least.
 _ROWS, _LEAST = 40, 3
@@ -120,13 +123,17 @@ def write(
             out.write(_printed(sheets, output).encode())
             return
         if form is Format.JSON:
-            out.writelines(f"{line}\n".encode() for line in lines)
+            out.writelines(f"{escaped(line)}\n".encode() for line in lines)
             return
         from pyarrow import csv, ipc, parquet  # not where they are not needed
 
         match form:
             case Format.CSV:
-                csv.write_csv(table(), out)
+                if out.isatty():  # a person reads it; a file gets the values as they are
+                    csv.write_csv(table(), text := io.BytesIO())
+                    out.write(escaped(text.getvalue().decode()).encode())
+                else:
+                    csv.write_csv(table(), out)
             case Format.PARQUET:
                 parquet.write_table(table(), out)
             case Format.ARROW:
@@ -142,8 +149,9 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
     What is in the file stays until all is written.
     """
     if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        out = unguarded(sys.stdout).buffer
+        yield out
+        out.flush()
         return
     whole, descriptor, is_special = path.resolve(), _descriptor(path), _is_special(path)
     part = whole if is_special else whole.with_name(f".{whole.name}.{os.getpid()}")
@@ -182,12 +190,13 @@ def _is_special(path: Path) -> bool:
 
 
 def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:
-    from rich.console import Console  # not where answers are JSON
-    from rich.table import Table
+    from rich.table import Table  # not where answers are JSON
     from rich.text import Text
 
+    from elsinore.console import SafeConsole
+
     on_terminal = output is None and sys.stdout.isatty()
-    console = Console(width=None if on_terminal else _WIDTH, force_terminal=on_terminal)
+    console = SafeConsole(width=None if on_terminal else _WIDTH, force_terminal=on_terminal)
     with console.capture() as printed:
         for title, columns, rows, below in sheets:
             table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="cyan")
@@ -260,7 +269,10 @@ def write_rows(
 
     def lines() -> Iterator[str]:
         if twice := [name for name, count in Counter(columns).items() if count > 1]:
-            raise ParameterError(f"two columns are called {twice[0]}", hint="AS names them")
+            raise ParameterError(
+                f"two columns are called {twice[0]}",
+                hint="as in SELECT a AS first, b AS second",
+            )
         for row in rows():
             yield _json(dict(zip(columns, row, strict=True)))
 

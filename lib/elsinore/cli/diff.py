@@ -34,6 +34,8 @@ _TYPES = {
     **dict.fromkeys(("query", "group_key", "aggregate", "exact"), pa.string()),
     "value": pa.float64(),
 }
+#: What reading another file comes to; of JSON that is nested too deeply, RecursionError.
+_NO_RESULTS = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
 _KINDS = ["same", "changed", "added", "removed"]
 
 
@@ -103,7 +105,8 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
     form = format_for(None, path)
     if form is Format.TABLE:
         raise ParameterError(
-            f"{path} is for people", hint="let `run` write .json, .csv or .parquet"
+            f"{path} is a table for people",
+            hint="`elsinore run --output FILE.json` writes results that can be compared",
         )
     try:
         if form is not Format.JSON:
@@ -117,10 +120,10 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
         return _values(long_table(rows, text=True, calendar=calendar))
     except FileNotFoundError as error:
         raise ParameterError(f"no such file: {path}", hint="check the path") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _NO_RESULTS as error:
         if isinstance(error, OSError) and error.errno:
             raise ParameterError(f"cannot read {path}: {os.strerror(error.errno)}") from error
-        hint = "let `elsinore run --output` write it"
+        hint = "`elsinore run --output FILE.json` writes results"
         raise ParameterError(f"{path} holds no answers of `run`", hint=hint) from error
 
 

@@ -66,7 +66,7 @@ def _migrate(settings: Settings, *, dry_run: bool) -> str:
     lake = Lake.open(settings)
     new, others = lake.difference("events")
     if others:
-        raise other_columns("events", others)
+        raise other_columns(lake.path("events"), others)
     required = [
         f"{kind.name}.{name}"
         for kind in lake.stream.types

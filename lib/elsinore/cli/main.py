@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -22,11 +23,14 @@ from elsinore.errors import (
     AuthorError,
     Diagnostic,
     ElsinoreError,
+    OutOfMemoryError,
+    ParameterError,
     SetupError,
     pipeline_packages,
     storage_failures,
 )
 from elsinore.places import require_here
+from elsinore.terminal import guarded_output
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -125,13 +129,23 @@ def app() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> int:
-    """The exit code of one command; errors go to standard error, one line each."""
+    """Run one command; errors go to standard error, one line each.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or an input that
+        is not there.
+    """
+    with guarded_output():
+        return _run_command(arguments)
+
+
+def _run_command(arguments: list[str]) -> int:
     try:
         for text in arguments:
             require_here(text.partition("=")[2] if text.startswith("--") else text)
         commands = commands_for(arguments)
         # What a command of the core imports on the way; and disks and stores beneath it.
-        with pipeline_packages("this"), storage_failures():
+        with _process_failures(), pipeline_packages("this"), storage_failures():
             result = commands(arguments or ["--help"], prog_name="elsinore", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
@@ -149,15 +163,27 @@ def run_command(arguments: list[str]) -> int:
     except ElsinoreError as error:
         _show(error)
         return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _process_failures() -> Iterator[None]:
+    """Raise what goes wrong with memory, nesting and files as errors of ours."""
+    try:
+        yield
+    except MemoryError as error:
+        hint = "read fewer events, or allow more memory"
+        raise OutOfMemoryError("out of memory", hint=hint) from error
+    except RecursionError as error:
+        hint = "write it with fewer levels"
+        raise ParameterError("something given is nested too deeply", hint=hint) from error
     except OSError as error:
         if error.filename is None:
             raise
         home = os.environ.get("ELSINORE_HOME")
         is_home = home and str(error.filename).startswith(home)
-        hint = "set ELSINORE_HOME to a folder that can be made" if is_home else None
-        _show(SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint))
-        return SetupError.exit_code
-    return result if isinstance(result, int) else 0
+        hint = "set ELSINORE_HOME to a directory that can be made" if is_home else None
+        raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint) from error
 
 
 def _show(error: ElsinoreError) -> None:
@@ -204,15 +230,20 @@ def _runner(checkout: Path) -> ModuleType:
 
 def progress_line() -> Progress:
     """A line on standard error, on a terminal only, that disappears when the work is done."""
-    from rich.console import Console  # where nothing is long, nothing is imported for it
+    # Commands that take no time import nothing for it.
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    from elsinore.console import SafeConsole
+
+    console = SafeConsole(stderr=True)
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        # Rich would read the escape sequences of what is written meanwhile.
+        redirect_stdout=False,
+        redirect_stderr=False,
         disable=not console.is_terminal,
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from elsinore.console import SafeConsole
 from elsinore.errors import DataError, ParameterError
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import run_keys
@@ -32,7 +32,7 @@ def replay_hours(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     stream is `flights`, as it comes with Elsinore, raw files that are missing are made from real
     flights of 2013; the default hours are theirs.
     """
-    replay(Settings.load(), start, end, Console())
+    replay(Settings.load(), start, end, SafeConsole())
 
 
 def report(

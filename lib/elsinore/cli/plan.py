@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import AsJson, QueryFile, SchemaFile
+from elsinore.console import SafeConsole
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
@@ -46,7 +46,7 @@ def check(
     if as_json:
         typer.echo(json.dumps(found.to_list(), ensure_ascii=False, indent=2))
         return
-    found.print(Console(highlight=False, soft_wrap=True))
+    found.print(SafeConsole(highlight=False, soft_wrap=True))
     number = len(found.to_list())
     count = "1 query, it binds" if number == 1 else f"{number} queries, all of them bind"
     typer.echo(f"{count}." if plot is None else f"{count}; drawn in {plot}.")
@@ -89,7 +89,7 @@ def plan(
     if as_json:
         typer.echo(found.to_json())
         return
-    planned.print(Console())
+    planned.print(SafeConsole())
 
 
 def explain(
@@ -129,7 +129,7 @@ def explain(
     if as_json:
         typer.echo(json.dumps(explained.to_dict(), ensure_ascii=False, indent=2))
         return
-    explained.print(Console(highlight=False, soft_wrap=True))
+    explained.print(SafeConsole(highlight=False, soft_wrap=True))
     if plot is not None:
         typer.echo(f"drawn in {plot}")
 

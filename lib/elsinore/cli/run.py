@@ -31,7 +31,7 @@ from elsinore.query.syntax import required
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
-from elsinore.wording import listed, some_of
+from elsinore.wording import listed, some_of, visible
 
 if TYPE_CHECKING:
     from elsinore.cli.report_decisions import DecisionsReport
@@ -134,7 +134,7 @@ def run(
 
 
 def _say(text: str) -> None:
-    typer.echo(f"elsinore: {text}", err=True)
+    typer.echo(f"elsinore: {visible(text)}", err=True)
 
 
 def _tell_of_twostep(workload: Workload) -> None:

@@ -96,7 +96,7 @@ def _group(text: str) -> dict[str, Any]:
     if text.lstrip().startswith("{"):
         try:
             found: dict[str, Any] = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             hint = 'as in {"carrier": "UA"}, or carrier=UA'
             raise ParameterError(f"the group is no JSON object: {text[:60]}", hint=hint) from error
         return found

@@ -14,6 +14,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes
 from elsinore.engine.key_codes import KeyCodes
 from elsinore.engine.partial_rows import Reading, exact, partial_tables
+from elsinore.engine.row_bound import RowBound
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
@@ -39,12 +40,12 @@ def aggregate_query(
     codes = key_codes(query, columns)
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)
-    tables = [PARTIAL_SCHEMA.empty_table()]
+    tables, bound = [PARTIAL_SCHEMA.empty_table()], RowBound([query])
     for template in build_templates(query):
         found = run_template(query, template, codes, columns, owned)
         groups = found.entries.group_texts(query, codes)
         reading = Reading(query, groups, found.extremes)
-        for rows in found.rungs:
+        for rows in bound.counted(found.rungs):
             tables += partial_tables(rows, [reading])
     return merge_partials(pa.concat_tables(tables))
 
@@ -88,10 +89,11 @@ def _counts(
 ) -> Mapping[int, Counts]:
     """The trends of some templates: by window number, then by keys."""
     found: dict[int, Counts] = defaultdict(dict)
+    bound = RowBound([query])
     for template in templates:
         propagated = run_template(query, template, codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
-        for rows in propagated.rungs:
+        for rows in bound.counted(propagated.rungs):
             trends = exact(rows.counts)[:, 0].tolist()
             for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
                 found[window][tuple((name, keys[name][owner]) for name in keys)] = count

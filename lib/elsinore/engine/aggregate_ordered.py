@@ -228,7 +228,7 @@ def aggregate_ordered(
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
     placed = at_states(entries, merged.standings, merged.merged_places)
-    spans = spans_of(merged.queries[0].window, placed.offsets, placed.times, owned)
+    spans = spans_of(merged.queries[0], placed.offsets, placed.times, owned)
     if lowered.backwards:
         placed, spans = _turned(placed, spans)
     weights = weigh_events(lowered.weights, columns, placed.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from elsinore.engine.entries import Entries, StateEntries, at_states, make_entri
 from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, numbered
 from elsinore.engine.partial_rows import WindowRows
+from elsinore.engine.row_bound import require_few_windows
 from elsinore.engine.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph, Lanes
@@ -25,7 +27,6 @@ from elsinore.query.bound import BoundQuery, Key
 from elsinore.sharing.merged import standings_of
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
-from elsinore.windows import Window
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,23 @@ def run_template(
     layout = lay_out(template)
     weights = weigh_at_states(template, carriers_of(query), columns, placed)
     graph = build_graph(layout, columns, placed, weights, last)
-    spans = spans_of(query.window, placed.offsets, placed.times, owned)
+    spans = spans_of(query, placed.offsets, placed.times, owned)
     return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
 
 
 def spans_of(
-    window: Window, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
+    query: BoundQuery, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
 ) -> np.ndarray:
     """int64[*, 4], see `kernels.entries`: the windows that end in `owned` and hold an entry.
 
     `offsets` are int64[P + 1], where each partition's entries begin; `owned` is None for all.
+
+    Raises:
+        QueryError: there are more than `row_bound.MOST_WINDOWS`.
     """
-    return find_spans(offsets, times, window.within, window.slide, *window.owned(owned))
+    window, require = query.window, partial(require_few_windows, query)
+    bounds = window.owned(owned)
+    return find_spans(offsets, times, window.within, window.slide, *bounds, require)
 
 
 # ---- under `contiguous`: the last event of the partition before each entry

@@ -7,6 +7,7 @@ from json import JSONDecodeError
 
 import pyarrow as pa
 
+_AS_PARQUET = "convert it to Parquet, as by pyarrow.parquet.write_table"
 #: First bytes, what a file that has them is, and what to do with it where it should be text.
 _KINDS = {
     b"\x1f\x8b": ("packed by gzip", "let its name end in .gz, as in events.csv.gz"),
@@ -14,10 +15,28 @@ _KINDS = {
     b"PK\x03\x04": ("a zip archive, as Excel's files are", "unpack it, or save it as CSV"),
     b"\xd0\xcf\x11\xe0": ("a file of Excel", "save it as CSV"),
     b"PAR1": ("a Parquet file", "let its name end in .parquet"),
+    **dict.fromkeys((b"ARROW1", b"FEA1"), ("a file of Arrow, also called Feather", _AS_PARQUET)),
+    b"ORC": ("an ORC file", _AS_PARQUET),
+    b"Obj\x01": ("an Avro file", _AS_PARQUET),
     **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), ("UTF-16 text", "files are UTF-8")),
 }
 #: How files begin, by the ends of their names.
 MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".parquet": b"PAR1"}
+
+
+#: What to do with files whose names end so, if their first bytes say nothing.
+_BY_NAME = {
+    **dict.fromkeys(
+        (".tsv", ".tab"), "write commas instead of tabs, as by `tr '\\t' ,`, into a .csv"
+    ),
+    **dict.fromkeys((".arrow", ".feather", ".ipc", ".orc", ".avro"), _AS_PARQUET),
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save it as CSV"),
+}
+
+
+def odd_name(name: str) -> str | None:
+    """What to do with a file of a format that is not read; None if its name says none such."""
+    return next((hint for end, hint in _BY_NAME.items() if name.lower().endswith(end)), None)
 
 
 def odd_file(head: bytes, wanted: bytes = b"") -> tuple[str, str] | None:
@@ -43,9 +62,26 @@ _JSON = {
 }
 
 
+def _before_object(line: str, at: int) -> str | None:
+    """What comes before an object that fills the rest of a line; None if it is not like that.
+
+    `at` is where JSON is left: what begins as JSON, or as a part of an object, is none of these.
+    """
+    before = line[: max(line.find("{"), 0)]
+    own = before.strip(" \t")
+    if not own or at > len(before) or not line.rstrip().endswith("}"):
+        return None
+    if own[0] in '"[}]' or own[-1] == ",":  # JSON, or a row of CSV
+        return None
+    marks = {"\ufeff": "a byte order mark", "\x1e": "a record separator (RFC 7464)"}
+    return marks.get(own, repr(before if len(before) <= 40 else before[:40] + "..."))
+
+
 def json_problem(line: str, error: JSONDecodeError) -> str:
     """What is wrong with a line that is no JSON, and what to write."""
     at = error.pos
+    if before := _before_object(line, at):
+        return f"{before} stands before the object; a line is one JSON object"
     seen = f"{line[:200].lstrip()}\n{line[max(0, at - 20) : at]}\0{line[at : at + 20]}"
     found = (told for sign, told in _JSON.items() if re.fullmatch(sign, seen, re.DOTALL))
     return next(found, "it is no JSON from column {} on").replace("{}", str(error.colno))

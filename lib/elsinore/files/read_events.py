@@ -19,7 +19,7 @@ from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_o
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
-from elsinore.files.advice import odd_file
+from elsinore.files.advice import odd_file, odd_name
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
@@ -203,15 +203,14 @@ def files_of(
         elif not path.exists():
             hint = "leave * without quotes, for the shell, or name the folder"
             hint = hint if "*" in str(path) else "check the path"
-            raise DataError(f"no such file: {path}", hint=hint, file=str(path))
+            raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
         elif (format_of(path.name) or form) is None:
             if path.is_file():  # no pipe
                 with suppress(OSError), path.open("rb") as opened:
                     if odd := odd_file(opened.read(8)):
                         raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
-            raise ParameterError(
-                f"cannot tell the format of {path}", hint=_hint(or_else), file=str(path)
-            )
+            hint = odd_name(path.name) or _hint(or_else)
+            raise ParameterError(f"cannot tell the format of {path}", hint=hint, file=str(path))
         else:
             files.append(path)
     seen: set[Path] = set()

@@ -202,6 +202,10 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # else it is of the packing
             raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+        if "requires too much memory for decoding" in str(error):
+            problem = " is packed with a window of more than 128 MiB, as by `zstd --long=31`"
+            hint = "pack it again without --long"
+            raise unreadable(path, problem, Reason.TOO_LARGE, hint) from error
         problem = f" is damaged: {str(error)[:200]}"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 

@@ -76,12 +76,21 @@ class Frame(NamedTuple):
 #: How libraries say that a frame is none, or has values of several kinds in a column.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
+_CAST = "cast it to a 64-bit integer, a double or text, or leave the column out"
+
 
 def frame_problem(name: str, error: Exception) -> DataError:
     """What to say of a frame that Arrow cannot read."""
     why = "; ".join(map(str, error.args))
     hint = None
-    if kinds := re.search(r"Conversion failed for column (.+) with type", why):
+    kinds = re.search(r"Conversion failed for column (.+) with type (.+)", why)
+    if kinds and kinds[2] != "object":
+        why = f"column {kinds[1]} is of the type {kinds[2]}, which Arrow does not have"
+        return DataError(f"{name} is no table that Arrow can read: {why}", hint=_CAST)
+    if "'_pli128'" in why:  # how polars calls it
+        why = "a column is of the type Int128, which Arrow does not have"
+        return DataError(f"{name} is no table that Arrow can read: {why}", hint=_CAST)
+    if kinds:
         why = f"column {kinds[1]} has values of several types"
     if "non-struct" in why:
         why = "it is one column"

@@ -130,6 +130,10 @@ def _selectable(column: pa.Array) -> pa.Array:
     if types.is_struct(of):
         fields = [_selectable(field) for field in column.flatten()]
         return pa.StructArray.from_arrays(fields, of.names, mask=column.is_null())
+    if types.is_list(of) or types.is_large_list(of) or types.is_fixed_size_list(of):
+        values = column.flatten() if of.num_fields else column
+        with suppress(pa.ArrowException):
+            return pa.array(column.to_pylist(), pa.list_(_selectable(values).type))
     # As bytes: what holds texts must not be taken for one.
     values = [None if value is None else str(value).encode() for value in column.to_pylist()]
     return pa.array(values, pa.binary())

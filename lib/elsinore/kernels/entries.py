@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from elsinore.kernels.compiled import kernel
@@ -87,12 +89,17 @@ def fill_spans(offsets, times, within, slide, first, last, out):
 
 
 def find_spans(
-    offsets: np.ndarray, times: np.ndarray, within: int, slide: int, first: int, last: int
-) -> np.ndarray:
-    """All spans of `fill_spans` as int64[M, 4]."""
+    offsets: np.ndarray, times: np.ndarray, within: int, slide: int, first: int, last: int,
+    require: Callable[[int], None] = lambda count: None,
+) -> np.ndarray:  # fmt: skip
+    """Return all spans of `fill_spans` as int64[M, 4].
+
+    `require` gets their number before room is made for them, and raises if they are too many.
+    """
     arguments = (offsets, times, within, slide, first, last)
     found = np.empty((offsets.size, 4), np.int64)
     count = fill_spans(*arguments, found)
+    require(count)
     if count > offsets.size:
         found = np.empty((count, 4), np.int64)
         fill_spans(*arguments, found)

@@ -215,7 +215,7 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     same, unless a source has changed meanwhile: then a later run finds it changed.
     """
     if not zone.is_dir():
-        raise DataError(f"there is no landing zone {zone}", hint="make it")
+        raise DataError(f"there is no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

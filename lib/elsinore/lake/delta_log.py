@@ -34,6 +34,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, SetupError, storage_error
 from elsinore.lake.regions import Conditions, Hours, Landings
+from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
 
@@ -196,22 +197,28 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def write_failures(table: str) -> Iterator[None]:
-    """Raises what goes wrong with writing a table in our terms.
+def write_failures(table: str | Path) -> Iterator[None]:
+    """Raise what goes wrong with writing a table in our terms.
 
     Raises:
         ConflictError: another writer got there first.
-        SetupError: the disk is full or read-only, an object store refuses, or the table is of an
-            earlier release.
+        DataError: the table takes no such rows.
+        SetupError: the disk is full or read-only, an object store refuses, the table is of an
+            earlier release, or it has a feature that delta-rs cannot handle.
         StoreError: an object store does not answer.
     """
+    path = Path(table) if isinstance(table, str) else table
+    table = path.name
     try:
-        yield
+        with feature_failures(path):
+            yield
     except SchemaMismatchError as error:
         problem = f"the table {table} has not all columns of this release"
         raise SetupError(problem, hint="`elsinore migrate` adds them") from error
     except CommitFailedError as error:
         text = first_line(f"{type(error).__name__}: {error}")
+        if not is_conflict(error):
+            raise DataError(f"cannot write the table {table}: {text}") from error
         raise ConflictError(f"another writer of {table} got there first: {text}") from error
     except (DeltaError, OSError) as error:
         if failing := storage_error(error):
@@ -290,7 +297,13 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
 
     Raises:
         TableNotFoundError: there is none.
+        SetupError: it has a feature that delta-rs cannot handle.
     """
+    with feature_failures(path):
+        return _opened(path, version)
+
+
+def _opened(path: Path, version: int | None) -> OpenTable:
     known: OpenTable | None
     known, stood, seen = _OPEN.__dict__.get(str(path), (None, -1, None))
     if seen != _state(_commit_file(path, stood)):
@@ -347,18 +360,24 @@ def arrow_dataset(
     schema = pa.schema(table.schema().to_arrow())
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     chosen_by = [name for name in texts if any_text or name in _CHOSEN_BY]
-    dataset = table.to_pyarrow_dataset(
-        filesystem=_files_of(table.table_uri),
-        parquet_read_options=ds.ParquetReadOptions(dictionary_columns=chosen_by),
-        file_pruning_predicate=conditions and [*map(list, conditions)],
-    )
+    with feature_failures(_path_of(table.table_uri)):
+        dataset = table.to_pyarrow_dataset(
+            filesystem=_files_of(table.table_uri),
+            parquet_read_options=ds.ParquetReadOptions(dictionary_columns=chosen_by),
+            file_pruning_predicate=conditions and [*map(list, conditions)],
+        )
     files = list(dataset.get_fragments())
     return ds.FileSystemDataset(files, schema, dataset.format, dataset.filesystem)
 
 
+def _path_of(uri: str) -> Path:
+    """The path of a table on this machine; of one in a store, its address."""
+    return Path(unquote(urlparse(uri).path)) if scheme(uri) == "file" else Path(uri)
+
+
 def _files_of(uri: str) -> SubTreeFileSystem:
     if scheme(uri) == "file":
-        return SubTreeFileSystem(unquote(urlparse(uri).path), LocalFileSystem())
+        return SubTreeFileSystem(str(_path_of(uri)), LocalFileSystem())
     system, folder = FileSystem.from_uri(uri)
     return SubTreeFileSystem(folder, system)
 

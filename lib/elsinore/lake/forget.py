@@ -564,7 +564,7 @@ def _drop_pages(settings: Settings, key: Key, pages: Iterable[tuple[Path, Path |
 def _purge(lake: Lake, table: str, run: str) -> int:
     """Remove all files that the latest version does not name; gives how many."""
     note = CommitProperties(custom_metadata={"run": run})
-    with write_failures(table):
+    with write_failures(lake.path(table)):
         removed = lake.log(table).vacuum(
             0, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=note
         )
@@ -574,7 +574,7 @@ def _purge(lake: Lake, table: str, run: str) -> int:
 def _clear_log(lake: Lake, table: str) -> None:
     """Leave nothing of a log but its latest version: it tells the least and the greatest values."""
     log = lake.log(table)
-    with write_failures(table):
+    with write_failures(lake.path(table)):
         log.create_checkpoint()
     for path in (lake.path(table) / "_delta_log").glob("[0-9]*"):
         if int(path.name[:20]) < log.version():

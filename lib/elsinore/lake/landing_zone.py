@@ -228,7 +228,10 @@ def _named(
 ) -> Iterator[tuple[Path, str]]:
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
-        raise DataError(f"there is no landing zone {zone}", hint=f"make it; {raw_names(rules)}")
+        raise DataError(
+            f"there is no landing zone {zone}",
+            hint=f"`mkdir -p {zone}` makes it; {raw_names(rules)}",
+        )
     hours = {hour_label(hour) for hour in hours_of(interval)}
     yield from (named for named in _raw_sources(zone, rules, interval) if named[1] in hours)
     for day in _days(interval):

@@ -90,7 +90,7 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, int]:
 def _maintain(lake: Lake, table: str, keep_hours: int, run: str) -> dict[str, int]:
     before = len(lake.log(table).file_uris())
     note = CommitProperties(custom_metadata={"run": run})
-    with write_failures(table):
+    with write_failures(lake.path(table)):
         lake.log(table).optimize.compact(target_size=_TARGET_BYTES, commit_properties=note)
         if new := _new_retention(lake, table, keep_hours):
             lake.log(table).alter.set_table_properties(new, commit_properties=note)

@@ -11,7 +11,7 @@ from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import InTasks, KeptHours, in_turn, read_kept
-from elsinore.lake.regions import interval_of
+from elsinore.lake.regions import interval_of, step_command
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
@@ -170,7 +170,8 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
     around = [run for run in later if run.start <= interval.start]
     if not later:
-        raise DataError(f"there is no plan for {interval}", hint="find the plan of the run first")
+        hint = f"{step_command('aggregate', interval)} finds one"
+        raise DataError(f"there is no plan for {interval}", hint=hint)
     name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     plan = StaticPlan.from_json(_rows(lake, "body", kind=PLAN, fingerprint=name)[0]["body"])
     verify(plan, workload)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import ConflictError, DataError, ValidationError
 from elsinore.lake.delta_log import changed_partitions, commits, read_rows
-from elsinore.lake.regions import Hours
+from elsinore.lake.regions import Hours, step_command
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
@@ -92,7 +92,7 @@ def require_origins(
         if hour_label(hour) not in found:
             raise DataError(
                 f"nothing says what the staged results of {hour_label(hour)} come from",
-                hint="aggregate the hour again",
+                hint=f"{step_command('aggregate', Interval(hour, hour + HOUR))} computes them",
             )
     return found
 
@@ -132,14 +132,14 @@ def require_unchanged(lake: LakePath, interval: Interval, *, since: int, until: 
             raise ValidationError(
                 f"something else than an aggregation has changed staged results since those of "
                 f"{interval} were validated: {commit.operation}, version {commit.version}",
-                hint="aggregate and validate them again",
+                hint=f"{step_command('aggregate', interval)} computes them again",
             )
         staged = _borders(commit.note["hours"])
         anew = anew or (staged.start < interval.end and interval.start < staged.end)
     if anew:
         raise RestagedError(
             f"results of {interval} were aggregated anew since they were validated",
-            hint="validate them again",
+            hint=f"{step_command('validate', interval)} validates them",
         )
 
 

@@ -26,7 +26,7 @@ from elsinore.lake.provenance import (
     require_origins,
     require_unchanged,
 )
-from elsinore.lake.regions import Hours, of_workload
+from elsinore.lake.regions import Hours, of_workload, step_command
 from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, find_text
 from elsinore.lake.stale_hours import awaited_landings
 from elsinore.lake.tables import Lake
@@ -127,13 +127,15 @@ def _require_publishable(
     validated = find_text(lake, workload, interval, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
-            f"the results of {interval} were not validated", hint="run validate_results first"
+            f"the results of {interval} were not validated",
+            hint=f"{step_command('validate', interval)} validates them",
         )
     require_unchanged(lake.root, interval, since=int(validated), until=version)
     origins = require_origins(lake.root, interval, version=version)
     if any(origin.workload != workload_fingerprint(workload) for origin in origins.values()):
         raise RestagedError(
-            f"staged results of {interval} are of another workload", hint="aggregate it again"
+            f"staged results of {interval} are of another workload",
+            hint=f"{step_command('aggregate', interval)} computes those of this one",
         )
     return origins
 

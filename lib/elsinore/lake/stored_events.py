@@ -23,6 +23,7 @@ from elsinore.lake.event_files import (
     events_in_order,
 )
 from elsinore.lake.regions import day_of
+from elsinore.lake.table_features import how_to_remove
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
@@ -53,7 +54,9 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     protocol = table.protocol()
     if protocol.min_reader_version != _PLAIN_READER:
         features = ", ".join(protocol.reader_features or ()) or "none named"
-        raise _not_plain(root, f"its reader version is {protocol.min_reader_version} ({features})")
+        refusal = f"its reader version is {protocol.min_reader_version} ({features})"
+        fix = how_to_remove(root, sorted(protocol.reader_features or ["columnMapping"]))
+        raise _not_plain(root, refusal, fix)
     actions = table.files()
     if interval is not None:  # files are few of those of years
         days = pc.field("partition.event_day")
@@ -74,11 +77,10 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     return tuple(sorted(found, key=lambda file: (file.first, file.path)))
 
 
-def _not_plain(root: Path, refusal: str) -> DataError:
-    return DataError(
-        f"the files of {root} cannot be read without Spark: {refusal}",
-        hint="turn these features of the table off and have its files written anew",
-    )
+def _not_plain(
+    root: Path, refusal: str, hint: str = "copy the table, and give the copy to the command"
+) -> DataError:
+    return DataError(f"the files of {root} cannot be read without Spark: {refusal}", hint=hint)
 
 
 def _file(root: Path, action: dict[str, Any], bucket: Bucket | None) -> EventFile:

@@ -33,6 +33,7 @@ from elsinore.lake.delta_log import (
     OpenTable,
     added_files,
     buckets_of,
+    commits,
     no_table,
     open_table,
     write_failures,
@@ -252,7 +253,7 @@ class Lake:
         retries = None if seen is None else 0
         commit = deltalake.CommitProperties({**told}, max_commit_retries=retries)
         log = self.log(table, seen)
-        with _reader(parts, self.schema(table).arrow()) as rows, write_failures(table):
+        with _reader(parts, self.schema(table).arrow()) as rows, write_failures(self.path(table)):
             deltalake.write_deltalake(log, rows, commit_properties=commit, **how)
 
     def write_files(self, table: str, parts: Iterable[pa.Table], *, under: str) -> list[AddedFile]:
@@ -264,7 +265,7 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         schema, folder = self.schema(table), self.path(table) / under
-        with _reader(parts, schema.arrow()) as rows, write_failures(table):
+        with _reader(parts, schema.arrow()) as rows, write_failures(self.path(table)):
             # As a table of its own: delta-rs lays out its files and says what they hold.
             deltalake.write_deltalake(
                 str(folder), rows, mode="overwrite", partition_by=schema.partition_by,
@@ -302,7 +303,7 @@ class Lake:
             values = {name: str(row[f"partition.{name}"]) for name in by}
             actions.append(RemoveAction(row["path"], True, now, row["size_bytes"], values))
         commit = deltalake.CommitProperties({"userMetadata": note}, max_commit_retries=0)
-        with write_failures(table):
+        with write_failures(self.path(table)):
             log.create_write_transaction(
                 actions, "append", log.schema(), by, commit_properties=commit
             )
@@ -318,7 +319,7 @@ class Lake:
         log = self.log(table)
         if log.files().filter(pc.field("size_bytes") < _SMALL).num_rows > _FILES:
             commit = deltalake.CommitProperties(custom_metadata={"run": run})
-            with write_failures(table), suppress(CommitFailedError):
+            with write_failures(self.path(table)), suppress(CommitFailedError):
                 log.optimize.compact(target_size=_SMALL, commit_properties=commit)
 
     def create_all(self) -> tuple[str, ...]:
@@ -342,7 +343,7 @@ class Lake:
             trying_again(_TRIES, 0.2)(self._check, schema)
             return False
         require_exclusive(path.parent)
-        with write_failures(schema.name):
+        with write_failures(self.path(schema.name)):
             deltalake.DeltaTable.create(
                 str(path),
                 schema.arrow(described=True),
@@ -357,10 +358,10 @@ class Lake:
     def _check(self, schema: TableSchema) -> None:
         new, others = self.difference(schema.name)
         if others:
-            raise other_columns(schema.name, others)
+            raise other_columns(self.path(schema.name), others)
         log, told = self.log(schema.name), self._told(schema)
         if not told.items() <= log.metadata().configuration.items():  # of an earlier release
-            with write_failures(schema.name):
+            with write_failures(self.path(schema.name)):
                 log.alter.set_table_properties(told, raise_if_not_exists=False)
         if new and not schema.partition_by and all(schema.columns[name].nullable for name in new):
             self.add_columns(schema.name, new)  # that this release has added
@@ -386,7 +387,7 @@ class Lake:
         """
         schema = self.schema(table).arrow(described=True)
         fields = [deltalake.Field.from_arrow(schema.field(name)) for name in names]
-        with write_failures(table):
+        with write_failures(self.path(table)):
             self.log(table).alter.add_columns(fields)
 
     def difference(self, table: str) -> Difference:
@@ -394,7 +395,10 @@ class Lake:
         declared = {name: column.type for name, column in self.schema(table).columns.items()}
         there = {field.name: str(field.type.type) for field in self.log(table).schema().fields}
         new = [name for name in declared if name not in there]
-        others = [f"{name} ({there[name]}) is declared no more" for name in there.keys() - declared]
+        others = [
+            f"the schema does not declare its column {name} ({there[name]})"
+            for name in there.keys() - declared
+        ]
         others += [
             f"{name} is {there[name]}, and {kind} in its declaration"
             for name, kind in declared.items()
@@ -471,12 +475,26 @@ class Difference(NamedTuple):
     others: tuple[str, ...]
 
 
-def other_columns(table: str, others: Sequence[str]) -> SetupError:
-    """The error of a table that no new column makes what its declaration says."""
-    return SetupError(
-        f"the table {table} is not as declared: {'; '.join(others)}",
-        hint="put the schema back, or take another lake (ELSINORE_HOME) and land the files again",
-    )
+def other_columns(table: Path, others: Sequence[str]) -> SetupError:
+    """Return the error of a table that no new column makes what its declaration says."""
+    hint = "put the schema back, or set ELSINORE_HOME to a new directory and ingest the files again"
+    if (added := _added_by_spark(table)) is not None:
+        hint = f"run in Spark: RESTORE TABLE delta.`{table}` TO VERSION AS OF {added - 1}"
+    return SetupError(f"the table {table.name} is not as declared: {'; '.join(others)}", hint=hint)
+
+
+def _added_by_spark(table: Path) -> int | None:
+    """Return the first of the latest versions that only added columns, if Spark made them.
+
+    Elsinore does not write a table that has an unknown column. So nothing is lost by going back.
+    """
+    first = None
+    for commit in commits(table):
+        if commit.operation == "ADD COLUMNS":  # delta-rs calls it ADD COLUMN
+            first = commit.version
+        elif commit.changes_rows or commit.operation == "ADD COLUMN":
+            break
+    return first or None
 
 
 # ---- declarations in `schemas/tables`

@@ -17,7 +17,7 @@ from elsinore.places import require_here
 _IN_PYTHON = {
     "--max-bad-share 0.5 lets": "max_bad_share=0.5 lets",
     "; or give --input-format": "",
-    "; `run --budget` lets it take more": "",
+    "; `elsinore run --budget 100000000` allows more steps": "",
     "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does":
         "schema= is a path, or the schema itself: a text with a line break",
 }  # fmt: skip

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from elsinore.console import SafeConsole
 from elsinore.engine.plan import RuntimePlan
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
@@ -270,7 +271,7 @@ def _cut_text(query: dict[str, Any]) -> Text:
 
 def _print_candidates(console: Console, found: dict[str, Any]) -> None:
     """Two tables: what is shared, and what is not."""
-    wide = Console(file=console.file, highlight=False, width=max(console.width, 100))
+    wide = SafeConsole(file=console.file, highlight=False, width=max(console.width, 100))
     shared = Table("candidate", "shared by: gain", "cost once", "net", title="Shared",
                    title_justify="left")  # fmt: skip
     for each in found["shared"]:

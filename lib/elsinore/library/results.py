@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import pyarrow as pa
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for
-from elsinore.errors import SetupError
+from elsinore.engine.row_bound import require_few_rows
+from elsinore.errors import SetupError, memory_failures
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
@@ -22,13 +24,14 @@ from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow
 from elsinore.sharing.plan import StaticPlan
+from elsinore.wording import escaped
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-#: Of each query that twostep runs: some minutes.
-BUDGET = 20_000_000
+#: Steps for each query that twostep runs: about a minute.
+BUDGET = 10_000_000
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")
@@ -55,12 +58,24 @@ def answer(
     if not len(events):
         return []
     plan = plan_for(executor, workload, events, static_plan)
-    tables = plan.run(events, request)
-    rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
+    tables = list(_few_rows(workload, plan.run(events, request)))
+    with memory_failures("making the result rows", hint="write a larger SLIDE, or fewer queries"):
+        rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
     for query in plan.left:
         request.tell([query.name])
         rows += two_step(query, events, budget=budget)
     return rows
+
+
+def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield partial rows; QueryError, naming the query with most rows: they are too many."""
+    rows = Counter[str]()
+    for table in tables:
+        for name in table["query"].value_counts().to_pylist():
+            rows[name["values"]] += name["counts"]
+        if rows:
+            require_few_rows(workload.by_name[rows.most_common(1)[0][0]], rows.total())
+        yield table
 
 
 class Results(dict[str, pa.Table]):
@@ -124,7 +139,7 @@ class Results(dict[str, pa.Table]):
     def __repr__(self) -> str:
         parts = (title if frame is None else f"{title}\n{frame.to_string(index=False)}"
                  for title, frame in self._parts())  # fmt: skip
-        return "\n\n".join(parts)
+        return escaped("\n\n".join(parts))
 
     def _repr_html_(self) -> str:
         return "".join(

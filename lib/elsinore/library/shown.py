@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from elsinore.console import SafeConsole
+
 #: Columns of a text that is not on a terminal.
 _WIDTH = 100
 
@@ -23,7 +25,7 @@ class Shown(ABC):
 
     def __repr__(self) -> str:
         out = StringIO()
-        self.print(Console(file=out, width=_WIDTH, highlight=False, soft_wrap=True))
+        self.print(SafeConsole(file=out, width=_WIDTH, highlight=False, soft_wrap=True))
         return out.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:

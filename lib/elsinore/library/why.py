@@ -32,6 +32,7 @@ from elsinore.timeline import (
     instant_of,
     parse_instant,
 )
+from elsinore.wording import visible
 
 #: What each event has.
 _OF_EVENT = frozenset({"type", "id", "time"})
@@ -99,7 +100,7 @@ def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
     """An event of `told_trends` in a line, without the keys, which its whole trend has."""
     shown = (f"{n}={v}" for n, v in event.items() if n not in (*_OF_EVENT, *keys))
     place = (event["type"], event.get("id"), str(event["time"]))
-    return " ".join([*filter(None, place), *shown])
+    return visible(" ".join([*filter(None, place), *shown]))
 
 
 def _trends_of(

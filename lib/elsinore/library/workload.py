@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import Executor, Request, compile_plan, require
-from elsinore.errors import ParameterError, QueryError
+from elsinore.errors import ParameterError, QueryError, memory_failures
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
@@ -135,8 +135,9 @@ class Workload:
             threads: at most so many; None: as many as this process may use cores.
 
         Raises:
-            DataError: too many lines are bad, or a column or file is missing.
-            ParameterError: an argument cannot be, or it is not known what a file holds.
+            DataError: too many lines are bad, or a column is missing.
+            ParameterError: an argument cannot be, there is no such file, or it is not known what a
+                file holds.
             UnsupportedQueryError: the executor cannot run one of the queries.
             BudgetError: a query that only twostep can run has too many trends.
         """
@@ -204,7 +205,7 @@ class Workload:
 
     def _read(self, events: Events, max_bad_share: float) -> tuple[EventTable, ReadReport]:
         require_share("max_bad_share", max_bad_share)
-        with hints_in_python():
+        with hints_in_python(), memory_failures("reading the events", hint="read fewer at once"):
             return read_events(sources_of(events), self.schema, max_bad_share=max_bad_share)
 
 

@@ -107,6 +107,8 @@ def _bind_call(scope: Scope, call: Call) -> BoundExpression:
     before = len(scope.faults)
     with suppress(BindFault):
         _require_known(scope, call)
+    if call.function in _AGGREGATES:  # what is in its parentheses means something else there
+        raise BindFault
     operands = bind_all(call.arguments, partial(bind_expression, scope))
     if len(scope.faults) > before:
         raise BindFault
@@ -333,6 +335,7 @@ _ELSEWHERE = {
         ("min", "max"), "aggregates stand in RETURN; of values there are least and greatest"
     ),
 }
+_AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
 _PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
 

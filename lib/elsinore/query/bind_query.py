@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
@@ -23,11 +24,11 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
-from elsinore.query.print_query import print_query
+from elsinore.query.print_query import print_length, print_query
 from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
-from elsinore.timeline import DAY, NUMBER_LENGTHS, TimeUnit
-from elsinore.windows import LONGEST, LONGEST_CALENDAR, Window
-from elsinore.wording import some_of, suggest
+from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
+from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Window
+from elsinore.wording import listed, some_of, suggest
 
 
 def in_text_order(faults: Iterable[Diagnostic], text: str = "") -> list[Diagnostic]:
@@ -174,7 +175,22 @@ def _about_several(written: syntax.Expression) -> str:
     names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
     if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
         return f"write [{names.pop()}] for one value in the whole trend"
+    if "time" in _attributes_of(written):
+        return (
+            "no condition limits the span of a trend; WITHIN does, in windows that start at "
+            "multiples of SLIDE"
+        )
     return "a condition reads one event, or an event and the NEXT(...) one"
+
+
+def _attributes_of(written: syntax.Expression) -> set[str]:
+    """The names of all attributes that an expression reads."""
+    match written:
+        case syntax.Reference():
+            return {written.attribute}
+        case syntax.Operation(operands=inner) | syntax.Call(arguments=inner):
+            return set().union(*map(_attributes_of, inner))
+    return set()
 
 
 # ---- keys
@@ -231,9 +247,7 @@ def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ..
             with suppress(BindFault):
                 found[item.label] = _bind_aggregate(scope, item)
         elif (item.qualifier, item.attribute) not in groups:
-            hint = suggest(item.attribute, [key.attribute for key in query.group_by])
-            hint = hint or f"add GROUP-BY {item.attribute}"
-            scope.fault(f"{item.attribute} is not in GROUP-BY", item.at, hint)
+            _refuse_return(scope, query, item)
     if not aggregates:
         scope.fault("RETURN names no aggregate", query.at, "COUNT(*) counts the trends")
     if isinstance(scope.pattern, syntax.Conjunction):
@@ -243,12 +257,28 @@ def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ..
     return tuple(found.values())
 
 
+def _refuse_return(scope: Scope, query: syntax.Query, item: syntax.Reference) -> None:
+    """Note that RETURN names an attribute that GROUP-BY does not name, and what to write."""
+    written = f"{item.qualifier}.{item.attribute}" if item.qualifier else item.attribute
+    with suppress(BindFault):
+        scope.meant(item)  # else no event has it, or the qualifier names nothing: noted there
+        alike = [key for key in query.group_by if key.attribute == item.attribute]
+        names = [key.attribute for key in query.group_by]
+        hint = suggest(item.attribute, names) or f"add GROUP-BY {written}"
+        if alike:
+            one = alike[0]
+            named = f"{one.qualifier}.{one.attribute}" if one.qualifier else one.attribute
+            hint = f"write {named}, as GROUP-BY does"
+        scope.fault(f"{written} is not in GROUP-BY", item.at, hint)
+
+
 def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     if item.function not in AggregateFunction.__members__:
         known = list(AggregateFunction.__members__)
         hint = suggest(item.function, known, 0.75) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
-        if item.target != "*":  # what else is wrong in its parentheses is noted too
+        bare = not scope.names(item.target) and scope.carriers(item.target)
+        if item.target != "*" and not bare:  # what else is wrong in its parentheses is noted too
             carriers = scope.named(item.target, item.at)
             if item.attribute is not None:
                 scope.column(carriers[0], item.attribute, item.at)
@@ -259,6 +289,8 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
         if not counting:
             scope.refuse(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
         return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
+    if item.attribute is None and not scope.names(item.target) and scope.carriers(item.target):
+        _refuse_bare(scope, item, counting=counting)
     named = scope.named(item.target, item.at)
     carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
     if not carriers:
@@ -279,6 +311,17 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     return BoundAggregate(item.label, function, positions, column, kind)
 
 
+def _refuse_bare(scope: Scope, item: syntax.Aggregate, *, counting: bool) -> NoReturn:
+    """Refuse an aggregate of an attribute without its alias, and say what to write."""
+    aliases = [position.alias for position in scope.carriers(item.target)]
+    if counting:
+        events = listed(f"COUNT({alias})" for alias in aliases)
+        hint = f"write {events} for events; GROUP-BY {item.target} gives a row for each value"
+        scope.refuse(f"COUNT counts trends or events, not values of {item.target}", item.at, hint)
+    calls = listed(f"{item.function}({alias}.{item.target})" for alias in aliases)
+    scope.refuse(f"{item.function} needs the alias before {item.target}", item.at, f"write {calls}")
+
+
 def _numbers_of(scope: Scope, position: Position) -> list[str]:
     """Attributes of an event that can be added up."""
     attributes = scope.schema.by_name[position.type].attributes
@@ -296,7 +339,25 @@ def _bind_window(scope: Scope, query: syntax.Query) -> Window:
     if query.slide and slides[0] > within:
         message = "SLIDE is longer than WITHIN: events in the gaps are lost"
         scope.refuse(message, query.slide.at)
-    return Window(within, slides[0] if slides else within)
+    window = Window(within, slides[0] if slides else within)
+    if query.slide and window.overlapping > MOST_OVERLAPPING:
+        calendar = scope.schema.time_unit.is_calendar
+        message = (
+            f"query {query.name} has {window.overlapping:,} windows for each event (WITHIN divided "
+            f"by SLIDE), at most {MOST_OVERLAPPING:,} are supported"
+        )
+        slide = print_length(_shortest_slide(within, calendar=calendar), calendar=calendar)
+        scope.refuse(message, query.slide.at, f"write SLIDE {slide.replace(',', '')} or longer")
+    return window
+
+
+def _shortest_slide(within: int, *, calendar: bool) -> int:
+    """Return about the shortest SLIDE that a WITHIN allows, in whole units."""
+    least = -(-within // MOST_OVERLAPPING)
+    if not calendar:
+        return least
+    unit = max(length for length in UNITS.values() if length <= least)
+    return -(-least // unit) * unit
 
 
 def _ticks(scope: Scope, clause: str, duration: syntax.Duration) -> int:

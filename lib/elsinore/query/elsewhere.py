@@ -27,7 +27,7 @@ _ELSEWHERE = {
     r"\b(case)\s+when\b": "write the cases with AND and OR",
     r"\b(exists)\b": "what must occur stands in PATTERN",
     r"\b(prev|last|first|lag|lead)\s*\(\s*\w+\s*\)\s*\.": "NEXT(V).x is of the event after V",
-    r"(\{\s*\d[^}]*\}?)": "two or more are SEQ(View a, View b+); there are P+, P* and P?",
+    r"(\{[\s\d,]*\d[^}]*\}?)": "",  # see `_repeated`
     r"(->|\bfollowed\s+by\b)": _SEQ,
     r"\bseq\s*[^(\s\w]|\bseq\s+\w": _SEQ,
     r"(=>|=<)": "write >= or <=",
@@ -62,6 +62,40 @@ _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in 
 _JUST_BEFORE = re.compile(r"(?:\S+\s+){0,3}\S*\Z")
 
 
+#: Longer sequences are only hinted at.
+_WRITTEN_OUT = 6
+_COUNTS = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}?", re.ASCII)
+_REPEATED = re.compile(
+    r"\b(?!(?:pattern|or|and|not)\b)([a-z_]\w*)(?:\s+[a-z_]\w*)?\s*[+*?]?\s*\Z",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _repeated(before: str, counts: str) -> str:
+    """What to write for `{2,}` and its like, with the number and the type that were written.
+
+    >>> _repeated("PATTERN View V", "{3,}")
+    'three or more are SEQ(View a, View b, View c+)'
+    """
+    number, comma, most = _COUNTS.match(counts).groups()  # type: ignore[union-attr]
+    found, least = _REPEATED.search(before), int(number[:4] or 0)
+    if found is None:
+        return "write each repetition out, as in SEQ(View a, View b) for two"
+    name = found[1]
+    if not 1 <= least <= _WRITTEN_OUT:
+        return f"write each one out, as in SEQ({name} a, {name} b+) for two or more"
+    parts = [f"{name} {alias}" for alias in "abcdefghijkl"[:least]]
+    if comma and not most:
+        words = ("one", "two", "three", "four", "five", "six")[least - 1]
+        parts[-1] += "+"
+        return f"{words} or more are SEQ({', '.join(parts)})" if least > 1 else f"write {name}+"
+    if comma and int(most[:4]) - least <= _WRITTEN_OUT - least:
+        parts += [f"{name} {alias}?" for alias in "abcdefghijkl"[least : int(most[:4])]]
+    elif comma:
+        return f"write each one out, as in SEQ({name} a, {name} b?) for one or two"
+    return f"write SEQ({', '.join(parts)})"
+
+
 def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
     """What stands at a fault, or right before it, that is of another language; `sign` is there.
 
@@ -75,5 +109,6 @@ def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | 
             continue
         if not pattern.groups:
             return offset, f"found {sign}", hint
+        hint = hint or _repeated(text[: found.start(1)], found[1])
         return found.start(1), f"there is no {' '.join(found[1].upper().split())}", hint
     return None

@@ -92,6 +92,10 @@ class Scope:
             self._no_carrier(reference.attribute, reference.at)
         return found
 
+    def names(self, name: str) -> bool:
+        """Whether a name is an alias or a type of the pattern."""
+        return any(name in (p.alias, p.type) for p in self.positions)
+
     def named(self, name: str, at: Location) -> tuple[Position, ...]:
         """The positions of an alias or type of the pattern; BindFault: none, or one is unclear."""
         found = tuple(p for p in self.positions if p.alias == name)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from elsinore.errors import BudgetError, ParameterError
 
-#: How many steps one enumeration may take: events tried, and trends or pairs looked at. A step
-#: costs some microseconds and, where it completes a trend, some hundred bytes.
+#: How many steps one enumeration may take: alternatives of the pattern and events tried, and trends
+#: or pairs looked at. A step costs some microseconds and, if it completes a trend, some hundred
+#: bytes.
 BUDGET = 1_000_000
+
+#: Small pieces of work (a node of a condition, an event of a finished trend) that cost about as
+#: much time as one step.
+PIECES = 16
 
 
 class Meter:
@@ -27,15 +32,19 @@ class Meter:
         self._query = query
         self._limit = budget
 
-    def spend(self, steps: int = 1) -> None:
-        """Count some steps; BudgetError: they are too many, and only those allowed are counted."""
-        self.steps += steps
+    def spend(self, steps: int = 1, *, pieces: int = 0) -> None:
+        """Count some steps, and small pieces of work of which `PIECES` make one step.
+
+        Raises:
+            BudgetError: there are more steps than the budget allows.
+        """
+        self.steps += steps + pieces // PIECES
         if self.steps > self._limit:
             self.steps = self._limit + 1
             raise BudgetError(
-                f"query {self._query} has more trends in the window from {self.start} than "
-                f"{self._limit} steps can enumerate",
-                hint="twostep is meant for small samples; `run --budget` lets it take more",
+                f"query {self._query} takes more than {self._limit} steps to enumerate its trends "
+                f"in the window from {self.start}",
+                hint="shorten WITHIN; `elsinore run --budget 100000000` allows more steps",
                 query=self._query,
                 window=self.window,
                 steps=self._limit,

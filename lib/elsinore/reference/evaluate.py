@@ -54,6 +54,13 @@ def reader(expression: BoundExpression) -> Reader:
     raise AssertionError(f"{expression} is no expression")
 
 
+def size_of(expression: BoundExpression) -> int:
+    """Return the number of nodes of an expression, to which the time to read it is proportional."""
+    if isinstance(expression, Applied):
+        return 1 + sum(map(size_of, expression.operands))
+    return 1
+
+
 def _second(following: Event | None) -> Event:
     assert following is not None, "an edge predicate needs a pair of events"
     return following

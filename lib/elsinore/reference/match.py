@@ -11,7 +11,7 @@ otherwise when the match is complete; values once taken never change, so both gi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import EventPattern, Negation, Pattern, Semantics
 from elsinore.reference.budget import Meter
-from elsinore.reference.evaluate import Reader, reader
+from elsinore.reference.evaluate import Reader, reader, size_of
 from elsinore.reference.event import Event
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.routes import Route, Todo, routes
@@ -36,7 +36,10 @@ class Candidate(NamedTuple):
 class Candidates:
     """The events of one window, in the order of time, that pass local predicates and key rules."""
 
-    def __init__(self, query: BoundQuery, keys: Keys, events: Sequence[Event]) -> None:
+    def __init__(
+        self, query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter
+    ) -> None:
+        self._meter = meter
         self._keys = keys
         self._events = events
         self._times = [event.time for event in events]
@@ -87,7 +90,9 @@ class Candidates:
         return self._lines[position]
 
     def _admitted(self, position: int) -> list[Candidate]:
-        conditions = [reader(p.condition) for p in self._predicates if p.position == position]
+        own = [p.condition for p in self._predicates if p.position == position]
+        conditions = [reader(condition) for condition in own]
+        self._meter.spend(0, pieces=len(self._events) * (1 + sum(map(size_of, own))))
         found = []
         for event in self._events:
             if event.type != self._positions[position].type:
@@ -157,11 +162,13 @@ class Matcher:
         self.query = query
         self.keys = keys
         self.meter = meter
-        self._candidates = Candidates(query, keys, events)
+        self._candidates = Candidates(query, keys, events, meter)
         self._edges: dict[tuple[int, int], list[Reader]] = {}
+        self._sizes: Counter[tuple[int, int]] = Counter()  # nodes of the conditions of a pair
         for edge in query.edge_predicates:
             conditions = self._edges.setdefault((edge.earlier, edge.later), [])
             conditions.append(reader(edge.condition))
+            self._sizes[edge.earlier, edge.later] += size_of(edge.condition)
         self._guards: dict[tuple[int, int | None, int | None, KeyValues], bool] = {}
         # The ways on after each way, and those that are left of a pattern: there are few.
         self._after: dict[int, tuple[Route, tuple[Route, ...]]] = {}
@@ -213,7 +220,9 @@ class Matcher:
             parted = self._candidates.next_in_partition(near.event.time, found.values)
             near, before = None, before if parted is None else parted + 1
         candidates = self._candidates.at(position, found.values, after, before)
-        self.meter.spend(len(candidates))
+        # Looking for candidates is work too: a pattern may have hundreds of ways without any.
+        nodes = self._sizes[step.position, position] if step and self._sizes else 0
+        self.meter.spend(max(1, len(candidates)), pieces=len(candidates) * nodes)
         for _, event, carried in candidates:
             if not is_known:
                 values = self.keys.joined(found.values, position, carried)
@@ -243,6 +252,7 @@ class Matcher:
         if not (found.owed or way.guards):
             return True
         owed = (*found.owed, *self._bars(step, way.guards, None))
+        self.meter.spend(0, pieces=len(owed))
         return all(obligation(found.values) for obligation in owed)
 
     def _edges_between(self, step: Step | None, position: int) -> Sequence[Reader]:
@@ -291,6 +301,7 @@ class Matcher:
         """Whether an event before a time could extend the trend after its last step in one way."""
         if way.next is None:
             return False
+        self.meter.spend()
         position = self.query.by_alias[way.next.alias].index
         edges = self._edges_between(step, position)
         for _, event, carried in self._candidates.at(position, values, step.event.time, before):

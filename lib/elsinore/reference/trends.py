@@ -34,7 +34,9 @@ def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
     found: dict[Trend, Match] = {}
     groups: dict[Group, list[Match]] = {}
     for match in matcher.trends(query.pattern):
-        first = found.setdefault(trend_of(match), match)
+        trend = trend_of(match)
+        matcher.meter.spend(0, pieces=len(trend))
+        first = found.setdefault(trend, match)
         if first is match:
             groups.setdefault(group_of(query, match.values), []).append(match)
         elif _outcome(query, first) != _outcome(query, match):
@@ -146,5 +148,7 @@ def count_pairs(matcher: Matcher) -> dict[Group, int]:
 def _side(pattern: Pattern, matcher: Matcher) -> _Side:
     side: _Side = {}
     for match in matcher.trends(pattern):
-        side.setdefault(trend_of(match), set()).add(match.values)
+        trend = trend_of(match)
+        matcher.meter.spend(0, pieces=len(trend))
+        side.setdefault(trend, set()).add(match.values)
     return side

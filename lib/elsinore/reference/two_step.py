@@ -70,6 +70,7 @@ def answer_windows(
         for number in _numbers(query, ordered, windows):
             bounds = query.window.bounds(number)
             meter.window, meter.start = number, _told(bounds.start, events.schema)
+            meter.spend()
             first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
             end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
             found = method(Matcher(query, keys, ordered[first:end], meter))
@@ -112,11 +113,18 @@ def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> E
     return events.between(first.start, last.end)
 
 
-def _numbers(query: BoundQuery, events: list[Event], windows: Collection[int] | None) -> list[int]:
+def _numbers(
+    query: BoundQuery, events: list[Event], windows: Collection[int] | None
+) -> Iterator[int]:
+    """Yield the windows in ascending order; one at a time, for they may be very many."""
     if windows is not None:
-        return sorted(set(windows))
-    times = {event.time for event in events}
-    return sorted({number for time in times for number in query.window.indices(time)})
+        yield from sorted(set(windows))
+        return
+    done: int | None = None  # the first window that no earlier event is in
+    for event in events:  # in the order of time
+        indices = query.window.indices(event.time)
+        yield from indices if done is None else range(max(indices.start, done), indices.stop)
+        done = indices.stop
 
 
 def _rows(

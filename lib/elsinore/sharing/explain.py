@@ -184,7 +184,7 @@ def explain_savings(
         if plan.statistics_fingerprint != statistics.fingerprint:
             raise PlanError(
                 "the static plan was found from other statistics",
-                hint="find the plan anew, or explain it without them",
+                hint="leave --events and --rates out, or --plan",
                 plan=plan.statistics_fingerprint,
                 statistics=statistics.fingerprint,
             )

@@ -43,7 +43,10 @@ def workload_fingerprint(workload: Workload) -> str:
 
 # ---- what is stored with its fingerprint
 
-_PRINTED = "`elsinore plan --json` prints one"
+_PRINTED = "`elsinore plan WORKLOAD --schema SCHEMA --events FILE --json` prints one"
+
+#: How to replace a plan, in a file or in a lake.
+NEW_PLAN = f"{_PRINTED}; in the pipeline `elsinore aggregate` finds one"
 
 
 class Part(pydantic.BaseModel):
@@ -84,7 +87,7 @@ class Artifact(Part):
         if version != current:
             raise PlanError(
                 f"the {cls.CALLED} is of version {version!r}; this build reads version {current}",
-                hint="find the plan anew",
+                hint=NEW_PLAN,
             )
         stated = document.pop("fingerprint", None)
         try:
@@ -95,7 +98,7 @@ class Artifact(Part):
         if found.fingerprint != stated and not (cls.UNSIGNED and stated is None):
             raise PlanError(
                 f"the {cls.CALLED} is damaged: its content is not what its fingerprint says",
-                hint="find the plan anew",
+                hint=NEW_PLAN,
                 stated=stated,
                 found=found.fingerprint,
             )

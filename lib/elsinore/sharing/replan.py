@@ -9,7 +9,7 @@ from pathlib import Path
 from elsinore.errors import ParameterError, PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
-from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.sharing.fingerprints import NEW_PLAN, workload_fingerprint
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 
@@ -47,7 +47,7 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
     if plan.workload_fingerprint != expected:
         raise PlanError(
             "the static plan was found for another workload",
-            hint="find the plan anew",
+            hint=NEW_PLAN,
             plan=plan.workload_fingerprint,
             workload=expected,
         )

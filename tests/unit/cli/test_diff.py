@@ -168,12 +168,12 @@ def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
           '"values": [1]}'},
          "holds no answers of"),
-        ({"a.csv": "a,b\n1,2\n"}, "a.csv holds no answers of `run` (let `elsinore run --output`"),
+        ({"a.csv": "a,b\n1,2\n"}, "no answers of `run` (`elsinore run --output FILE.json` writes"),
         ({"a.csv": "query,group_key,window_start,window_end,aggregate,exact,value\nq,{},0,9,n,x,1"},
          "a.csv holds no answers of"),
         ({"a.json/b.json": ""}, "cannot read a.json: Is a directory"),
         ({"a.json": ""}, "no such file: b.json (check the path)"),
-        ({"a.txt": "q: 1 row"}, "a.txt is for people"),
+        ({"a.txt": "q: 1 row"}, "a.txt is a table for people"),
         ({"a.sase": OLD}, "give two of either"),
     ],
 )  # fmt: skip

@@ -192,8 +192,10 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
     Path("w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
     assert explain("--plan", plan) == 1
     error = capsys.readouterr().err
-    assert (
-        error == "elsinore: the static plan was found for another workload (find the plan anew)\n"
+    assert error == (
+        "elsinore: the static plan was found for another workload (`elsinore plan WORKLOAD "
+        "--schema SCHEMA --events FILE --json` prints one; in the pipeline `elsinore aggregate` "
+        "finds one)\n"
     )
 
 

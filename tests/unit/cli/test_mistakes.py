@@ -662,7 +662,7 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     ("name", "value", "words"),
     [
         ("HOME", "/dev/null/x", "cannot use /dev/null/x: Not a directory"),
-        ("HOME", "/dev/null/x", "(set ELSINORE_HOME to a folder that can be made)"),
+        ("HOME", "/dev/null/x", "(set ELSINORE_HOME to a directory that can be made)"),
         ("KEEP_DAYS", "30", """30 is not a mapping, as in {"events": 30} (mend"""),
         ("STREAMS", "rides", """'rides' is not JSON, as in ["rides"] (mend"""),
         ("STREAM", "Rides", "'Rides' is no name, as in rides: small letters, digits and _ (mend"),

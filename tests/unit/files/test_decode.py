@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files import decode as decode_module
-from elsinore.files.decode import MAX_DEPTH, parse_clean_block
-from elsinore.files.rejection import REJECTED_SCHEMA
+from elsinore.files.decode import MAX_DEPTH, parse_clean_block, parse_json
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault
 from elsinore.files.type_records import Decoded, decoded_schema
 from elsinore.timeline import HOUR, TimeUnit
 from tests.draws import draws
@@ -357,3 +357,26 @@ def test_lines_in_doubt_are_few_where_the_fast_way_is_taken() -> None:
         lines = [odd] * number + [raw(travel(x=1))] * 8
         assert (parse_clean_block(pa.array(lines), rides()) is not None) == fast
         assert decode(*lines).events.num_rows == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("<13>Nov 28 10:00:00 host app: ", "'<13>Nov 28 10:00:00 host app: ' stands before"),
+        ("2024-01-01 10:00:00,123 INFO ", "'2024-01-01 10:00:00,123 INFO ' stands before"),
+        ("\ufeff", "a byte order mark stands before"),
+        ("\x1e", "a record separator (RFC 7464) stands before"),
+        ("x" * 50 + " ", f"'{'x' * 40}...' stands before"),
+    ],
+)
+def test_what_stands_before_an_object_is_named(before: str, said: str) -> None:
+    fault = parse_json(before + '{"a": 1}')
+    assert isinstance(fault, Fault)
+    assert fault.text == f"{said} the object; a line is one JSON object"
+
+
+@pytest.mark.parametrize("line", ['1,A,{"x":1}', '"a": {"b": 1}', "x{", '{"a": 1}x', "x"])
+def test_other_faults_keep_their_words(line: str) -> None:
+    fault = parse_json(line)
+    assert isinstance(fault, Fault)
+    assert "stands before" not in fault.text

@@ -75,7 +75,7 @@ def test_hints_name_the_parameters_of_the_library(
     with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(schema= is a path"):
         elsinore.workload("none.sase", schema="none.yaml")
     monkeypatch.setattr("elsinore.library.workload.answer", partial(answer, budget=1))
-    with pytest.raises(elsinore.BudgetError, match=r"\(twostep is meant for small samples\)$"):
+    with pytest.raises(elsinore.BudgetError, match=r"\(shorten WITHIN\)$"):
         work().run(EVENTS, executor="twostep")
 
 

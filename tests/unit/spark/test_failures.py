@@ -8,7 +8,14 @@ from grpc import StatusCode  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
-from elsinore.errors import ConflictError, LostWorkerError, SetupError
+from elsinore.errors import (
+    ConflictError,
+    ElsinoreError,
+    LostWorkerError,
+    OutOfMemoryError,
+    QueryError,
+    SetupError,
+)
 from elsinore.lake.delta_log import write_failures
 from elsinore.spark.failures import BrokenServerError, translate
 
@@ -88,3 +95,22 @@ def test_a_record_that_others_keep_writing_names_its_table() -> None:
         raise CommitFailedError("version 3 exists")
     with pytest.raises(SetupError), write_failures("landings"):
         raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", [QueryError, OutOfMemoryError])
+def test_what_a_worker_refuses_names_its_query_and_is_not_tried_again(
+    kind: type[ElsinoreError],
+) -> None:
+    said = "q.sase:3:5: query q: more than 5,000,000 result rows (write a larger SLIDE)"
+    text = (
+        f"Job aborted: Lost task 0.3\nTraceback (most recent call last):\n{_name(kind)}: {said}\n"
+    )
+    error = translate(PySparkException(text))
+    assert type(error) is kind
+    assert str(error) == said
+    assert not error.transient
+
+
+def _name(kind: type[ElsinoreError]) -> str:
+    """How Python's tracebacks call a class."""
+    return f"{kind.__module__}.{kind.__qualname__}"

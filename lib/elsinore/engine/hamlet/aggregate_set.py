@@ -139,7 +139,7 @@ def prepare(
 ) -> Prepared:
     """The graph of a set over its entries, with all windows that hold any."""
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
-    found = [spans_of(query.window, entries.offsets, entries.times, owned) for query in queries]
+    found = [spans_of(query, entries.offsets, entries.times, owned) for query in queries]
     query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
     keys = np.column_stack([np.concatenate(found)[:, 2:], query])
     keys = keys[ascending(keys[:, 0], query)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from elsinore.engine.linear.run import Swept, joined, make_found, take_rows
+from elsinore.engine.row_bound import RowBound
 from elsinore.engine.weights import NO_RANK
 from elsinore.kernels.sweep_panes import Panes, Stacks, find_panes, slide_panes, sweep_panes
 from elsinore.kernels.sweep_program import Events, WindowRun, make_work
@@ -72,8 +73,10 @@ def pane_costs(
     )
 
 
-def run_panes(lowered: Lowered, events: Events, runs: np.ndarray, window: Window) -> Swept:
-    """Sweep all windows of some runs as products of panes."""
+def run_panes(
+    lowered: Lowered, events: Events, runs: np.ndarray, window: Window, bound: RowBound
+) -> Swept:
+    """Sweep all windows of some runs as products of panes; `bound` counts the rows."""
     program, products = lowered.panes.tables.program, lowered.panes.products
     work, found = make_work(program, events), make_found(lowered.tables.program)
     length, size = window.pane(), products.unit.size
@@ -86,6 +89,7 @@ def run_panes(lowered: Lowered, events: Events, runs: np.ndarray, window: Window
         sweep_panes(program, events, products, panes, high, work, NO_RANK)
         while not slide_panes(products, panes, run, spread, step, stacks, found):
             parts.append(take_rows(found))
+            bound.add(parts[-1].rows)
     return joined([*parts, take_rows(found)])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from elsinore.engine.entries import Entries
 from elsinore.engine.partial_rows import WindowRows
+from elsinore.engine.row_bound import RowBound
 from elsinore.engine.weights import NO_RANK, EventWeights
 from elsinore.kernels.doublings import (
     Counts,
@@ -78,15 +79,21 @@ class Swept:
 
 
 def run_sweep(
-    tables: Tables, events: Events, runs: np.ndarray, window: Window, digits: int = 0
-) -> Swept:
-    """Sweep all windows of some runs, in numbers of so many digits; 0 for 64 bits."""
+    tables: Tables, events: Events, runs: np.ndarray, window: Window, digits: int = 0,
+    bound: RowBound | None = None,
+) -> Swept:  # fmt: skip
+    """Sweep all windows of some runs, in numbers of so many digits; 0 for 64 bits.
+
+    `bound` counts the rows; None: they are few.
+    """
     program = tables.program
     work, found = make_work(program, events, digits), make_found(program, digits)
     parts, done = [], False
     while not done:
         done = sweep(program, events, runs, window.within, window.slide, work, NO_RANK, found)
         parts.append(take_rows(found))
+        if bound is not None:
+            bound.add(parts[-1].rows)
     return joined(parts)
 
 

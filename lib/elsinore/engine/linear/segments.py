@@ -14,6 +14,7 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import Entries, key_codes, make_entries
 from elsinore.engine.linear.run import make_found, read_events, take_rows
 from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
+from elsinore.engine.row_bound import RowBound
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.segments import START, Clause, Clock, Lanes, run_lanes
@@ -75,7 +76,9 @@ def _run_pass(
     codes = key_codes(lowered.chains[0].query, columns)
     entries = make_entries(lowered.standings, codes, columns)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
-    rows = WindowRows.joined(list(run_segments(lowered, entries, weights, owned)))
+    bound = RowBound([chain.query for chain in lowered.chains])
+    parts = bound.counted(run_segments(lowered, entries, weights, owned))
+    rows = WindowRows.joined(list(parts))
     overflowed = rows.keys[~np.isfinite(rows.sums).all(axis=1)]
     for number in np.unique(overflowed[:, 2]).tolist():
         windows = np.unique(overflowed[overflowed[:, 2] == number, 1])

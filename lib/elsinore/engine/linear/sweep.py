@@ -13,6 +13,7 @@ from elsinore.engine.entries import Entries, key_codes, make_entries
 from elsinore.engine.linear.panes import cheaper_by_panes, run_panes
 from elsinore.engine.linear.run import Swept, joined, read_events, run_sweep, run_wide
 from elsinore.engine.partial_rows import Reading, combine_groups, partial_tables
+from elsinore.engine.row_bound import RowBound
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.sweep_program import Events
@@ -52,11 +53,12 @@ def aggregate_sweep(
         weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
         parts = make_runs(entries, window, owned, threads)
         swept_events = read_events(lowered.classes, entries, weights)
-        swept = list(_sweep_parts(lowered, swept_events, parts, window, panes))
+        queries = [member.query for member in lowered.members]
+        bound = RowBound(queries)
+        swept = list(_sweep_parts(lowered, swept_events, parts, window, panes, bound))
         rows = [part.rows for part in swept]
         for part in swept:
-            rows += run_wide(lowered, swept_events, part.outgrown, window)
-        queries = (member.query for member in lowered.members)
+            rows += bound.counted(run_wide(lowered, swept_events, part.outgrown, window))
         readings = [Reading(each, groups, weights.meanings(each)) for each in queries]
         for combined in combine_groups(rows, readings):
             tables += partial_tables(combined, readings)
@@ -117,13 +119,14 @@ def _sweep_parts(
     parts: Sequence[np.ndarray],
     window: Window,
     panes: bool | None,
+    bound: RowBound,
 ) -> Iterator[Swept]:
     """Sweep parts of a stream, each in a thread of its own and in the way that costs less."""
 
     def run(runs: np.ndarray) -> Swept:
         if not cheaper_by_panes(lowered.members, window, runs, events.times, panes):
-            return run_sweep(lowered.tables, events, runs, window)
-        found = run_panes(lowered, events, runs, window)
+            return run_sweep(lowered.tables, events, runs, window, bound=bound)
+        found = run_panes(lowered, events, runs, window, bound)
         if not found.outgrown.size:
             return found
         # A product that may not fit 64 bits says little of the sum that it is part of.

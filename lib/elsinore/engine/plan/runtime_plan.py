@@ -25,12 +25,17 @@ from elsinore.engine.plan.units import (
     SweepUnit,
     Unit,
 )
+from elsinore.errors import memory_failures
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import sweep_sets
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.wording import some_of
+
+#: What takes less memory.
+_LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events one after another"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,9 @@ class RuntimePlan:
         columns = EventColumns.of(events)
         for unit in self.units:
             request.tell(unit.names)
-            yield from for_all(self.classes, unit.run(columns, request))
+            with memory_failures(f"computing {some_of(unit.names)}", hint=_LESS):
+                table = unit.run(columns, request)
+            yield from for_all(self.classes, table)
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:

@@ -1,0 +1,73 @@
+"""Bounds on the windows and result rows of a run, so that no query can take all memory.
+
+How many windows may hold one event is known when a query is bound (`windows.MOST_OVERLAPPING`). How
+many windows the data fill, and how many of them have a trend, is known only here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elsinore.engine.partial_rows import WindowRows
+from elsinore.errors import Diagnostic, QueryError
+from elsinore.query.bound import BoundQuery
+
+#: Result rows of a query, and of all queries of `elsinore run` together. A finished row takes some
+#: 750 bytes of Python objects.
+MOST_ROWS = 5_000_000
+
+#: Windows of the groups of a query that hold an event of its pattern. The greta and hamlet
+#: executors take some 150 bytes for each, whether or not it holds a trend.
+MOST_WINDOWS = 20_000_000
+
+_HINT = (
+    "write a larger SLIDE, a GROUP-BY with fewer values, or run parts of the events one after "
+    "another"
+)
+
+
+def require_few_windows(query: BoundQuery, windows: int) -> None:
+    """Raise QueryError if a query has more than `MOST_WINDOWS` windows with events."""
+    if windows > MOST_WINDOWS:
+        what = f"{windows:,} windows of its groups hold events, at most {MOST_WINDOWS:,} may"
+        raise _refused(query, what)
+
+
+def require_few_rows(query: BoundQuery, rows: int) -> None:
+    """Raise QueryError if there are more than `MOST_ROWS`; `query` is the one to change."""
+    if rows > MOST_ROWS:
+        raise _refused(query, f"more than {MOST_ROWS:,} result rows, the most of one run")
+
+
+def _refused(query: BoundQuery, what: str) -> QueryError:
+    at = query.source.slide.at if query.source.slide else query.at
+    return QueryError.of([Diagnostic(f"query {query.name}: {what}", at, _HINT)])
+
+
+@dataclass
+class RowBound:
+    """Counts the rows of queries while executors make them.
+
+    Threads may share one. A count may then miss some rows; each thread still stops in time.
+    """
+
+    queries: Sequence[BoundQuery]  #: by the numbers in `WindowRows.keys`
+    _rows: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rows = np.zeros(len(self.queries), np.int64)
+
+    def add(self, rows: WindowRows) -> None:
+        """Count some rows; QueryError: a query has more than `MOST_ROWS`."""
+        self._rows += np.bincount(rows.keys[:, 2], minlength=len(self.queries))
+        most = int(self._rows.argmax())
+        require_few_rows(self.queries[most], int(self._rows[most]))
+
+    def counted(self, parts: Iterable[WindowRows]) -> Iterator[WindowRows]:
+        """Yield the parts, and stop as `add` does."""
+        for rows in parts:
+            self.add(rows)
+            yield rows

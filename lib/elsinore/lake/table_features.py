@@ -1,0 +1,118 @@
+"""Delta table features that delta-rs cannot handle: their names, and how to remove them.
+
+Spark users of a lake may turn them on. Elsinore then names the feature and the statement that
+removes it; trying again cannot help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from deltalake.exceptions import DeltaError
+
+from elsinore.errors import SetupError
+
+#: What delta-rs (1.6) says of features: where it stops to read, to write, and in its kernel.
+_NAMED = (
+    re.compile(r"reader features: \{([^}]*)\}"),
+    re.compile(r"[Uu]nsupported table features(?: required)?: \[(.*?)\](?!\w)"),
+    re.compile(r"Feature '?(\w+)'? is not supported"),
+)
+#: What it says without naming the feature.
+_IMPLIED = {
+    "append-only": "appendOnly",
+    "Max catalog version": "catalogManaged",
+    "[Cc]olumn mapping": "columnMapping",
+    "minimum reader version is 2": "columnMapping",
+    "Failed to read checkpoint|v2 ?[Cc]heckpoint": "v2Checkpoint",
+}
+#: Names of features in Rust that are not those of Delta with a capital.
+_RENAMED = {"clusteredTable": "clustering", "materializePartitionColumns": "clustering"}
+#: Features that others need, and that go with these.
+_NEEDED_BY_OTHERS = frozenset({"domainMetadata", "invariants", "vacuumProtocolCheck"})
+#: Those that `ALTER TABLE ... DROP FEATURE` of Delta 4 removes.
+_DROPPED = frozenset({
+    "catalogManaged", "catalogOwned-preview", "checkConstraints", "checkpointProtection",
+    "columnMapping", "deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking",
+    "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck",
+})  # fmt: skip
+#: What delta-rs says if another writer was first.
+_CONFLICT = re.compile(
+    "concurrent transaction|since last commit|existing table version|version .*exists"
+    "|does not follow|Failed to commit transaction|commit attempts",
+    re.IGNORECASE,
+)
+
+
+def is_conflict(error: DeltaError) -> bool:
+    """Whether a commit failed since another writer got there first."""
+    return _CONFLICT.search(str(error)) is not None
+
+
+@contextmanager
+def feature_failures(table: Path) -> Iterator[None]:
+    """Raise errors of delta-rs about table features as SetupError, by name and with the fix."""
+    try:
+        yield
+    except DeltaError as error:
+        if features := features_of(str(error)):
+            raise unsupported(table, features) from error
+        raise
+
+
+def features_of(text: str) -> list[str]:
+    """Return the names of table features that an error of delta-rs is about.
+
+    >>> features_of("Unsupported table features required: [RowTracking, DomainMetadata]")
+    ['rowTracking']
+    """
+    names = [
+        name for pattern in _NAMED for match in pattern.findall(text) for name in _names(match)
+    ]
+    names = names or [name for said, name in _IMPLIED.items() if re.search(said, text)]
+    own = [name for name in names if name not in _NEEDED_BY_OTHERS]
+    return sorted(dict.fromkeys(own or names))
+
+
+def _names(text: str) -> Iterator[str]:
+    """Names from a list of Rust's or Python's, as Delta spells them."""
+    for word in re.findall(r"[\w-]+", text.replace("Unknown", "")):
+        name = word[0].lower() + word[1:]
+        yield _RENAMED.get(name, name)
+
+
+def unsupported(table: Path, features: Sequence[str]) -> SetupError:
+    """Return the error of a table with features that delta-rs cannot handle."""
+    plural = "s" if len(features) > 1 else ""
+    return SetupError(
+        f"the table {table.name} uses the Delta feature{plural} {', '.join(features)}, which "
+        "delta-rs cannot handle",
+        hint=how_to_remove(table, features),
+        table=table.name,
+        features=list(features),
+    )
+
+
+def how_to_remove(table: Path, features: Sequence[str]) -> str:
+    """Return the Spark SQL that removes features from a table, or what to do if nothing does."""
+    if kept := [name for name in features if name not in {*_DROPPED, "appendOnly"}]:
+        return (
+            f"Delta cannot drop {', '.join(kept)}: set ELSINORE_HOME to a new directory, and "
+            "ingest the raw files again"
+        )
+    name = f"delta.`{table}`"
+    statements = [
+        f"ALTER TABLE {name} UNSET TBLPROPERTIES ('delta.appendOnly')"
+        if feature == "appendOnly"
+        else f"ALTER TABLE {name} DROP FEATURE {_quoted(feature)} TRUNCATE HISTORY"
+        for feature in features
+    ]
+    again = "; if Delta asks to wait, repeat it later" if set(features) != {"appendOnly"} else ""
+    return f"run in Spark: {'; '.join(statements)}{again}"
+
+
+def _quoted(feature: str) -> str:
+    return f"'{feature}'" if "-" in feature else feature

@@ -1,0 +1,108 @@
+"""What is said of queries that people write at first: one message, and a text that is accepted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import elsinore
+
+SCHEMA = """stream: s
+time: {field: t, unit: iso}
+type: {field: k}
+types: {A: {v: long, u: string}, B: {v: long, u: string}, C: {r: double, u: string}}
+"""
+QUERY = "QUERY q RETURN {} PATTERN {} WITHIN 1 hour;"
+
+
+def faults(text: str) -> list[str]:
+    """All messages about a query, without their places; none if it is accepted."""
+    try:
+        elsinore.workload(text, schema=SCHEMA)
+    except elsinore.QueryError as error:
+        return [str(fault).partition(": ")[2] for fault in error.diagnostics]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("returns", "said", "instead"),
+    [
+        ("SUM(r)", "SUM needs the alias before r (write SUM(C.r))", "SUM(C.r)"),
+        ("MAX(v)", "MAX needs the alias before v (write MAX(a.v) or MAX(b.v))", "MAX(b.v)"),
+        (
+            "COUNT(u)",
+            "COUNT counts trends or events, not values of u (write COUNT(a), COUNT(b) or COUNT(C) "
+            "for events; GROUP-BY u gives a row for each value)",
+            "COUNT(b)",
+        ),
+        ("MEDIAN(v)", "there is no aggregate MEDIAN (there are COUNT, SUM, AVG, MIN, MAX)", None),
+        ("SUM(x)", "the pattern has no x (it has A, B, C, a, b)", None),
+    ],
+)
+def test_an_aggregate_of_a_bare_attribute(returns: str, said: str, instead: str | None) -> None:
+    pattern = "SEQ(A a, B b, C)"
+    assert faults(QUERY.format(returns, pattern)) == [said]
+    if instead is not None:
+        assert instead in said
+        assert not faults(QUERY.format(instead, pattern))
+
+
+@pytest.mark.parametrize(
+    ("returns", "group", "said"),
+    [
+        ("C.u", "u", "C.u is not in GROUP-BY (write u, as GROUP-BY does)"),
+        ("A.u", "C.u", "A.u is not in GROUP-BY (write C.u, as GROUP-BY does)"),
+        ("C.r", "u", "C.r is not in GROUP-BY (add GROUP-BY C.r)"),
+        ("X.u", "u", "the pattern has no X (it has A, C)"),
+        ("v", "A.vv", "A has no attribute vv (did you mean v?)"),
+    ],
+)
+def test_attributes_of_return_that_group_by_does_not_name(
+    returns: str, group: str, said: str
+) -> None:
+    assert said in faults(QUERY.format(f"{returns}, COUNT(*)", f"SEQ(A, C) GROUP-BY {group}"))
+
+
+def test_an_attribute_that_no_type_has_is_not_to_be_added_to_group_by() -> None:
+    (said,) = faults(QUERY.format("host, COUNT(*)", "A"))
+    assert said.startswith("no event type of the pattern has an attribute host (they have u, v")
+
+
+@pytest.mark.parametrize("call", ["COUNT(Failed) >= 3", "SUM(x) > 1", "AVG(A.none) > 1"])
+def test_an_aggregate_in_where_is_one_fault(call: str) -> None:
+    (said,) = faults(QUERY.format("COUNT(*)", f"A WHERE {call}"))
+    assert said.startswith("there is no function ")
+    assert "aggregates stand in RETURN" in said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("A{3,}", "three or more are SEQ(A a, A b, A c+)"),
+        ("A x{2,}", "two or more are SEQ(A a, A b+)"),
+        ("A+{5}", "write SEQ(A a, A b, A c, A d, A e)"),
+        ("SEQ(B, A x{4,})", "four or more are SEQ(A a, A b, A c, A d+)"),
+        ("B OR A{2,4}", "write SEQ(A a, A b, A c?, A d?)"),
+        ("A{1,}", "write A+"),
+        ("A{2", "write SEQ(A a, A b)"),
+    ],
+)
+def test_a_number_of_repetitions_is_written_out(pattern: str, hint: str) -> None:
+    (said,) = faults(QUERY.format("COUNT(*)", pattern))
+    assert said.endswith(f"({hint})")
+    instead = re.search(r"SEQ\(.*\)|A\+", hint)
+    assert instead is not None
+    assert not faults(QUERY.format("COUNT(*)", instead[0]))
+
+
+@pytest.mark.parametrize("counts", ["{,3}", "{0,}", "{100,}", "{3,2}", "{2,99999999999}", "{ 7 }"])
+def test_other_numbers_have_a_hint_too(counts: str) -> None:
+    (said,) = faults(QUERY.format("COUNT(*)", f"A{counts}"))
+    assert "SEQ(A a, A b" in said
+
+
+def test_the_span_of_a_trend_is_limited_by_within_only() -> None:
+    where = "SEQ(A, B+, C) WHERE C.time - A.time <= 1 hour"
+    (said,) = faults(QUERY.format("COUNT(*)", where))
+    assert "no condition limits the span of a trend; WITHIN does" in said
