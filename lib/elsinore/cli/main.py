@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -26,7 +27,8 @@ from elsinore.errors import (
     pipeline_packages,
     storage_failures,
 )
-from elsinore.places import require_here
+from elsinore.places import is_here, require_here
+from elsinore.safe_files import is_reachable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -158,6 +160,13 @@ def run_command(arguments: list[str]) -> int:
         _show(SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint))
         return SetupError.exit_code
     return result if isinstance(result, int) else 0
+
+
+def warn_of_open_home(home: Path) -> None:
+    """Say on standard error how to close a home that every user of the machine can read."""
+    if is_here(home) and is_reachable(home):
+        shown = shlex.quote(str(home))
+        typer.echo(f"elsinore: every user can read {shown}; close it: chmod 700 {shown}", err=True)
 
 
 def _show(error: ElsinoreError) -> None:

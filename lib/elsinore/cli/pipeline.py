@@ -10,11 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from elsinore.cli.main import warn_of_open_home
 from elsinore.errors import DataError, ParameterError
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
+from elsinore.places import make_home
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
@@ -26,7 +28,10 @@ End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
 def replay_flights(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     """Replay real flights through the whole pipeline in Airflow; print the top results."""
-    replay(Settings.load(), start, end, Console())
+    settings = Settings.load()
+    make_home(settings.home)
+    warn_of_open_home(settings.home)
+    replay(settings, start, end, Console())
 
 
 def report(
