@@ -15,13 +15,14 @@ PYTHON_READY := $(VENV)/.stamp-elsinore
 JARS_READY := .jars/.stamp
 AIRFLOW_READY := .airflow/.stamp
 TOOLS_READY := .tools/.stamp
+AUDIT_READY := .audit/.stamp
 BYTECODE_READY := $(VENV)/.stamp-bytecode
 KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
 # What runs need; each part by itself, for some wait for a network and some for one core.
 SET_UP := $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY)
 
-SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars)
+SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars docker/supply)
 
 # Tests of Spark wait half of their time: more processes than the two cores that this is made for
 # (all of them took 15:37 by three, 13:49 by four).
@@ -116,16 +117,19 @@ ui: setup ## Airflow with its web page on http://127.0.0.1:8080, until interrupt
 setup: | java ## environment, kernels, jars, Airflow home (the other verbs call it)
 	@$(MAKE) -j 3 $(SET_UP)
 
-# Fetched when asked for: the lock holds what runs. It reads the lock as it is, resolves nothing,
-# and asks a public database of known faults by name and version.
-PIP_AUDIT := pip-audit==2.10.1
+# The audit has an environment of its own: the lock of the product holds what runs.
+LOCKS := requirements-bootstrap.lock requirements.lock tests/tools/requirements.lock \
+    docker/supply/audit.lock
 
 .PHONY: audit
-audit: $(UV_READY) ## look up the locked packages in a database of known faults; needs a network
-	@for lock in requirements-bootstrap.lock requirements.lock tests/tools/requirements.lock; do \
-	    $(BIN)/uv tool run --quiet --python $(BIN)/python $(PIP_AUDIT) --progress-spinner off \
-	        --require-hashes --disable-pip --vulnerability-service osv -r $$lock || exit 1; \
-	done
+audit: $(AUDIT_READY) ## look up all locked packages in PyPI's advisories; fails if it could not
+	@$(BIN)/python docker/supply/audit.py .audit/bin/pip-audit $(LOCKS)
+
+.PHONY: sbom
+sbom: $(JARS_READY) ## write build/jars.cdx.json, a bill of materials of all jars (CycloneDX)
+	@$(BIN)/python docker/supply/sbom.py build/jars.cdx.json .jars \
+	    $$($(BIN)/python -c 'from importlib.util import find_spec; \
+	        print(find_spec("pyspark").submodule_search_locations[0])')/jars
 
 .PHONY: lock
 lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned jars
@@ -135,6 +139,8 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	    --no-header --extra pipeline --extra dev --extra deployment pyproject.toml -o requirements.lock
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-header tests/tools/requirements.in -o tests/tools/requirements.lock
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-header docker/supply/audit.in -o docker/supply/audit.lock
 	@$(MAKE) $(PACKAGES_READY)
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 
@@ -189,6 +195,11 @@ $(TOOLS_READY): tests/tools/requirements.lock $(UV_READY)
 	@echo "setup: tools of the tests"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .tools
 	@$(BIN)/uv pip install --quiet --python .tools/bin/python --require-hashes -r $<
+	@touch $@
+
+$(AUDIT_READY): docker/supply/audit.lock $(UV_READY)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .audit
+	@$(BIN)/uv pip install --quiet --python .audit/bin/python --require-hashes -r $<
 	@touch $@
 
 # What all processes of tests import at once, each of them would compile: 19 s of a processor.

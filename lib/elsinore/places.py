@@ -11,18 +11,25 @@ import copyreg
 import gzip
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from errno import EISDIR
+from contextlib import ExitStack, contextmanager, suppress
+from errno import EISDIR, EXDEV
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
-from uuid import uuid4
 
 from elsinore.errors import DataError, ParameterError, SetupError
+from elsinore.safe_files import (
+    naming,
+    new_file,
+    open_directory,
+    open_file,
+    private_directory,
+)
 
 #: Object stores that are known, by how addresses begin.
 STORES = ("abfs", "gs", "s3")
@@ -30,6 +37,8 @@ STORES = ("abfs", "gs", "s3")
 #: How an address begins; a path makes one slash of two.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SECOND = 1_000_000_000
+#: What files of data may have of a mode.
+_NO_PROGRAM = 0o666
 
 
 def scheme(text: object) -> str | None:
@@ -126,58 +135,131 @@ def require_exclusive(folder: Path) -> None:
 
 
 @contextmanager
-def local_copy(path: Path) -> Iterator[Path]:
-    """A file of this machine that holds what a file did at one moment; itself, if it lies here.
+def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
+    """Give a path on this machine for the content that a file has at one moment.
+
+    Args:
+        path: the file.
+        below: a trusted directory that contains it. If the file is on this machine, no link below
+            that directory is followed, and whoever opens the path that is given gets the very file
+            that was checked. None: the path is trusted, and is given itself.
 
     Raises:
-        DataError: there is no such file any more.
+        DataError: the file is gone, is a link, or is not a regular file.
     """
-    if is_here(path):
-        yield path
-        return
-    with TemporaryDirectory() as folder:
-        copy, there = Path(folder, path.name), cast(Any, path)
-        try:
-            there.fs.get_file(there.path, str(copy))
-        except FileNotFoundError as error:
-            raise DataError(f"cannot read {path}: it is gone") from error
+    with ExitStack() as stack:
+        if is_here(path) and below is None:
+            yield path
+            return
+        copy = Path(stack.enter_context(TemporaryDirectory()), path.name)
+        if is_here(path) and below is not None:
+            try:
+                file = stack.enter_context(open_file(path, below))
+            except OSError as error:
+                shown = str(path).encode("utf-8", "backslashreplace").decode()
+                raise DataError(f"cannot read {shown}: {error.strerror}") from error
+            copy.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        else:
+            there = cast(Any, path)
+            try:
+                there.fs.get_file(there.path, str(copy))
+            except FileNotFoundError as error:
+                raise DataError(f"cannot read {path}: it is gone") from error
         yield copy
+
+
+def read_below(path: Path, below: Path) -> bytes:
+    """Return the content of a file, of this machine or a store, below a trusted directory.
+
+    Raises:
+        DataError: the file is a link, or is not a regular file.
+        OSError: it is missing or cannot be read.
+    """
+    if not is_here(path):
+        return path.read_bytes()
+    with open_file(path, below) as file:
+        return file.read()
 
 
 @contextmanager
 def whole_file(
-    path: Path, level: int | None = None, *, shared: bool = False,
+    path: Path, level: int | None = None, *, below: Path | None = None,
     like: os.stat_result | None = None,
 ) -> Iterator[BinaryIO]:  # fmt: skip
-    """A file that appears under its name only when it is whole, in place of an existing one.
+    """Write a file that appears under its name when it is complete, and replaces an existing one.
 
-    Folders are made; `level` is of gzip, None: not packed. Of several that write a `shared` one at
-    once the last has it; each leaves a part of its own where it is killed. It comes with mode and
-    times `like` others.
+    Until then it has a random name in the same directory. If several processes write one file, the
+    last one wins.
+
+    Args:
+        path: the file; missing directories are created.
+        level: of gzip; None: not compressed.
+        below: a trusted directory that contains the file; no link below it is followed.
+        like: the file gets its times and, without set-id and execute bits, its mode.
+
+    Raises:
+        DataError: a directory on the way to the file is a link.
     """
     with ExitStack() as stack:
-        folder = path.parent if is_here(path) else Path(stack.enter_context(TemporaryDirectory()))
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / (f".{uuid4().hex}.part" if shared else f"{path.name}.part")
-        stack.callback(part.unlink, missing_ok=True)
-        with ExitStack() as writing:
-            out: Any = writing.enter_context(part.open("wb"))
-            if level is not None:
-                # No file name and no time of writing in the header: both would change the bytes.
-                out = writing.enter_context(gzip.GzipFile("", "wb", level, out, mtime=0))
-            yield out
-        if like is not None:
-            part.chmod(like.st_mode)
-            os.utime(part, ns=(like.st_atime_ns, like.st_mtime_ns))
-        move(part, path)
+        temporary = None if is_here(path) else stack.enter_context(TemporaryDirectory())
+        parent = path.parent if temporary is None else Path(temporary)
+        below = below if temporary is None else None
+        directory = stack.enter_context(open_directory(parent, below, make=True))
+        # Until it has the mode of another file, nobody else can read what that one may hide.
+        with naming(path):
+            part, file = new_file(directory, 0o666 if like is None else 0o600)
+        stack.callback(_remove, part, directory)
+        with file:
+            with ExitStack() as writing:
+                out: Any = file
+                if level is not None:
+                    # No file name and no time of writing in the header: both would change bytes.
+                    out = writing.enter_context(gzip.GzipFile("", "wb", level, file, mtime=0))
+                yield out
+            if like is not None:
+                file.flush()
+                os.fchmod(file.fileno(), like.st_mode & _NO_PROGRAM)
+                os.utime(file.fileno(), ns=(like.st_atime_ns, like.st_mtime_ns))
+        if temporary is None:
+            with naming(path):
+                os.replace(part, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            move(Path(temporary, part), path)
 
 
-def move(part: Path, path: Path) -> None:
-    """Put a file of this machine where another may be, which is replaced at once."""
-    if is_here(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(part, path)
+def _remove(name: str, directory: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=directory)
+
+
+def move(part: Path, path: Path, below: Path | None = None) -> None:
+    """Move a file of this machine to a path, where it replaces an existing file.
+
+    No link below the trusted directory `below` is followed.
+    """
+    if not is_here(path):
+        there = cast(Any, path)
+        there.fs.put_file(str(part), there.path)
+        part.unlink()
         return
-    there = cast(Any, path)
-    there.fs.put_file(str(part), there.path)
+    with open_directory(path.parent, below, make=True) as directory:
+        try:
+            with naming(path):
+                os.replace(part, path.name, dst_dir_fd=directory)
+            return
+        except OSError as error:
+            if error.errno != EXDEV:
+                raise
+    with part.open("rb") as file, whole_file(path, below=below) as out:
+        shutil.copyfileobj(file, out)
     part.unlink()
+
+
+def make_home(home: Path) -> None:
+    """Create the directory of a home, which only its owner can enter, unless it exists.
+
+    Raises:
+        SetupError: another user controls it.
+    """
+    if is_here(home):
+        private_directory(home)

@@ -55,6 +55,7 @@ from elsinore.orchestration.airflow_environment import (
 )
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
+from elsinore.places import make_home
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.query.bound import Workload
@@ -110,7 +111,7 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
 @contextmanager
 def _alone(home: Path, interval: Interval) -> Iterator[None]:
     """Two replays at once would make the same raw files and wait for each other's commits."""
-    home.mkdir(parents=True, exist_ok=True)
+    make_home(home)
     with (home / "replay.lock").open("a+", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
+import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -154,10 +155,11 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         out.flush()
         return
     whole, descriptor, is_special = path.resolve(), _descriptor(path), _is_special(path)
-    part = whole if is_special else whole.with_name(f".{whole.name}.{os.getpid()}")
+    part = whole if is_special else whole.with_name(f".{uuid4().hex}.part")
     try:
         if descriptor is None:
-            file = part.open("wb")
+            # A name that exists is not opened: it might be a link that another user has put there.
+            file = part.open("wb" if is_special else "xb")
         else:  # written on where it stands: opened anew, a file would begin anew
             for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
@@ -168,7 +170,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
     try:
         with file:
             if not is_special and whole.exists():
-                shutil.copymode(whole, part)
+                os.fchmod(file.fileno(), stat.S_IMODE(whole.stat().st_mode))
             yield file
         if not is_special:
             part.replace(whole)

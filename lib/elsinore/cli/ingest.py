@@ -24,7 +24,7 @@ from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.init import PROJECT, first_query
-from elsinore.cli.main import EventFiles, MaxBadShare
+from elsinore.cli.main import EventFiles, MaxBadShare, warn_of_open_home
 from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
@@ -32,14 +32,22 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
-from elsinore.lake.collect import GAP, INGESTED, MOST_EMPTY, HourLines, hours_between
+from elsinore.lake.collect import (
+    ASIDE,
+    GAP,
+    INGESTED,
+    MOST_EMPTY,
+    HourLines,
+    hours_between,
+)
 from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.lake.open_windows import replay_command, show_minute, split_at
 from elsinore.library.infer_schema import infer_schema
 from elsinore.orchestration.run_step import at_work
-from elsinore.places import is_here, whole_file
+from elsinore.places import is_here, make_home, whole_file
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
+from elsinore.safe_files import private_directory
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
 from elsinore.timeline import HOUR, Interval, hour_label, instant_of
 from elsinore.windows import Window, replay_ranges
@@ -93,10 +101,12 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
             f"events of the stream {stream.name} have no calendar time, so no hour to land in",
             hint="`elsinore run` answers queries over them",
         )
+    make_home(settings.home)
+    warn_of_open_home(settings.home)
     now = instant_of(datetime.now(UTC))
-    beside = settings.landing if is_here(settings.landing) else settings.local
     with at_work(settings.local):  # not while something is forgotten
-        spool = HourLines(beside / f"{INGESTED}{uuid4().hex}")
+        aside = private_directory(settings.local / settings.stream / ASIDE)
+        spool = HourLines(aside / f"{INGESTED}{uuid4().hex}")
         try:
             times = _read(events, stream, max_bad_share, spool, now)
             hours = sorted(spool.lines)
@@ -227,7 +237,7 @@ def _write_empty(zone: Path, hour: int) -> bool:
     path = hour_path(zone, hour)
     if any(path.parent.glob(f"events-{hour_label(hour)}*")):
         return False
-    with whole_file(path, COMPRESSION):
+    with whole_file(path, COMPRESSION, below=zone):
         return True
 
 
@@ -242,5 +252,5 @@ def _move(zone: Path, hour: int, spool: HourLines) -> bool:
     # Of events with one id, that of the last file counts: numbered, and behind a sign that comes
     # after those in the names of others, `-` and `.`. (There are files with `-` from before.)
     number = max(numbers.values(), default=0) + 1
-    spool.move(hour, folder / f"{stem}~{number:04}-{spool.digest(hour)}.jsonl.gz")
+    spool.move(hour, folder / f"{stem}~{number:04}-{spool.digest(hour)}.jsonl.gz", zone)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,8 @@ from elsinore.errors import (
     pipeline_packages,
     storage_failures,
 )
-from elsinore.places import require_here
+from elsinore.places import is_here, require_here
+from elsinore.safe_files import is_reachable
 from elsinore.terminal import guarded_output
 
 if TYPE_CHECKING:
@@ -184,6 +186,13 @@ def _process_failures() -> Iterator[None]:
         is_home = home and str(error.filename).startswith(home)
         hint = "set ELSINORE_HOME to a directory that can be made" if is_home else None
         raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint) from error
+
+
+def warn_of_open_home(home: Path) -> None:
+    """Say on standard error how to close a home that every user of the machine can read."""
+    if is_here(home) and is_reachable(home):
+        shown = shlex.quote(str(home))
+        typer.echo(f"elsinore: every user can read {shown}; close it: chmod 700 {shown}", err=True)
 
 
 def _show(error: ElsinoreError) -> None:

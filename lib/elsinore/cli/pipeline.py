@@ -9,12 +9,14 @@ from typing import Annotated
 
 import typer
 
+from elsinore.cli.main import warn_of_open_home
 from elsinore.console import SafeConsole
 from elsinore.errors import DataError, ParameterError
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
+from elsinore.places import make_home
 from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
@@ -32,7 +34,10 @@ def replay_hours(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
     stream is `flights`, as it comes with Elsinore, raw files that are missing are made from real
     flights of 2013; the default hours are theirs.
     """
-    replay(Settings.load(), start, end, SafeConsole())
+    settings = Settings.load()
+    make_home(settings.home)
+    warn_of_open_home(settings.home)
+    replay(settings, start, end, SafeConsole())
 
 
 def report(

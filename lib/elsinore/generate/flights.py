@@ -91,7 +91,7 @@ def generate_flights(
     by_hour = lines.sort_values(["time", "id"]).groupby("hour")["line"]
     for hour, own in by_hour:
         path = hour_path(output, int(hour))
-        with whole_file(path, _COMPRESSION) as out:
+        with whole_file(path, _COMPRESSION, below=output) as out:
             out.write("".join(line + "\n" for line in own).encode())
         if on_file is not None:
             on_file(path, len(own))

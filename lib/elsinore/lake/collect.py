@@ -41,15 +41,17 @@ from elsinore.lake.landing_zone import (
     describe,
     find_sources,
 )
-from elsinore.places import is_here, local_copy, move, whole_file
+from elsinore.places import move, read_below, whole_file
+from elsinore.safe_files import private_directory
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse_instant
 
-#: The folder of notes in a landing zone, and there of lines on their way.
+#: The directory of notes in a landing zone.
 COLLECTED = "_collected"
-#: How folders of lines on their way begin that `ingest` has in a landing zone of this machine.
-INGESTED = "_ingest-"
-#: Of lines that are collected, in the folder of notes or where that of an object store has them.
-SPOOL = "spool"
+#: The directory of a home, or of a stream in it, for records on their way to the landing zone, and
+#: for the lock. It is not in the landing zone: producers could put links there.
+ASIDE = ".collected"
+#: How directories there begin that `ingest` has; and what is collected.
+INGESTED, SPOOL = "_ingest-", "spool"
 
 #: Longer stretches without an event are no nights or weekends: files of theirs may be missing.
 GAP = 7 * DAY
@@ -67,7 +69,8 @@ _SHOWN = 120
 class HourLines:
     """Lines by hour, in packed files of a folder until they are moved to where they belong.
 
-    What the folder held before is removed. The hours of lines are at most `MOST_HOURS`.
+    The directory must be private: what it held before is removed, and names in it are predictable.
+    The hours of lines are at most `MOST_HOURS`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -108,10 +111,14 @@ class HourLines:
         """What tells the lines of an hour from others."""
         return str(self._digests[hour].hexdigest()[:12])
 
-    def move(self, hour: int, path: Path) -> None:
-        """Put the file of an hour in the place of what is there."""
+    def move(self, hour: int, path: Path, zone: Path) -> None:
+        """Put the file of an hour in the place of what is there, in a landing zone.
+
+        Raises:
+            DataError: a directory of the landing zone is a link.
+        """
         self._write()
-        move(self._folder / str(hour), path)
+        move(self._folder / str(hour), path, zone)
 
     def remove(self) -> None:
         """Remove the folder with all that was not moved."""
@@ -176,11 +183,13 @@ def collect(
     """Put the lines of all new and changed source files into files of their hours.
 
     Those that can land where they lie are left to landing. Where paths tell a date, that is looked
-    at from so many days before an interval to a day after it: time zones differ. Lines on their way
-    lie in the zone, or `aside` if that is in an object store.
+    at from so many days before an interval to a day after it: time zones differ. The lock and lines
+    on their way are in the directory `aside`, which others must not be able to write to; by default
+    it is next to the zone.
 
     Raises:
         DataError: there is no landing zone, or the folder of a rule is missing.
+        SetupError: others control `aside`.
     """
     if not stream.sources:
         return Collected()
@@ -190,7 +199,7 @@ def collect(
     refused: dict[str, str] = {}
     old: set[int] = set()
     made = 0
-    with _alone(zone, zone / COLLECTED if aside is None or is_here(zone) else aside) as spool:
+    with _alone(zone, aside or zone.with_name(f".{zone.name}{ASIDE}")) as spool:
         for source in find_sources(zone, stream.sources, looked):
             try:
                 done = None if source.is_raw else _collect(zone, source, stream, spool, made)
@@ -216,8 +225,7 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     """
     if not zone.is_dir():
         raise DataError(f"there is no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    with (private_directory(folder) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / SPOOL
 
@@ -250,7 +258,7 @@ def _collect(
     seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
     name = _file_name(source.name)
     path = zone / COLLECTED / f"{name}.json"
-    before: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
+    before = _noted(path, zone)
     if before and seen.items() <= before.items():
         return None
     if made > MOST_HOURS:
@@ -264,13 +272,13 @@ def _collect(
     digests = {hour: hours.digest(hour) for hour in sorted(hours.lines)}
     done.changed = [hour for hour, digest in digests.items() if old.get(hour) != digest]
     # Should this be killed, the next try knows what it may have written, and that it was not all.
-    _note(path, seen | {"size": -1}, digests=dict.fromkeys(digests, ""))
+    _note(zone, path, seen | {"size": -1}, digests=dict.fromkeys(digests, ""))
     for hour in done.changed:
         own = f"events-{hour_label(hour)}-{name}.jsonl.gz"
-        hours.move(hour, hour_path(zone, hour).with_name(own))
+        hours.move(hour, hour_path(zone, hour).with_name(own), zone)
     hours.remove()
     told = {"lines": done.lines, "untimed": done.untimed, "reason": reason}
-    _note(path, seen | told, hours=hours.lines, digests=digests)
+    _note(zone, path, seen | told, hours=hours.lines, digests=digests)
     return done
 
 
@@ -281,7 +289,7 @@ def _read(
     lines, done = HourLines(spool), _Done()
     untold = _untold_hour(source, file)
     try:
-        with local_copy(source.path) as path:
+        with file.local_copy() as path:
             for batch in as_lines(path, source.rule.form, stream):
                 hours, is_told = _hours(batch["line"], source, stream, file, untold)
                 lines.add(hours, batch["line"])
@@ -346,7 +354,26 @@ def _file_name(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[-_SHOWN:].lstrip('._-')}.{digest}"
 
 
-def _note(path: Path, note: Mapping[str, Any], **by_hour: Mapping[int, Any]) -> None:
+def _noted(path: Path, zone: Path) -> dict[str, Any]:
+    """Return the note of a source file, which producers could have written; empty: none.
+
+    Raises:
+        DataError: it is a link, or is damaged.
+    """
+    try:
+        note = json.loads(read_below(path, zone))
+        if not isinstance(note, dict):
+            raise TypeError("not a JSON object")
+        for label in note.get("digests", {}):
+            parse_hour(label)
+    except FileNotFoundError:
+        return {}
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"the note {path} is damaged: {error}", hint=f"rm {path}") from error
+    return note
+
+
+def _note(zone: Path, path: Path, note: Mapping[str, Any], **by_hour: Mapping[int, Any]) -> None:
     told = {name: {hour_label(h): of[h] for h in sorted(of)} for name, of in by_hour.items()}
-    with whole_file(path) as out:
+    with whole_file(path, below=zone) as out:
         out.write(json.dumps({**note, **told}).encode())

@@ -31,7 +31,7 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, says_unusable, visible
 from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.lake.answered import answered_by
-from elsinore.lake.collect import COLLECTED, INGESTED, SPOOL
+from elsinore.lake.collect import ASIDE, COLLECTED, INGESTED, SPOOL
 from elsinore.lake.delta_log import write_failures
 from elsinore.lake.judge_landing import PLACE, decoded_lines
 from elsinore.lake.kept_hours import drop_kept_hours
@@ -52,7 +52,8 @@ from elsinore.lake.regions import Hours, Landings
 from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
-from elsinore.places import is_here, local_copy, place, whole_file
+from elsinore.places import is_here, whole_file
+from elsinore.safe_files import remove_tree, remove_unfinished
 from elsinore.settings import Settings
 from elsinore.timeline import format_instant, parse_hour, parse_instant
 from elsinore.wording import suggest
@@ -360,11 +361,15 @@ def _as_now(mended: Mapping[tuple[str, int, int], LandingFile], listing: str) ->
 
 
 def _drop_spools(settings: Settings) -> None:
-    """Remove lines that a killed `ingest` or collection left on their way to their hours."""
-    here = settings.landing if is_here(settings.landing) else settings.local
-    aside = settings.local / settings.stream / ".collected"
-    for folder in (*here.glob(f"{INGESTED}*"), here / COLLECTED / SPOOL, aside / SPOOL):
+    """Remove lines that a killed process left on their way to their hours."""
+    aside = settings.local / settings.stream / ASIDE
+    for folder in (*aside.glob(f"{INGESTED}*"), aside / SPOOL):
         shutil.rmtree(folder, ignore_errors=True)
+    if is_here(zone := settings.landing):
+        # Of earlier releases, which had them in the landing zone.
+        for folder in (*zone.glob(f"{INGESTED}*"), zone / COLLECTED / SPOOL):
+            remove_tree(folder, zone)
+        remove_unfinished(zone)
 
 
 def _told_as(workload: str, table: str) -> str:
@@ -455,7 +460,7 @@ def _stands_for_another(file: LandingFile) -> bool:
     """Whether a raw file is but the reason why a collected one could not be used."""
     with (
         suppress(UnreadableFile),
-        local_copy(place(file.path)) as path,
+        file.local_copy() as path,
         open_unpacked(path, DEFAULT_LIMITS) as lines,
     ):
         return says_unusable(lines.read(_MOST_SAID))
@@ -537,7 +542,8 @@ def _pages(settings: Settings, key: Key) -> Iterator[tuple[Path, Path | None]]:
                 if path.is_file() and key.is_shown(path.read_bytes()):
                     run = own.quality / path.relative_to(folder).parts[0]
                     yield path, path if folder == own.reports else run
-    for path in (*sorted((settings.local / "logs").rglob("*")), settings.alerts):
+    unfinished = settings.local.glob(".*.part")  # what a killed one left of alerts
+    for path in (*sorted((settings.local / "logs").rglob("*")), settings.alerts, *unfinished):
         lines = path.read_bytes().splitlines() if path.is_file() else ()
         if any(_shows(line, key, settings.stream) for line in lines):
             yield path, None

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError, EngineError
 from elsinore.files.rejection import bad_lines, judged_lines
-from elsinore.lake.collect import collect
+from elsinore.lake.collect import ASIDE, collect
 from elsinore.lake.delta_log import changed_partitions, commits
 from elsinore.lake.judge_landing import (
     ACCEPTED,
@@ -184,7 +184,7 @@ def land(
         ConflictError: other runs kept landing meanwhile.
         EngineError: the lines do not add up.
     """
-    aside = settings.local / settings.stream / ".collected"
+    aside = settings.local / settings.stream / ASIDE
     days = settings.late_days + ceil((interval.start - min([interval.start, *stop])) / DAY)
     collected = collect(settings.landing, lake.stream, interval, days, aside)
     most, found = settings.landing_bytes, find_landing(lake, settings, interval, stop)

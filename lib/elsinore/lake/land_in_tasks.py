@@ -102,7 +102,7 @@ class _Between:
         """Writes the file of a task, to be read `by` columns."""
         with (
             write_failures(FOLDER),
-            whole_file(self._of(kind) / f"{task}.parquet", shared=True) as file,
+            whole_file(self._of(kind) / f"{task}.parquet") as file,
             pq.ParquetWriter(
                 file, schema, compression="lz4", use_dictionary=False, write_statistics=list(by)
             ) as writer,

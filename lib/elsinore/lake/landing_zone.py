@@ -7,7 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -27,6 +27,7 @@ from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
+from elsinore.safe_files import open_file
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
@@ -61,6 +62,21 @@ class LandingFile:
     path: str  #: where to read it
     size: int  #: bytes
     changed: int  #: when it was changed last, in nanoseconds since 1970
+    zone: str = ""  #: the trusted directory that contains it; no link below it is followed
+
+    def status(self) -> os.stat_result:
+        """Return what the file is now, on this machine.
+
+        Raises:
+            DataError: it is a link, or is not a regular file.
+            OSError: it cannot be opened.
+        """
+        with open_file(Path(self.path), Path(self.zone)) as opened:
+            return os.fstat(opened.fileno())
+
+    def local_copy(self) -> AbstractContextManager[Path]:
+        """Give a path on this machine for its content; see `places.local_copy`."""
+        return local_copy(place(self.path), place(self.zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +155,7 @@ def landing_files(
     written, are passed over.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads out of it.
+        DataError: there is no landing zone, a file cannot be read, or a link leads to it.
     """
     # A store lists a file twice that lies beside a folder of its name.
     return tuple(sorted({describe(zone, *named) for named in _named(zone, interval, rules)}))
@@ -160,32 +176,41 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
 
     Raises:
         ConflictError: it is gone, or is no longer the file whose lines these are.
+        DataError: a link was put in its place.
     """
-    real = place(file.path)
-    real = real.resolve() if is_here(real) else real  # not a link to it
-    packed = COMPRESSION if real.suffix.lower() == ".gz" else None
-    _require_same(real, file)
-    like = real.stat() if is_here(real) else None
+    path, zone = place(file.path), place(file.zone)
+    packed = COMPRESSION if path.suffix.lower() == ".gz" else None
+    _require_same(file)
+    like = file.status() if is_here(path) else None
     with (
-        local_copy(real) as copy,
+        file.local_copy() as copy,
         open_unpacked(copy, DEFAULT_LIMITS) as lines,
-        whole_file(real, packed, like=like) as out,
+        whole_file(path, packed, below=zone, like=like) as out,
     ):
         out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
-        _require_same(real, file)
-    size, changed = state(real)
+        _require_same(file)
+    size, changed = _state(file)
     if like is not None:  # else it was changed as soon as it was there
-        _require_same(real, replace(file, size=size))
+        _require_same(replace(file, size=size))
     return replace(file, size=size, changed=changed)
 
 
-def _require_same(real: Path, file: LandingFile) -> None:
+def _require_same(file: LandingFile) -> None:
     with suppress(FileNotFoundError):
-        if state(real) == (file.size, file.changed):
+        if _state(file) == (file.size, file.changed):
             return
     raise ConflictError(
         f"the raw file {file.name} was changed while it was searched", hint="try again"
     )
+
+
+def _state(file: LandingFile) -> tuple[int, int]:
+    """Return the size of a file as it is now, and when it was changed; raises as `status`."""
+    path = place(file.path)
+    if not is_here(path):
+        return state(path)
+    status = file.status()
+    return status.st_size, status.st_mtime_ns
 
 
 def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
@@ -251,25 +276,15 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     """A file of the landing zone, or of a rule's folder, as it is now.
 
     Raises:
-        DataError: it cannot be read, or a link leads out of that folder.
+        DataError: it cannot be read, is not a regular file, or would be reached by a link.
     """
-    told = printable(str(path))
-    try:
-        real = path.resolve(strict=True) if is_here(path) else path
-        size, changed = state(real)
-    except (OSError, RuntimeError) as error:  # a link to itself is no OSError before Python 3.13
-        why = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read {told}: {why}") from error
-    if is_here(path):
-        if not real.is_file():  # a pipe would be waited for
-            raise DataError(f"cannot read {told}: it is no file")
-        if not real.is_relative_to(zone.resolve()):
-            problem = "leads out of the landing zone, or of the folder of its rule"
-            raise DataError(f"{told} {problem}", hint="put the file itself there")
-        if not os.access(real, os.R_OK):
-            raise DataError(f"cannot read {told}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
-    return LandingFile(landing, name, str(path), size, changed)
+    file = LandingFile(landing, name, str(path), 0, 0, str(zone))
+    try:
+        size, changed = _state(file)
+    except OSError as error:
+        raise DataError(f"cannot read {printable(str(path))}: {error.strerror or error}") from error
+    return replace(file, size=size, changed=changed)
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
@@ -438,7 +453,7 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
 
 
 def _lines_of(file: LandingFile) -> Iterator[pa.RecordBatch]:
-    with local_copy(place(file.path)) as path:
+    with file.local_copy() as path:
         yield from read_lines(path, name=file.name)
 
 

@@ -127,9 +127,7 @@ def _note(
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
         for metric, value in metrics.items()
     ]
-    with whole_file(
-        lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json", shared=True
-    ) as out:
+    with whole_file(lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json") as out:
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
 
 

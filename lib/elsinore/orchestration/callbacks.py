@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from elsinore.errors import ElsinoreError
 from elsinore.orchestration.run_params import task_label
+from elsinore.places import make_home
 from elsinore.settings import Notifier, Settings
 
 _LOG = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def raise_alert(
     _LOG.error("ALERT %s", line)
     settings = Settings.load()
     try:
-        settings.local.mkdir(parents=True, exist_ok=True)
+        make_home(settings.local)
         _append(settings.alerts, line)
     finally:  # people are told of a full disk, too
         for notifier in settings.notifiers:

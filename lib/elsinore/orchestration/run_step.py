@@ -25,6 +25,7 @@ from elsinore.errors import (
     LostWorkerError,
     storage_failures,
 )
+from elsinore.places import make_home
 from elsinore.settings import Settings
 from elsinore.step_clock import timed_step
 from elsinore.timeline import Interval
@@ -78,6 +79,7 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
         DataError: it holds what no path can name.
     """
     with storage_failures(), at_work(settings.local), timed_step():
+        make_home(settings.home)
         figures = load_job(job, settings).main(arguments, settings)
     return dict(json.loads(json.dumps(figures)))
 
@@ -89,7 +91,7 @@ def at_work(home: Path, *, alone: bool = False) -> Iterator[None]:
     Raises:
         ConflictError: a step is under way, and this is to work alone.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    make_home(home)
     with (home / "steps.lock").open("a", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)

@@ -106,7 +106,7 @@ def write_report(
 
 
 def _write_whole(path: Path, text: str) -> None:
-    with whole_file(path, shared=True) as out:
+    with whole_file(path) as out:
         out.write(text.encode())
 
 

@@ -160,6 +160,18 @@ def test_a_file_that_is_replaced_keeps_its_mode() -> None:
     assert Path("o.csv").stat().st_mode & 0o777 == 0o600
 
 
+def test_no_file_is_overwritten_by_a_link_next_to_the_output() -> None:
+    """In a directory such as /tmp others could put links under names that can be computed."""
+    Path("victim").write_text("precious")
+    for name in (f".o.csv.{os.getpid()}", ".o.csv.part", "o.csv.part"):
+        Path(name).symlink_to("victim")
+    Path("o.csv").write_text("old")
+    Path("o.csv").chmod(0o640)
+    assert run("--output", "o.csv") == 0
+    assert Path("victim").read_text() == "precious"
+    assert Path("o.csv").stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize("arguments", [[], ["diff", "a.json", "a.json"], ["sql", "SELECT 1"]])
 def test_a_closed_standard_output_is_said(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import stat
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -357,3 +358,46 @@ def test_a_small_file_does_not_make_very_many(
     told = capsys.readouterr().err
     assert "in more than 49 hours, and each becomes a file (split them, such as by year)" in told
     assert [path for path in zone.rglob("*") if path.is_file()] == files
+
+
+def test_a_new_home_is_closed_to_others(zone: Path, tmp_path: Path) -> None:
+    assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 0
+    assert stat.S_IMODE(zone.parent.stat().st_mode) == 0o700
+    aside = zone.parent / ".collected"
+    assert stat.S_IMODE(aside.stat().st_mode) == 0o700
+    assert [*aside.iterdir()] == [], "nothing is left"
+    assert sorted(path.name for path in zone.iterdir()) == ["2025"], "and nothing is written there"
+
+
+def test_a_home_that_others_can_read_is_named(
+    zone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = zone.parent
+    home.mkdir(mode=0o755)
+    monkeypatch.setattr("elsinore.cli.main.is_reachable", lambda path: path == home)
+    assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 0
+    said = f"elsinore: every user can read {home}; close it: chmod 700 {home}\n"
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_home_that_others_can_write_to_is_refused(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zone.parent.mkdir()
+    zone.parent.chmod(0o1777)
+    assert run_command(["ingest", str(written("jsonl", tmp_path))]) != 0
+    said = f"elsinore: every user can write to {zone.parent} (chmod o-w {zone.parent})\n"
+    assert capsys.readouterr().err == said
+    assert [*zone.parent.iterdir()] == []
+
+
+@pytest.mark.parametrize("linked", ["2025", "2025/03", "2025/03/03"])
+def test_events_go_nowhere_else_by_a_link_of_a_producer(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], linked: str
+) -> None:
+    (private := tmp_path / "private").mkdir()
+    (zone / linked).parent.mkdir(parents=True)
+    (zone / linked).symlink_to(private)
+    assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 1
+    assert "a symbolic link (put the file itself there)" in capsys.readouterr().err
+    assert [*private.iterdir()] == []

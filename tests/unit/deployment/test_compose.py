@@ -78,8 +78,44 @@ def test_published_ports_differ() -> None:
 @EACH
 def test_nothing_gains_rights(name: str) -> None:
     assert SERVICES[name]["security_opt"] == ["no-new-privileges:true"]
-    if "build" in SERVICES[name]:
-        assert SERVICES[name]["cap_drop"] == ["ALL"]
+    assert SERVICES[name]["cap_drop"] == ["ALL"]
+    # Its volume may belong to another user.
+    assert SERVICES[name].get("cap_add", []) == (["DAC_OVERRIDE"] if name == "storage" else [])
+
+
+@EACH
+def test_only_volumes_and_memory_can_be_written_to(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    on_disk = [volume for volume in service.get("volumes", []) if ":" not in volume]
+    scratch = [path.partition(":")[0] for path in service.get("tmpfs", [])]
+    assert sorted(on_disk + scratch)[:1] == ["/tmp"], "libraries and scripts write there"
+    assert all(volume.endswith(":ro") for volume in service.get("volumes", []) if volume[0] == ".")
+
+
+def test_services_share_networks_with_those_that_they_call() -> None:
+    networks = {name: set(service["networks"]) for name, service in SERVICES.items()}
+    airflow = {"airflow-setup", "scheduler", "dag-processor", "api-server"}
+    spark = {name for name in SERVICES if name.startswith("spark-")}
+    members = {net: {name for name, own in networks.items() if net in own}
+               for net in COMPOSE["networks"]}  # fmt: skip
+    assert members == {
+        "metadata": {"database", *airflow},
+        "spark": {"scheduler", *spark},
+        "store": {"storage", "storage-copy"},
+        "web": {"api-server"},
+    }
+    internal = {net for net, how in COMPOSE["networks"].items() if how and how["internal"]}
+    assert internal == {"metadata"}
+    for name, service in SERVICES.items():
+        assert not service.get("ports") or networks[name] - internal, "else no port is published"
+
+
+def test_only_the_s3_door_of_the_store_listens_outside() -> None:
+    text = (DOCKER / "storage/start").read_text(encoding="utf-8")
+    assert re.findall(r"-(\S*ip\S*)=(\S+)", text) == [
+        ("ip", "127.0.0.1"), ("ip.bind", "127.0.0.1"), ("s3.ip.bind", "0.0.0.0"),
+    ]  # fmt: skip
 
 
 @EACH
@@ -87,7 +123,10 @@ def test_what_a_service_names_is_declared(name: str) -> None:
     service = SERVICES[name]
     assert set(service.get("depends_on", {})) <= set(SERVICES)
     assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+    assert set(service["networks"]) <= set(COMPOSE["networks"])
     for volume in service.get("volumes", []):
+        if volume == "/tmp":
+            continue
         source, target, *_ = volume.split(":")
         declared = source in COMPOSE["volumes"]
         assert declared or (DOCKER / source).is_file(), source
@@ -184,7 +223,9 @@ def test_what_the_images_copy_and_start_is_there() -> None:
 
 def test_images_are_built_from_stages_that_exist_on_a_pinned_base() -> None:
     stages = {words[2]: words[0] for words in instructions("FROM")}
-    assert re.fullmatch(r"python:3\.11\.[0-9]+-slim-bookworm", stages.pop("base"))
+    assert re.fullmatch(
+        r"python:3\.11\.[0-9]+-slim-bookworm(@sha256:[0-9a-f]{64})?", stages.pop("base")
+    )
     assert set(stages.values()) == {"base"}
     for service in SERVICES.values():
         if build := service.get("build"):
@@ -196,4 +237,5 @@ def test_images_are_built_from_stages_that_exist_on_a_pinned_base() -> None:
 def test_nothing_runs_as_root_in_our_images() -> None:
     assert instructions("USER") == [["10001"]]
     assert SERVICES["storage-copy"]["user"] == "10001"
+    assert SERVICES["database"]["user"] == "999", "the image's user postgres"
     assert any("10001" in words for words in instructions("RUN"))

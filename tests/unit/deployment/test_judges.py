@@ -18,7 +18,7 @@ WORKFLOW = ROOT / ".github/workflows/images.yml"
 SCRIPTS = [
     DOCKER / name
     for name in (
-        "airflow/serve", "airflow/start", "make_secrets", "smoke_test", "spark/start",
+        "airflow/serve", "airflow/start", "make_secrets", "pin_images", "smoke_test", "spark/start",
         "storage/copy", "storage/start",
     )
 ]  # fmt: skip

@@ -87,7 +87,10 @@ def cores(text: str) -> float:
 def said_by_service(service: Object) -> Object:
     """What both sides must say, of a service of the compose file."""
     limits = service["deploy"]["resources"]["limits"]
-    mounts = [volume.split(":") for volume in service.get("volumes", [])]
+    volumes = service.get("volumes", [])
+    mounts = [volume.split(":") for volume in volumes if ":" in volume]
+    scratch = {volume for volume in volumes if ":" not in volume}
+    scratch |= {path.partition(":")[0] for path in service.get("tmpfs", [])}
     said = {
         "image": service["image"],
         "program": service.get("entrypoint"),
@@ -100,6 +103,8 @@ def said_by_service(service: Object) -> Object:
         "secrets": set(service.get("secrets", [])),
         "volumes": {source: target for source, target, *_ in mounts if source[0] != "."},
         "files": {m[1]: (DOCKER / m[0]).read_text() for m in mounts if m[0][0] == "."},
+        "scratch": scratch,
+        "read-only": service["read_only"],
         "limits": (float(limits["cpus"]), size(limits["memory"])),
         "reaps children": service["init"],
         "check": None,
@@ -133,6 +138,8 @@ def said_by_container(objects: list[Object], pod: Object, container: Object) -> 
         "secrets": set(),
         "volumes": {},
         "files": {},
+        "scratch": set(),
+        "read-only": container["securityContext"]["readOnlyRootFilesystem"],
         "limits": (
             cores(container["resources"]["limits"]["cpu"]),
             size(container["resources"]["limits"]["memory"]),
@@ -151,6 +158,8 @@ def said_by_container(objects: list[Object], pod: Object, container: Object) -> 
                 f"{path}/{name}": text for name, text in files.items()
                 if f"{path}/{name}" in container["command"]
             }  # fmt: skip
+        elif "emptyDir" in volume and mount["name"] != "kernels":
+            said["scratch"].add(path)
         else:
             claim = volume.get("persistentVolumeClaim", {"claimName": mount["name"]})
             said["volumes"][claim["claimName"]] = path
@@ -162,7 +171,7 @@ def said_by_container(objects: list[Object], pod: Object, container: Object) -> 
             case {"tcpSocket": {"port": port}}:
                 said["check"] = (port, *times)
             case {"exec": {"command": command}}:
-                said["check"] = (command, *times)
+                said["check"] = (_asked(["CMD", *command]), *times)
     return said
 
 
@@ -202,6 +211,8 @@ def test_there_are_no_other_containers(objects: list[Object]) -> None:
         lambda one: one["environment"].update(ELSINORE_GRACE="10"),
         lambda one: one["secrets"].append("spark_secret"),
         lambda one: one["volumes"].remove("logs:/logs"),
+        lambda one: one["volumes"].remove("/tmp"),
+        lambda one: one.update(read_only=False),
         lambda one: one["command"].append("--verbose"),
         lambda one: one["healthcheck"].update(timeout="20s"),
         lambda one: one["deploy"]["resources"]["limits"].update(memory="8g"),
@@ -296,7 +307,8 @@ def test_pods_keep_the_rules_of_their_namespace(objects: list[Object]) -> None:
         assert (security["runAsUser"] == 10001) == ours, "the owner of files on the volumes"
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
         }  # fmt: skip
         assert pod["automountServiceAccountToken"] is False
 
@@ -306,13 +318,79 @@ def test_no_variable_of_a_service_hides_one_of_ours(objects: list[Object]) -> No
     assert all(pod["enableServiceLinks"] is False for pod in pods(objects).values())
 
 
-def test_nobody_from_outside_reaches_a_pod(objects: list[Object]) -> None:
+#: Who calls whom, at which ports; Spark's parts have a range of their own.
+AIRFLOW = ("api-server", "dag-processor", "scheduler")
+SPARK = ("spark-connect", "spark-master", "spark-worker")
+CALLS = {
+    *((name, "database", 5432) for name in AIRFLOW),
+    ("scheduler", "api-server", 8080),
+    ("scheduler", "spark-connect", 15002),
+    *((name, other, port) for name in SPARK for other in SPARK for port in range(7076, 7096)),
+    ("storage-copy", "storage", 8333),
+}
+
+
+def chosen(objects: list[Object], selector: Object) -> set[str]:
+    """The pods that a selector is about."""
+    found = set(pods(objects))
+    if "matchLabels" in selector:
+        assert set(selector["matchLabels"]) == {"app"}
+        found &= {selector["matchLabels"]["app"]}
+    for expression in selector.get("matchExpressions", []):
+        assert (expression["key"], expression["operator"]) == ("app", "In")
+        assert set(expression["values"]) <= found, "a name of no pod"
+        found &= set(expression["values"])
+    return found
+
+
+def allowed(objects: list[Object], way: str, peers: str) -> set[tuple[str, str, int]]:
+    """What policies let in or out: a pod, one at the other end within the namespace, a port."""
+    found = set()
+    for policy in of_kind(objects, "NetworkPolicy").values():
+        spec = policy["spec"]
+        for rule in spec.get(way, []):
+            for peer in rule[peers]:
+                if "namespaceSelector" in peer:
+                    continue
+                for port in rule["ports"]:
+                    assert port["protocol"] == "TCP"
+                    ports = range(port["port"], port.get("endPort", port["port"]) + 1)
+                    found |= {
+                        (own, other, number)
+                        for own in chosen(objects, spec["podSelector"])
+                        for other in chosen(objects, peer["podSelector"])
+                        for number in ports
+                    }
+    return found
+
+
+def test_a_pod_reaches_the_ports_that_it_needs_and_no_others(objects: list[Object]) -> None:
     assert {one["spec"].get("type") for one in of_kind(objects, "Service").values()} == {None}
-    (policy,) = of_kind(objects, "NetworkPolicy").values()
-    assert policy["spec"] == {
-        "podSelector": {}, "policyTypes": ["Ingress"],
-        "ingress": [{"from": [{"podSelector": {}}]}],
-    }  # fmt: skip
+    policies = of_kind(objects, "NetworkPolicy")
+    assert policies["nothing"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert allowed(objects, "egress", "to") == CALLS
+    assert {(b, a, port) for a, b, port in allowed(objects, "ingress", "from")} == CALLS
+    (names,) = policies["names"]["spec"]["egress"]
+    assert {port["port"] for port in names["ports"]} == {53}
+    for policy in policies.values():
+        spec = policy["spec"]
+        for way in ("ingress", "egress"):
+            assert way not in spec or way.capitalize() in spec["policyTypes"], (
+                "else it says nothing"
+            )
+
+
+def test_ports_of_the_policies_are_those_that_parts_listen_at(objects: list[Object]) -> None:
+    ports = {
+        SERVICES["spark-connect"]["environment"]["SPARK_DRIVER_PORT"],
+        SERVICES["spark-connect"]["environment"]["SPARK_BLOCK_MANAGER_PORT"],
+        SERVICES["spark-worker-1"]["environment"]["SPARK_WORKER_PORT"],
+        SERVICES["spark-worker-1"]["command"][1].rpartition(":")[2],
+    }
+    assert ports == {"7076", "7077", "7078", "7079"}
+    for service in of_kind(objects, "Service").values():
+        for port in service["spec"].get("ports", []):
+            assert port["port"] in {number for _, _, number in CALLS}
 
 
 def test_there_is_never_a_second_writer_nor_a_second_of_a_name(objects: list[Object]) -> None:

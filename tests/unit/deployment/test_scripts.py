@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.deployment.compose import COMPOSE, DOCKER
 
@@ -56,6 +59,7 @@ def test_spark_learns_the_secret_from_a_file_that_others_cannot_read(tmp_path: P
     file = tmp_path / "conf" / "spark-defaults.conf"
     assert file.stat().st_mode & 0o077 == 0
     options = dict(line.split() for line in file.read_text().splitlines())
+    assert options["spark.driver.port"] == options["spark.blockManager.port"] == "0", "any"
     assert options["spark.authenticate"] == "true"
     assert options["spark.authenticate.secret"] == "shared"
 
@@ -112,3 +116,64 @@ def test_the_smoke_test_fails_if_the_run_does_and_always_cleans_up(
     calls = (tmp_path / "calls").read_text().splitlines()
     assert calls[:2] == [f"{project} build", f"{project} up --detach --wait --wait-timeout 900"]
     assert calls[-1] == f"{project} down --volumes"
+
+
+def pinning(folder: Path, *words: str, digest: str = "sha256:" + "0" * 64) -> Any:
+    """What docker/pin_images does in a copy of the directory, with a stand-in for Docker."""
+    if not (folder / "docker").exists():
+        shutil.copytree(DOCKER, folder / "docker", ignore=shutil.ignore_patterns("secrets"))
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "docker").write_text(
+        f'#!/bin/sh\necho "$*" >>{folder}/calls\necho {digest}\n'
+    )
+    (folder / "bin" / "docker").chmod(0o755)
+    env = {"PATH": f"{folder}/bin:{os.environ['PATH']}"}
+    return subprocess.run(
+        [folder / "docker/pin_images", *words], env=env, capture_output=True, text=True, check=False
+    )
+
+
+def others_images(folder: Path) -> list[str]:
+    """Images of others, as Dockerfile, compose file and manifests name them."""
+    texts = [path.read_text() for path in (folder / "kubernetes").glob("*.yaml")]
+    found = [*yaml.safe_load((folder / "compose.yaml").read_text())["services"].values()]
+    found += re.findall(r"\bimage: (\S+)", "\n".join(texts))
+    images = [one["image"] if isinstance(one, dict) else one for one in found]
+    lines = (folder / "Dockerfile").read_text().splitlines()
+    images += [line.split()[1] for line in lines if line.startswith("FROM ")]
+    assert not [line for line in lines if line.startswith("# syntax=")], "it would float"
+    return [image for image in images if ":" in image and not image.startswith("elsinore/")]
+
+
+def test_every_image_of_others_is_pinned_at_deployment(tmp_path: Path) -> None:
+    before = others_images(DOCKER)
+    assert len(set(before)) == 4
+    pinned = pinning(tmp_path)
+    assert (pinned.returncode, len(pinned.stdout.splitlines())) == (0, 4), pinned.stderr
+    after = others_images(tmp_path / "docker")
+    bare = [image.partition("@")[0] for image in after]
+    assert bare == [image.partition("@")[0] for image in before]
+    assert all(re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image) for image in after)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[0].startswith("buildx imagetools inspect --format {{.Manifest.Digest}} ")
+    assert pinning(tmp_path, "--check").returncode == 0
+    assert pinning(tmp_path).stdout == "", "a digest that is there stays"
+    assert (tmp_path / "calls").read_text().splitlines() == calls
+    for path in (tmp_path / "docker").rglob("*"):
+        assert path.name != "Dockerfile.pinned"
+        if path.is_file():
+            assert (
+                path.stat().st_mode
+                == (DOCKER / path.relative_to(tmp_path / "docker")).stat().st_mode
+            )
+
+
+def test_what_is_not_pinned_is_named_and_fails(tmp_path: Path) -> None:
+    assert pinning(tmp_path, digest="no such image").returncode == 1
+    checked = pinning(tmp_path, "--check")
+    assert checked.returncode == 1
+    assert checked.stderr.startswith("not pinned by digest (run docker/pin_images):\n")
+    assert checked.stderr.count("\n") == 5
+    file = tmp_path / "docker" / "Dockerfile"
+    file.write_text("# syntax=docker/dockerfile:1\n" + file.read_text())
+    assert "docker/dockerfile:1\n" in pinning(tmp_path, "--check").stderr

@@ -6,7 +6,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +243,14 @@ def test_the_same_hours_give_the_same_bytes(blizzard: tuple[Path, int], tmp_path
     assert len(written) == 28
     for path in written:
         assert path.read_bytes() == (blizzard[0] / path.relative_to(tmp_path)).read_bytes()
+
+
+def test_the_home_of_a_new_landing_zone_is_closed_to_others(tmp_path: Path) -> None:
+    zone = tmp_path / "home" / "landing"
+    assert generate_flights(zone, start=BLIZZARD[0], end=BLIZZARD[0] + timedelta(hours=1))[0] == 1
+    for made in (zone, zone.parent):
+        assert made.stat().st_mode & 0o777 == 0o700
+    assert not [path for path in zone.rglob("*") if path.name.endswith(".part")]
 
 
 def test_a_stretch_that_runs_backwards_is_refused(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def notes(zone: Path) -> list[dict[str, Any]]:
     """What is known of each file; all lines that were read went into the files of hours."""
     found = [json.loads(path.read_bytes()) for path in sorted(zone.glob("_collected/*.json"))]
     assert all(note["lines"] == sum(note["hours"].values()) or note["reason"] for note in found)
-    assert not (zone / "_collected" / "spool").exists(), "nothing is left there"
+    assert not (zone.with_name(f".{zone.name}.collected") / "spool").exists(), "nothing is left"
     assert sum(map(len, hours(zone).values())) == sum(sum(n["hours"].values()) for n in found)
     return found
 
@@ -309,9 +309,69 @@ def test_what_cannot_be_read_is_told_and_keeps_nobody_up(tmp_path: Path) -> None
     found = run(zone, schema_of("*.csv"))
     assert found.figures["collected_files"] == 1
     assert list(found.refused) == ["a.csv"]
-    assert "leads out of" in found.refused["a.csv"]
+    assert "is a symbolic link" in found.refused["a.csv"]
     with pytest.raises(DataError, match=r"there is no folder .*/gone \(a rule of sources"):
         run(zone, schema_of(f"{tmp_path}/gone/*.csv"))
+
+
+PLANTED = [
+    "_collected/.lock", "_collected/spool", "_collected/NOTE.json.part", "_collected/NOTE.json",
+    "_collected", "2013/01/02",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("to_file", [True, False])
+def test_links_of_a_producer_redirect_nothing(tmp_path: Path, name: str, to_file: bool) -> None:
+    """Whatever can be computed of the names that a collection uses, it writes no other file."""
+    (private := tmp_path / "private").mkdir(mode=0o700)
+    (victim := private / "victim").write_text("precious")
+    zone, stream = tmp_path / "zone", schema_of("x.csv")
+    write(zone / "x.csv", [event(1, 10)])
+    link = zone / name.replace("NOTE", module._file_name("x.csv"))
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim if to_file else private)
+    found = run(zone, stream)
+    assert found.figures["collected_files"] == (not found.refused)
+    refused = " ".join(found.refused.values())
+    assert "a symbolic link" in refused or not refused
+    assert victim.read_text() == "precious"
+    assert os.listdir(private) == ["victim"]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"digests": {"x": ""}}', '{"digests": 7}', "\udce9"])
+def test_a_note_that_a_producer_wrote_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    write(tmp_path / "x.csv", [event(1, 10)])
+    (note := tmp_path / "_collected" / f"{module._file_name('x.csv')}.json").parent.mkdir()
+    note.write_text(text, errors="surrogateescape")
+    (why,) = run(tmp_path, schema_of("x.csv")).refused.values()
+    assert why.startswith(f"the note {note} is damaged: ")
+    note.unlink()
+    os.mkfifo(note)
+    (why,) = run(tmp_path, schema_of("x.csv")).refused.values()
+    assert "not a regular file" in why
+    note.unlink()
+    assert run(tmp_path, schema_of("x.csv")).figures["collected_files"] == 1
+
+
+def test_a_source_that_is_swapped_after_it_was_listed_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone = tmp_path / "zone"
+    write(tmp_path / "private.csv", [event(42, 10)])
+    write(zone / "x.csv", [event(1, 10)])
+    describe = module.describe
+
+    def then_swap(*arguments: Any) -> Any:
+        file = describe(*arguments)
+        (zone / "x.csv").unlink()
+        (zone / "x.csv").symlink_to(tmp_path / "private.csv")
+        return file
+
+    monkeypatch.setattr(module, "describe", then_swap)
+    (why,) = run(zone, schema_of("x.csv")).refused.values()
+    assert "a symbolic link" in why
+    assert hours(zone) == {}
 
 
 class Killed(BaseException):
@@ -324,11 +384,11 @@ def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]
     steps: list[int] = []
     replace = os.replace
 
-    def or_die(*paths: Any) -> None:
+    def or_die(*paths: Any, **directories: int) -> None:
         steps.append(1)
         if len(steps) == step:
             raise Killed
-        replace(*paths)
+        replace(*paths, **directories)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", or_die)
@@ -370,7 +430,7 @@ def test_killed_at_any_point_the_next_run_ends_with_the_same_files(
 def test_whoever_collects_beside_others_waits_for_them(tmp_path: Path) -> None:
     write(tmp_path / "x.csv", [event(1, 10)])
     with ThreadPoolExecutor() as pool:
-        with module._alone(tmp_path, tmp_path / module.COLLECTED):
+        with module._alone(tmp_path, tmp_path.with_name(f".{tmp_path.name}{module.ASIDE}")):
             other = pool.submit(run, tmp_path, schema_of("x.csv"))
             with pytest.raises(TimeoutError):
                 other.result(timeout=0.2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,8 +16,10 @@ from elsinore.lake.land import FoundLanding
 from elsinore.lake.landing_zone import (
     LandingFile,
     _decode,
+    blank_lines,
     describe,
     landing_files,
+    scan_files,
     unread_files,
 )
 from elsinore.lake.regions import Landings
@@ -119,3 +124,70 @@ def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
     assert sum(map(len, (part.asked for part in parts))) == 4
     again = [label for part in found.parts(most, [found.late[0]]) for label in part.late]
     assert again == [*(found.late if most > 50 else found.late[::-1])]
+
+
+def raw_file(zone: Path, text: str = '{"kind": "A", "at": 1, "n": 7}\nssh-ed25519 key\n') -> Path:
+    path = zone / READ[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def swap_for_a_link(path: Path, secret: Path) -> None:
+    path.unlink()
+    path.symlink_to(secret)
+
+
+def swap_the_directory(path: Path, secret: Path) -> None:
+    path.parent.rename(path.parent.with_name("old"))
+    path.parent.symlink_to(secret.parent)
+
+
+def swap_for_a_pipe(path: Path, secret: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("swap", [swap_for_a_link, swap_the_directory, swap_for_a_pipe])
+def test_a_file_that_is_swapped_after_it_was_listed_is_not_read(
+    tmp_path: Path, swap: Callable[[Path, Path], None]
+) -> None:
+    """A producer has all the time between the listing of an hour and its reading."""
+    path, secret = raw_file(tmp_path / "zone"), tmp_path / "private" / Path(READ[0]).name
+    secret.parent.mkdir()
+    secret.write_text('{"kind": "A", "at": 1, "n": 42}\n')
+    files = landing_files(tmp_path / "zone", HOURS)
+    assert len([*scan_files(files, SCHEMA)]) == 1
+    swap(path, secret)
+    with pytest.raises(DataError, match=r"symbolic link|not a regular file"):
+        list(scan_files(files, SCHEMA))
+    with pytest.raises(DataError, match=r"symbolic link|not a regular file"):
+        blank_lines(files[0], {1})
+    with pytest.raises(DataError, match=r"symbolic link|not a regular file"):
+        landing_files(tmp_path / "zone", HOURS)
+    assert "42" in secret.read_text()
+
+
+def test_a_link_within_the_zone_is_refused_too(tmp_path: Path) -> None:
+    path = raw_file(tmp_path)
+    path.with_name("events-2013-02-08T22-copy.jsonl").symlink_to(path)
+    with pytest.raises(DataError, match="is a symbolic link"):
+        landing_files(tmp_path, HOURS)
+
+
+def test_blank_lines_write_no_other_file_of_their_user(tmp_path: Path) -> None:
+    """Issue: a producer leaves a link where the new content is written on its way."""
+    (victim := tmp_path / "authorized_keys").write_text("ssh-ed25519 owner\n")
+    victim.chmod(0o600)
+    path = raw_file(tmp_path / "zone")
+    for name in (f"{path.name}.part", f".{path.name}.part"):
+        path.with_name(name).symlink_to(victim)
+    path.chmod(0o4755)
+    (file,) = landing_files(tmp_path / "zone", HOURS)
+    blanked = blank_lines(file, {1})
+    assert path.read_text() == "\nssh-ed25519 key\n"
+    assert not path.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644, "neither set-id nor execute bits"
+    assert (blanked.changed, blanked.size) == (file.changed, path.stat().st_size)
+    assert victim.read_text() == "ssh-ed25519 owner\n"
+    assert stat.S_IMODE(victim.stat().st_mode) == 0o600

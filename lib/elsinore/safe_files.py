@@ -1,0 +1,202 @@
+"""Open and create files in directories that other users can write to.
+
+A producer of raw files can put a link, a pipe or a hard link wherever it can write, and can swap
+a name between two system calls. So a path is walked from a trusted directory, one open directory
+after the other, without following links. A file is checked by its descriptor, and that descriptor
+is read. New files have random names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from errno import ELOOP, ENOTDIR
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from elsinore.errors import DataError, SetupError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+#: A pipe that nobody writes to is opened at once, so that it can be refused.
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_PART = re.compile(r"\.[0-9a-f]{32}\.part")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give errors of the system the whole path, not a name in an open directory."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def open_directory(path: Path, below: Path | None = None, *, make: bool = False) -> Iterator[int]:
+    """Open a directory, following no link below a trusted one.
+
+    Args:
+        path: the directory.
+        below: the trusted directory that contains it. Links on the way to this one are followed.
+            None: `path` itself is trusted.
+        make: create missing directories: `below` and those above it for this user alone.
+
+    Yields:
+        The descriptor.
+
+    Raises:
+        DataError: a link would be followed, or `path` is not below `below`.
+        OSError: a directory is missing or cannot be opened.
+    """
+    trusted = path if below is None else below
+    parts = path.relative_to(trusted).parts if path.is_relative_to(trusted) else ("..",)
+    if ".." in parts:
+        raise DataError(f"{_shown(path)} is not below {trusted}", hint="use a path without ..")
+    if make:
+        trusted.mkdir(parents=True, exist_ok=True) if below is None else _make_private(trusted)
+    with ExitStack() as opened:
+        descriptor = os.open(trusted, _DIRECTORY)
+        opened.callback(os.close, descriptor)
+        for part in parts:
+            if make:
+                with naming(path), suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=descriptor)
+            descriptor = _open(part, _DIRECTORY, descriptor, path)
+            opened.callback(os.close, descriptor)
+        yield descriptor
+
+
+def open_file(path: Path, below: Path) -> BinaryIO:
+    """Open a regular file for reading, following no link below a trusted directory.
+
+    Raises:
+        DataError: the path is or contains a link, it is not a regular file, or another user may
+            have linked it into its directory.
+        OSError: it is missing or cannot be opened.
+    """
+    with open_directory(path.parent, below) as directory:
+        descriptor = _open(path.name, _FILE, directory, path)
+        try:
+            _require_plain(path, os.fstat(descriptor), os.fstat(directory))
+        except DataError:
+            os.close(descriptor)
+            raise
+    return os.fdopen(descriptor, "rb")
+
+
+def new_file(directory: int, mode: int = 0o666) -> tuple[str, BinaryIO]:
+    """Create a file under a random name in an open directory; return the name and the file."""
+    name = f".{uuid4().hex}.part"
+    return name, os.fdopen(os.open(name, _NEW | os.O_NOFOLLOW, mode, dir_fd=directory), "wb")
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what killed processes left of `new_file` in a directory and those below it."""
+    for path in directory.rglob(".*.part"):
+        if _PART.fullmatch(path.name):
+            with open_directory(path.parent, directory) as parent, suppress(FileNotFoundError):
+                os.unlink(path.name, dir_fd=parent)
+
+
+def remove_tree(path: Path, below: Path) -> None:
+    """Remove a directory with all that it contains, unless it or its parent is a link."""
+    with suppress(DataError, FileNotFoundError), open_directory(path.parent, below) as parent:
+        shutil.rmtree(path.name, ignore_errors=True, dir_fd=parent)
+
+
+def require_own(directory: Path) -> None:
+    """Refuse a directory that other users control: files in it have predictable names.
+
+    The group may write to it: volumes of Kubernetes belong to root and to a group.
+
+    Raises:
+        SetupError: another user owns it, or every user can write to it.
+    """
+    status = directory.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        raise SetupError(
+            f"{directory} belongs to user {status.st_uid}, not to user {os.geteuid()}",
+            hint=f"run as its owner, or use another directory: export ELSINORE_HOME={Path.home()}"
+            "/elsinore",
+        )
+    if status.st_mode & stat.S_IWOTH:
+        raise SetupError(f"every user can write to {directory}", hint=f"chmod o-w {directory}")
+
+
+def private_directory(path: Path) -> Path:
+    """Create a directory that only its owner can enter, or check an existing one; return it.
+
+    Missing directories above it are private, too.
+
+    Raises:
+        SetupError: another user controls it.
+    """
+    _make_private(path)
+    require_own(path)
+    return path
+
+
+def _make_private(path: Path) -> None:
+    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)  # fails if it is a file
+
+
+def is_reachable(directory: Path) -> bool:
+    """Return whether every user of the machine can list or enter an existing directory."""
+    real = directory.resolve()
+    ways = all(parent.stat().st_mode & stat.S_IXOTH for parent in real.parents)
+    return ways and bool(real.stat().st_mode & (stat.S_IROTH | stat.S_IXOTH))
+
+
+def _open(name: str, flags: int, directory: int, path: Path) -> int:
+    try:
+        with naming(path):
+            return os.open(name, flags | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError as error:
+        if error.errno in (ELOOP, ENOTDIR) and _is_link(name, directory):
+            is_last = name == path.name and flags == _FILE
+            problem = "is a symbolic link" if is_last else f"is below {name!r}, a symbolic link"
+            raise DataError(
+                f"{_shown(path)} {problem}", hint="put the file itself there"
+            ) from error
+        raise
+
+
+def _shown(path: Path) -> str:
+    """Return a path as text that can be stored: names may hold bytes that are not UTF-8."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _is_link(name: str, directory: int) -> bool:
+    with suppress(FileNotFoundError):
+        return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+    return True  # it was one, and is gone
+
+
+def _require_plain(path: Path, file: os.stat_result, directory: os.stat_result) -> None:
+    if not stat.S_ISREG(file.st_mode):
+        raise DataError(f"cannot read {_shown(path)}: not a regular file")
+    if _may_be_linked_by_others(file, directory):
+        raise DataError(
+            f"{_shown(path)} is a hard link in a directory that other users write to",
+            hint="put a copy of the file there",
+        )
+
+
+def _may_be_linked_by_others(file: os.stat_result, directory: os.stat_result) -> bool:
+    """Return whether a name may be a hard link that neither root, its owner nor we have made.
+
+    A system without `fs.protected_hardlinks` lets a producer link any file into its directory.
+    """
+    is_ours = directory.st_uid in (file.st_uid, os.geteuid(), 0)
+    is_closed = not directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return file.st_nlink > 1 and not (is_ours and is_closed)
