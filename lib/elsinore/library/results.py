@@ -81,6 +81,7 @@ class Results(dict[str, pa.Table]):
         ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
+        warnings: sentences about what is probably wrong, such as a field that is missing.
     """
 
     def __init__(self, workload: Workload, rows: Iterable[ResultRow], report: ReadReport) -> None:
@@ -93,7 +94,7 @@ class Results(dict[str, pa.Table]):
         self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
-        self._unseen = report.unseen
+        self.warnings: tuple[str, ...] = report.warnings
 
     def __missing__(self, name: str) -> pa.Table:
         raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
@@ -137,7 +138,7 @@ class Results(dict[str, pa.Table]):
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
         aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
-        aside += [f"no event has a value in the field {field}" for field in self._unseen]
+        aside += self.warnings
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
         for name, table in self.items():
