@@ -58,8 +58,8 @@ def as_lines(
     read = _csv_lines if form is InputFormat.CSV else _parquet_lines
     rows = read(path, schema, columns)
     while part := list(islice(rows, _AT_ONCE)):
-        columns = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
-        yield pa.record_batch(columns, schema=LINES_SCHEMA)
+        arrays = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
+        yield pa.record_batch(arrays, schema=LINES_SCHEMA)
 
 
 def with_columns(
