@@ -12,6 +12,12 @@ from elsinore.catalog.source_rule import PACKED, SUFFIXES
 from elsinore.errors import ParameterError
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked
 
+#: Why the file that won may be the earlier one.
+BY_ENDING = "which sorts after it only by the end of its name"
+MODIFIED_EARLIER = "which was modified earlier"
+
+#: Times of modification that say nothing differ by less: a second, in nanoseconds.
+_CLOSE = 1_000_000_000
 _BLOCK = 1 << 20
 
 
@@ -100,3 +106,25 @@ def _stem(path: str) -> tuple[str, ...]:
     name = unpacked_name(path)
     end = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
     return PurePath(name[: len(name) - len(end)]).parts
+
+
+def order_doubt(loser: str, winner: str, loser_modified: int, winner_modified: int) -> str:
+    """Return why records of a file may correct those of the file that won, or nothing.
+
+    Times of modification are nanoseconds since 1970, 0 if unknown. Those of files that were copied
+    together are close to each other, in any order.
+    """
+    if sorts_by_ending(loser, winner):
+        return BY_ENDING
+    is_later = winner_modified and loser_modified > winner_modified + _CLOSE
+    return MODIFIED_EARLIER if is_later else ""
+
+
+def lost_records(number: int, loser: str, winner: str, why: str) -> str:
+    """Return a sentence about superseded records that may be corrections themselves."""
+    name = PurePath(loser).name
+    records = "record" if number == 1 else "records"
+    return (
+        f"{number:,} superseded {records} of {loser} lost to {winner}, {why}; "
+        f"the last file by name wins: rename {name} if it has the corrections"
+    )

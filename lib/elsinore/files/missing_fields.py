@@ -15,7 +15,7 @@ from elsinore.events import TYPE_COLUMN
 from elsinore.files.decode import parse_json
 from elsinore.files.records import beginnings
 from elsinore.files.type_records import Decoded
-from elsinore.wording import listed, some_of, suggest
+from elsinore.wording import closest, listed, some_of
 
 #: Lines of JSON of one type in one file that are searched for a field, and lines in all.
 _LINES_OF_TYPE = 20
@@ -125,11 +125,11 @@ class MissingFields:
         without = [file for file in empty if known[file].lack(attribute.raw)]
         has_none = not any(self._values[file, code, attribute.name] for file in files)
         if has_none and len(without) == len(known) and without:
-            meant = self._meant(attribute.raw, [known[file] for file in without])
+            meant = self._meant(code, attribute.raw, [known[file] for file in without])
             return _Lacking(attribute.raw, (), meant)
         # An object of JSON may omit a key: in some of the files this says something only if
         # there is a similar one.
-        hints = {file: self._meant(attribute.raw, [known[file]]) for file in without}
+        hints = {file: self._meant(code, attribute.raw, [known[file]]) for file in without}
         told = [file for file in without if file in self._fields or hints[file]]
         meant = next((hints[file] for file in told if hints[file]), None)
         return _Lacking(attribute.raw, tuple(told), meant) if told else None
@@ -143,14 +143,18 @@ class MissingFields:
             return None if self._empty(file, code) else _Fields(frozenset())
         return _json_fields(self._lines[file, code])
 
-    def _meant(self, field: str, where: Iterable[_Fields]) -> str | None:
-        """Return a hint at a field that the schema does not read and that is called alike."""
+    def _meant(self, code: int, field: str, where: Iterable[_Fields]) -> str | None:
+        """Return a hint at a field that is called alike, and that the type does not read."""
         names = frozenset[str]().union(*(fields.names for fields in where))
-        read = {*self._schema.raw_needed, *(raw for raw, _ in self._schema.raw_attributes)}
-        others = sorted(names - read)
-        own = field.rpartition(".")[2].lower()
-        inner = [name for name in others if name.rpartition(".")[2].lower() == own]
-        return suggest(field, inner, 0.0) if len(inner) == 1 else suggest(field, others)
+        own_fields = (attribute.raw for attribute in self._schema.types[code].attributes)
+        read = {*self._schema.raw_needed, *own_fields}
+        parent, _, own = field.rpartition(".")
+        parts = {name: name.rpartition(".") for name in sorted(names - read)}
+        beside = {last: name for name, (of, _, last) in parts.items() if of == parent}
+        if (near := closest(own, beside)) is not None:
+            return f"did you mean {beside[near]}?"
+        alike = [name for name, (*_, last) in parts.items() if last.lower() == own.lower()]
+        return f"did you mean {alike[0]}?" if len(alike) == 1 else None
 
     def _sentence(self, lacking: _Lacking, codes: list[int]) -> str:
         field, files, meant = lacking

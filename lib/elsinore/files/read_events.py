@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from elsinore.files.advice import odd_file
 from elsinore.files.as_lines import with_columns
 from elsinore.files.decode import decode_lines
 from elsinore.files.directory_columns import columns_below
-from elsinore.files.file_names import require_no_copies, sorts_by_ending
+from elsinore.files.file_names import lost_records, order_doubt, require_no_copies
 from elsinore.files.missing_fields import MissingFields
 from elsinore.files.nanoseconds import Nanoseconds
 from elsinore.files.read_csv import read_csv
@@ -48,13 +48,7 @@ Source = Path | Frame
 OnProgress = Callable[[Source, int], None]
 
 
-#: Why the file that won may be the earlier one.
-BY_ENDING = "which sorts after it only by the end of its name"
-MODIFIED_EARLIER = "which was modified earlier"
-
 _NAMED = 3
-#: A second, in nanoseconds.
-_CLOSE = 1_000_000_000
 _AT_ONCE = 8_192
 #: The column of nanoseconds while ids are made unique; no attribute begins so.
 _NANOSECONDS = "_nanoseconds"
@@ -327,7 +321,7 @@ def _superseded(
 ) -> tuple[pa.Table, Counter[tuple[str, str, str]]]:
     rows, by = events.to_pylist(), kept.select(["file", "position"]).to_pylist()
     pairs = {(row["file"], other["file"]) for row, other in zip(rows, by, strict=True)}
-    doubts = {pair: _doubt(*pair) for pair in pairs}
+    doubts = {pair: order_doubt(*pair, *map(_modified, pair)) for pair in pairs}
     reasons, lost = list[str](), Counter[tuple[str, str, str]]()
     for row, other in zip(rows, by, strict=True):
         reason = f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['position']}"
@@ -340,31 +334,12 @@ def _superseded(
     return rejected_rows(events, lines, faults), lost
 
 
-def _doubt(loser: str, winner: str) -> str:
-    """Return why records of a file may be corrections of the file that won, or nothing."""
-    if sorts_by_ending(loser, winner):
-        return BY_ENDING
-    changed = _modified(loser), _modified(winner)
-    # Files that are copied together have times that are close to each other, in any order.
-    return MODIFIED_EARLIER if all(changed) and changed[0] > changed[1] + _CLOSE else ""
-
-
 def _modified(file: str) -> int:
     """Return when a file was modified, in nanoseconds since 1970; 0 if it is not a file."""
     try:
         return Path(file).stat().st_mtime_ns
     except (OSError, ValueError):
         return 0
-
-
-def lost_records(number: int, loser: str, winner: str, why: str) -> str:
-    """Return a sentence about superseded records that may be corrections themselves."""
-    name = PurePath(loser).name
-    records = "record" if number == 1 else "records"
-    return (
-        f"{number:,} superseded {records} of {loser} lost to {winner}, {why}; "
-        f"the last file by name wins: rename {name} if it has the corrections"
-    )
 
 
 def as_json(row: dict[str, object], schema: StreamSchema) -> str:
