@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 from elsinore.errors import DataError
 from elsinore.lake.answered import Answered, answered_by, names_of
 from elsinore.lake.land import REFUSED, land
+from elsinore.lake.landing_doubts import doubts
 from elsinore.lake.landing_zone import hours_of_stop, raw_names, unread_files
 from elsinore.lake.provenance import read_publications, standing
-from elsinore.lake.regions import run_key
+from elsinore.lake.regions import interval_of, run_key
 from elsinore.lake.run_metrics import (
+    EMPTIED,
     LAND_STEP,
     UNREAD,
     note_metrics,
@@ -27,7 +29,7 @@ from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate import in_tasks_of
-from elsinore.timeline import Interval, parse_hour, stretches
+from elsinore.timeline import DAY, Interval, parse_hour, stretches
 from elsinore.wording import some_of
 
 
@@ -55,6 +57,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     last = {label for refused in map(json.loads, told) for label in refused}
     with in_tasks_of(settings, f"land_events {interval} {run}") as in_tasks:
         figures = land(lake, settings, interval, run=run, in_tasks=in_tasks, stop=stop, last=last)
+    figures |= doubts(lake, settings, interval)
     rules = lake.stream.sources
     unread = some_of(unread_files(settings.landing, interval, rules))
     unread_first = ""
@@ -82,6 +85,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         **standing(lake.root),
         "silent_hours": silent_hours(lake.root, interval.end),
         "refused_first": first,
+        "emptied_first": _emptied_first(lake, workload, interval, figures),
         "unread_first": unread_first,
     }
 
@@ -123,6 +127,24 @@ def _refused_first(
     told = _told(lake, workload, interval, REFUSED)
     known = {refused for text in told for refused in json.loads(text).items()}
     return dict(json.loads(figures[REFUSED]).items() - known)
+
+
+def _emptied_first(
+    lake: Lake, workload: Workload, interval: Interval, figures: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """The fields without values of the figures, but for those that a run of the day before had.
+
+    A column that stays away is one alert, not one for each hour.
+    """
+    found: dict[str, list[str]] = json.loads(figures.get(EMPTIED, "{}"))
+    if not found:
+        return {}
+    day = Interval(interval.start - DAY, interval.start)
+    told = text_metrics(lake, workload, LAND_STEP, EMPTIED)
+    recent = [json.loads(text) for key, text in told.items() if interval_of(key).overlaps(day)]
+    known = {name for by_hour in recent for names in by_hour.values() for name in names}
+    new = {label: [name for name in names if name not in known] for label, names in found.items()}
+    return {label: names for label, names in new.items() if names}
 
 
 def _told(lake: Lake, workload: Workload, interval: Interval, metric: str) -> Collection[str]:

@@ -265,7 +265,13 @@ def test_a_backfill_lands_its_own_hours_alone(
 
     def call_step(job: str, context: Any, **changed: Any) -> dict[str, Any]:
         told.append(changed)
-        return {"refused_first": {}, "unread_first": "", "silent_hours": 0, "reopened": []}
+        return {
+            "refused_first": {},
+            "emptied_first": {},
+            "unread_first": "",
+            "silent_hours": 0,
+            "reopened": [],
+        }
 
     hours = {"start": "2013-02-08", "end": "2013-02-09"}
     context = {"params": hours, "ti": SimpleNamespace(xcom_push=lambda *_: None)}
@@ -280,7 +286,13 @@ def test_all_refused_landings_of_a_run_are_one_alert(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = {f"2013-02-01T{hour:02}": "no gzip" for hour in range(24)}
-    figures = {"refused_first": refused, "unread_first": "", "silent_hours": 0, "reopened": []}
+    figures = {
+        "refused_first": refused,
+        "emptied_first": {},
+        "unread_first": "",
+        "silent_hours": 0,
+        "reopened": [],
+    }
     told: list[Any] = []
     land = load_dag("hourly_replay").task_dict["land"].python_callable
     monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
@@ -307,7 +319,13 @@ def test_all_refused_landings_of_a_run_are_one_alert(
 def test_each_day_without_a_file_is_told_once(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch, end: str, silent: int, told: bool
 ) -> None:
-    figures = {"refused_first": {}, "unread_first": "", "silent_hours": silent, "reopened": []}
+    figures = {
+        "refused_first": {},
+        "emptied_first": {},
+        "unread_first": "",
+        "silent_hours": silent,
+        "reopened": [],
+    }
     alerts: list[Any] = []
     land = load_dag("hourly_replay").task_dict["land"].python_callable
     monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)

@@ -86,8 +86,21 @@ class SourceRule:
         """The folder from which files are looked for; empty for the landing zone itself."""
         if not self.files.startswith("/"):
             return ""
+        return str(PurePosixPath(*self._fixed))
+
+    @cached_property
+    def _fixed(self) -> tuple[str, ...]:
+        """The directories of the path before the first one with a part that varies."""
         parts = PurePosixPath(self.files).parts[:-1]
-        return str(PurePosixPath(*takewhile(lambda part: not set(part) & set("*?{"), parts)))
+        return tuple(takewhile(lambda part: not set(part) & set("*?{"), parts))
+
+    def below(self, path: str) -> PurePosixPath:
+        """Return a file's path below the fixed directories of the rule.
+
+        >>> SourceRule.parse("k=1/day={date}/*.csv", None).below("k=1/day=2013-01-31/x.csv")
+        PurePosixPath('day=2013-01-31/x.csv')
+        """
+        return PurePosixPath(*PurePosixPath(path).parts[len(self._fixed) :])
 
     def glob(self, day: str = "") -> str:
         """What to look for below `base`: files of a day (`2013-01-31`), or of any."""

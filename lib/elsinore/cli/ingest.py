@@ -29,6 +29,8 @@ from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
+from elsinore.files.directory_columns import columns_below
+from elsinore.files.missing_fields import MissingFields
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
@@ -210,11 +212,14 @@ def _read(
         DataError: too many lines are bad, there is no event, or they lie in too many hours.
     """
     files = [file for file in files_of(events)[0] if isinstance(file, Path)]
+    roots, missing = [path for path in events if path.is_dir()], MissingFields(stream)
     lines = accepted = ignored = 0
     rejected, found = [REJECTED_SCHEMA.empty_table()], _Times(now)
     for file in files:
-        for batch in as_lines(file, format_of(file.name) or InputFormat.JSONL, stream):
+        form, columns = format_of(file.name) or InputFormat.JSONL, columns_below(file, roots)
+        for batch in as_lines(file, form, stream, columns):
             decoded = decode_lines(batch, stream)
+            missing.add(decoded, pa.table(batch))
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             times = decoded.events[TIME_COLUMN].to_numpy()
             spool.add(times // HOUR * HOUR, batch["line"].filter(own))
@@ -227,6 +232,8 @@ def _read(
         raise too_many_bad(report, allowed)
     if not accepted:
         raise DataError("there is no event in these files", hint=f"{lines} lines were read")
+    for warning in missing.warnings():
+        typer.echo(f"elsinore: {warning}", err=True)
     if aside := lines - accepted:
         typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
     return found

@@ -159,5 +159,7 @@ def read_statistics(
 
         stored = StoredEvents.of(paths[0], workload)
         return stored.statistics(), stored.last()[0]
-    events, _ = read_events(list(paths), workload.schema, max_bad_share=1.0)
+    events, report = read_events(list(paths), workload.schema, max_bad_share=1.0)
+    for warning in report.warnings:
+        typer.echo(f"elsinore: {warning}", err=True)
     return observe(workload, events), events

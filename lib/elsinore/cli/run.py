@@ -19,6 +19,7 @@ from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
+from elsinore.engine.ties import Ties, ties_of
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import OnProgress, ReadReport, read_events
@@ -127,7 +128,9 @@ def run(
     if told is not None:
         _say(told.write())
     write_answers(sorted_rows(rows), chosen, output, top, calendar=stream.time_unit.is_calendar)
-    _tell_why_empty(bound, events, report, rows)
+    ties = ties_of(bound.queries, events, report.nanoseconds)
+    _tell_why_empty(bound, events, report, rows, ties)
+    _tell_ties(ties, rows)
     counts = count_of(len(events), "event"), count_of(len(rows), "row")
     queries, seconds = count_of(len(bound.queries), "query"), time.monotonic() - began
     _say(f"{counts[0]}, {counts[1]} of {queries}, {seconds:.1f} seconds")
@@ -206,15 +209,30 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say(f"{report.duplicates} duplicate events counted once")
     if 2 * report.by_reason.get("superseded", 0) > report.lines:
         _say("most events have the id of a later one: is the schema's id one for each event?")
-    for field in report.unseen:
-        _say(f"no event has a value in the field {field}")
+    for warning in report.warnings:
+        _say(warning)
 
 
 # ---- why there is no answer
 
 
+def _tell_ties(ties: Sequence[Ties], rows: list[ResultRow]) -> None:
+    """Say how many events share their time, once for each partition of the events."""
+    answered = {row.query for row in rows}
+    for one in ties:
+        names = f"{some_of(one.queries, _NAMED)}: "
+        if one.are_many and answered.intersection(one.queries):  # else the reason above says it
+            _say(names + one.text)
+        if one.cut:
+            _say(names + one.text_of_cut)
+
+
 def _tell_why_empty(
-    workload: Workload, events: EventTable, report: ReadReport, rows: list[ResultRow]
+    workload: Workload,
+    events: EventTable,
+    report: ReadReport,
+    rows: list[ResultRow],
+    ties: Sequence[Ties],
 ) -> None:
     """Say of each query without a row what it lacks, as far as that is easily seen."""
     if not len(events):
@@ -225,13 +243,14 @@ def _tell_why_empty(
     answered = {row.query for row in rows}
     columns = EventColumns(events)
     empty = [query for query in workload.queries if query.name not in answered]
+    tied = {name: one for one in ties if one.tied for name in one.queries}
     for query in empty[:_NAMED]:
-        _say(f"{query.name} has no row: {_lacking(query, columns)}")
+        _say(f"{query.name} has no row: {_lacking(query, columns, tied.get(query.name))}")
     if len(empty) > _NAMED:
         _say(f"{count_of(len(empty) - _NAMED, 'more query')} without a row")
 
 
-def _lacking(query: BoundQuery, columns: EventColumns) -> str:
+def _lacking(query: BoundQuery, columns: EventColumns, ties: Ties | None) -> str:
     """Why there is no trend, in the order in which a reader would look."""
     types = required(query.pattern, attrgetter("type"))
     if missing := sorted(name for name in types if not columns.rows_of(name).size):
@@ -243,4 +262,6 @@ def _lacking(query: BoundQuery, columns: EventColumns) -> str:
         if position.alias in aliases and not holds(predicate.condition, columns, rows).any():
             condition = print_bound(predicate.condition, query.aliases)
             return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
+    if ties is not None:
+        return ties.text
     return "there are events of its types, but no trend: none meet all its clauses in one window"

@@ -15,6 +15,7 @@ from pyarrow import types
 from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_to_lines
 from elsinore.files.read_csv import csv_rows
 from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
@@ -32,11 +33,14 @@ _NOUNS = {
 }
 
 
-def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa.RecordBatch]:
+def as_lines(
+    path: Path, form: InputFormat, schema: StreamSchema, columns: DirectoryColumns = NO_COLUMNS
+) -> Iterator[pa.RecordBatch]:
     """The lines of a file, or its rows as lines of JSON with all their columns, in parts.
 
-    Lines stay as they are. Cells of CSV are typed by the schema where they spell a value of their
-    type, and stay text elsewhere; so `decode_lines` makes the same events of these lines as
+    Lines stay as they are, but for `columns` that the file's directories hold: they are added to
+    objects without such a key. Cells of CSV are typed by the schema where they spell a value of
+    their type, and stay text elsewhere; so `decode_lines` makes the same events of these lines as
     `read_csv` and `read_parquet` of the rows, and refuses the others for the same reasons.
 
     Returns:
@@ -47,22 +51,36 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
         UnreadableFile: nothing of it can be used; earlier parts neither.
     """
     if form is InputFormat.JSONL:
-        yield from read_lines(path)
+        for batch in read_lines(path):
+            yield with_columns(batch, columns, schema)
         return
     label = printable(str(path))
-    rows = _csv_lines(path, schema) if form is InputFormat.CSV else _parquet_lines(path, schema)
+    read = _csv_lines if form is InputFormat.CSV else _parquet_lines
+    rows = read(path, schema, columns)
     while part := list(islice(rows, _AT_ONCE)):
-        columns = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
-        yield pa.record_batch(columns, schema=LINES_SCHEMA)
+        arrays = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
+        yield pa.record_batch(arrays, schema=LINES_SCHEMA)
 
 
-def _csv_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
+def with_columns(
+    lines: pa.RecordBatch, columns: DirectoryColumns, schema: StreamSchema
+) -> pa.RecordBatch:
+    """Return lines of JSON with the columns that their file's directories hold."""
+    if not columns:
+        return lines
+    texts = add_to_lines(lines["line"], columns, schema)
+    return pa.record_batch([lines["file"], lines["position"], texts], schema=LINES_SCHEMA)
+
+
+def _csv_lines(
+    path: Path, schema: StreamSchema, columns: DirectoryColumns
+) -> Iterator[tuple[int, str]]:
     kinds = {
         raw: _kinds(schema, event_type.attributes)
         for raw, event_type in zip(schema.raw_types, schema.types, strict=True)
     }
     only, of_others = schema.raw_types[0], _kinds(schema, ())
-    for position, cells, text, fault in csv_rows(path, schema):
+    for position, cells, text, fault in csv_rows(path, schema, columns=columns):
         if fault:
             yield position, unusable_line(fault.code, fault.text, text)
             continue
@@ -95,9 +113,11 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
     return kinds
 
 
-def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
+def _parquet_lines(
+    path: Path, schema: StreamSchema, columns: DirectoryColumns
+) -> Iterator[tuple[int, str]]:
     position = 0
-    for piece in parquet_rows(path, schema):
+    for piece in parquet_rows(path, schema, columns=columns):
         for begin in range(0, piece.num_rows, _AT_ONCE):
             try:
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)

@@ -81,7 +81,7 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
     positions = batch["position"].take(events["position"].combine_chunks())
     at = events.schema.get_field_index("position")
     events = events.set_column(at, events.schema.field(at), positions)
-    return Decoded(events, rejected, decoded.ignored)
+    return Decoded(events, rejected, decoded.ignored, decoded.nanoseconds)
 
 
 def _decode_each(lines: pa.Table, schema: StreamSchema) -> Decoded:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_texts
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     TOO_LONG,
@@ -43,7 +45,11 @@ _QUOTED = re.compile(r'(?:(?:"(?:[^"\n]++|"")*+"|[^",\n]*+)[,\n])*+')
 
 
 def read_csv(
-    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+    path: Path,
+    schema: StreamSchema,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[Decoded]:
     """Typed events of a CSV file (comma, double quotes, UTF-8), some thousand rows at a time.
 
@@ -51,7 +57,8 @@ def read_csv(
     does not have are ignored for it. Positions are lines, the header's being 1; a record that runs
     over several lines has its first. If that is bad, as where a quote is never closed, its first
     line is rejected and the others are read anew. A field has at most 131,072 characters. Blank
-    lines are no records. The file may be packed as `.csv.gz` or `.csv.zst`.
+    lines are no records. The file may be packed as `.csv.gz` or `.csv.zst`. `columns` are those
+    that its directories hold.
 
     Raises:
         DataError: the file cannot be read.
@@ -60,31 +67,36 @@ def read_csv(
     """
     lines = _Lines(raw_lines(path, limits))
     records = _records(lines)
-    header = _header(path, records, schema)
+    header = _header(path, records, schema, columns)
     if header is None:
         return
-    fields = names_read(schema, nested=False)
+    fields, there = names_read(schema, nested=False), frozenset(header.cells) | columns.keys()
     names, read = header.cells, [name for name in header.cells if name in fields]
     label = printable(str(path))
     while ahead := lines.ahead(_AT_ONCE):
-        clean = _clean_block(ahead, names, read)
+        clean = _clean_block(ahead, names, read, columns)
         if clean is not None:
             positions = [line.position for line in ahead]
             decoded = type_records(clean, _places(label, positions), {}, schema)
             # Whatever is wrong is left to the way that can tell what.
             if not decoded.rejected.num_rows:
                 lines.pass_over()
-                yield decoded
+                yield replace(decoded, fields=there)
                 continue
         last, block = ahead[-1].position, []
         while lines.position < last and (record := next(records, None)):
             block.append(record)
         if block:
-            yield _decode(block, names, read, label, schema)
+            decoded = _decode(block, names, read, label, schema, columns)
+            yield replace(decoded, fields=there)
 
 
 def csv_rows(
-    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+    path: Path,
+    schema: StreamSchema,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
     """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
 
@@ -92,13 +104,14 @@ def csv_rows(
     it raises.
     """
     records = _records(_Lines(raw_lines(path, limits)))
-    if header := _header(path, records, schema):
+    if header := _header(path, records, schema, columns):
+        below = {name: text or "" for name, text in columns.items() if name not in header.cells}
         twice = [name for name, count in Counter(header.cells).items() if count > 1]
         for record in records:
             cells = dict(zip(header.cells, record.cells, strict=False))
             for name in twice:
                 cells.pop(name, None)
-            yield record.position, cells, record.text, record.fault
+            yield record.position, cells | below, record.text, record.fault
 
 
 class _Record(NamedTuple):
@@ -195,19 +208,27 @@ def _records(lines: _Lines) -> Iterator[_Record]:
             yield _Record(lines.taken[0].position, cells, text, fault)
 
 
-def _header(path: Path, records: Iterator[_Record], schema: StreamSchema) -> _Record | None:
+def _header(
+    path: Path, records: Iterator[_Record], schema: StreamSchema, columns: DirectoryColumns
+) -> _Record | None:
     """The first record, which names the columns; None in an empty file."""
     header = next(records, None)
     if header is None:
         return None
     fault = header.fault
-    if found := (fault.text, None) if fault else column_problem(header.cells, schema):
+    names = [*header.cells, *(name for name in columns if name not in header.cells)]
+    if found := (fault.text, None) if fault else column_problem(names, schema):
         problem = f":{header.position}: {found[0]}; the first line of a CSV file names its columns"
         raise unreadable(path, problem, Reason.BAD_HEADER, found[1])
     return header
 
 
-def _clean_block(lines: list[RawLine], names: list[str], read: list[str]) -> ArrowRecords | None:
+def _clean_block(
+    lines: list[RawLine],
+    names: list[str],
+    read: list[str],
+    columns: DirectoryColumns = NO_COLUMNS,
+) -> ArrowRecords | None:
     """The records of some lines, one a line, by Arrow's parser; of all columns those to be read.
 
     So a million rows of five fields take 2.2 s, and 8 by the csv module. What Arrow might read
@@ -240,11 +261,18 @@ def _clean_block(lines: list[RawLine], names: list[str], read: list[str]) -> Arr
         )
     except pa.ArrowInvalid:
         return None
-    return ArrowRecords(table, texts, quoted=True) if table.num_rows == len(lines) else None
+    if table.num_rows != len(lines):
+        return None
+    return ArrowRecords(add_texts(table, columns), texts, quoted=True)
 
 
 def _decode(
-    block: list[_Record], names: list[str], read: list[str], label: str, schema: StreamSchema
+    block: list[_Record],
+    names: list[str],
+    read: list[str],
+    label: str,
+    schema: StreamSchema,
+    columns: DirectoryColumns,
 ) -> Decoded:
     """Events of records as the csv module reads them, with whatever is wrong in them."""
     faults = {row: record.fault for row, record in enumerate(block) if record.fault}
@@ -253,6 +281,7 @@ def _decode(
     cells = dict(zip(names, zip(*rows, strict=True), strict=True))
     texts = {name: [cell or None for cell in cells[name]] for name in read}
     table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+    table = add_texts(table, columns)
     records = ArrowRecords(table, [record.text for record in block], quoted=True)
     places = _places(label, [record.position for record in block])
     return type_records(records, places, faults, schema)

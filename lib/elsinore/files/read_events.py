@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,14 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file, odd_name
+from elsinore.files.as_lines import with_columns
 from elsinore.files.decode import decode_lines
+from elsinore.files.directory_columns import columns_below
+from elsinore.files.file_names import lost_records, order_doubt, require_no_copies
+from elsinore.files.missing_fields import MissingFields
+from elsinore.files.nanoseconds import Nanoseconds
 from elsinore.files.read_csv import read_csv
-from elsinore.files.read_lines import read_lines
+from elsinore.files.read_lines import names_read, read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import (
     REJECTED_SCHEMA,
@@ -34,7 +40,6 @@ from elsinore.files.rejection import (
 )
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
-from elsinore.wording import suggest
 
 #: Files, folders, and tables at hand.
 Source = Path | Frame
@@ -45,8 +50,8 @@ OnProgress = Callable[[Source, int], None]
 
 _NAMED = 3
 _AT_ONCE = 8_192
-#: Lines of a file whose words are looked at where fields seem to be misspelt.
-_LOOKED_AT = 100
+#: The column of nanoseconds while ids are made unique; no attribute begins so.
+_NANOSECONDS = "_nanoseconds"
 _Rows = npt.NDArray[np.int64]
 
 
@@ -62,8 +67,10 @@ class ReadReport:
     ignored: int = 0  #: lines of types that the schema passes over
     #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
-    #: fields that the schema names and no event has a value in, with names that are alike.
-    unseen: tuple[str, ...] = ()
+    #: sentences about fields that are missing, and about corrections that lost.
+    warnings: tuple[str, ...] = ()
+    #: the nanoseconds that were cut off the time of each event in the table.
+    nanoseconds: Nanoseconds = None
 
     def __post_init__(self) -> None:
         aside = self.rejected.num_rows + self.ignored
@@ -108,15 +115,20 @@ def read_events(
             are bad; then the field `report` holds the `ReadReport`.
     """
     files, passed_over = files_of(sources, form, or_else="; or give --input-format")
+    roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
-    lines = 0
-    for path, count, part in _decoded(files, schema, form):
+    lines, missing = 0, MissingFields(schema)
+    for path, part, batch in _decoded(files, schema, form, roots):
         parts.append(part)
-        lines += count
+        lines += part.lines
+        missing.add(part, batch)
         if progress is not None:
             progress(path, lines)
     decoded = concat_decoded(parts, schema)
-    distinct = remove_duplicates(decoded.events, schema)
+    table, cut = decoded.events, decoded.nanoseconds
+    if cut is not None:
+        table = table.append_column(_NANOSECONDS, pa.array(cut))
+    distinct = remove_duplicates(table, schema)
     events = distinct.events.select([column.name for column in arrow_schema(schema)])
     report = ReadReport(
         len(files),
@@ -126,7 +138,11 @@ def read_events(
         pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.ignored,
         passed_over,
-        _unseen(events, files, schema),
+        (
+            *missing.warnings(),
+            *(lost_records(number, *files) for files, number in distinct.lost.items()),
+        ),
+        None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
@@ -134,51 +150,36 @@ def read_events(
 
 
 def _decoded(
-    files: list[Source], schema: StreamSchema, form: InputFormat | None
-) -> Iterator[tuple[Source, int, Decoded]]:
-    """Decoded batches with the file last read and the number of lines that went into each."""
+    files: list[Source], schema: StreamSchema, form: InputFormat | None, roots: Sequence[Path]
+) -> Iterator[tuple[Source, Decoded, pa.Table | None]]:
+    """Decoded batches with the file last read and, of JSON, the lines that went into each."""
+    read = names_read(schema, nested=True)
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        written = None if isinstance(path, Frame) else format_of(path.name) or form
         if isinstance(path, Frame):
-            parts = read_frame(path, schema)
-        elif written is InputFormat.JSONL:
+            for part in read_frame(path, schema):
+                yield path, part, None
+            continue
+        written = format_of(path.name) or form
+        below = {name: text for name, text in columns_below(path, roots).items() if name in read}
+        if written is InputFormat.JSONL:
             for batch in read_lines(path):
-                waiting.append(batch)
+                waiting.append(with_columns(batch, below, schema))
                 if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        else:
-            parts = (read_csv if written is InputFormat.CSV else read_parquet)(path, schema)
-        for part in parts:
-            yield path, part.lines, part
+        reader = read_csv if written is InputFormat.CSV else read_parquet
+        for part in reader(path, schema, columns=below):
+            yield path, part, None
     if waiting:
         yield files[-1], *_decode_all(waiting, schema)
 
 
-def _unseen(events: pa.Table, files: list[Source], schema: StreamSchema) -> tuple[str, ...]:
-    """The fields that the schema names for nullable attributes, where all of these are NULL."""
-    lacking = {
-        attribute.raw for code, of in enumerate(schema.types) for attribute in of.attributes
-        if attribute.nullable and attribute.field and events[attribute.name].null_count
-        and pc.any(own := pc.equal(events[TYPE_COLUMN], code)).as_py()
-        and not pc.any(pc.and_(own, pc.is_valid(events[attribute.name]))).as_py()
-    }  # fmt: skip
-    told = (InputFormat.JSONL, InputFormat.CSV)
-    named = [file for file in files if isinstance(file, Path) and format_of(file.name) in told]
-    texts = filter(Path.is_file, named[: _NAMED if lacking else 0])
-    parts = (next(read_lines(file), None) for file in texts)
-    lines = (part["line"][:_LOOKED_AT].to_pylist() for part in parts if part)
-    words = {word for each in lines for line in each for word in re.findall(r'[^",:{}]+', line)}
-    alike = {field: suggest(field, words) for field in sorted(lacking - words)}
-    return tuple(f"{field} ({hint})" if hint else field for field, hint in alike.items())
-
-
-def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[int, Decoded]:
+def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[Decoded, pa.Table]:
     lines = pa.Table.from_batches(batches)
-    return lines.num_rows, decode_lines(lines, schema)
+    return decode_lines(lines, schema), lines
 
 
 def files_of(
@@ -218,6 +219,7 @@ def files_of(
         if file.resolve() in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
         seen.add(file.resolve())
+    require_no_copies([file for file in files if isinstance(file, Path)])
     return files, tuple(passed_over)
 
 
@@ -257,12 +259,14 @@ class Distinct(NamedTuple):
     """What is left of events once their ids are unique, in the order given.
 
     Of the others `duplicates` equalled the one that was kept; `superseded` (columns of
-    `REJECTED_SCHEMA`) did not.
+    `REJECTED_SCHEMA`) did not. `lost` counts the latter that may be corrections: by their file, the
+    one that won, and why they may be.
     """
 
     events: pa.Table
     duplicates: int
     superseded: pa.Table
+    lost: Mapping[tuple[str, str, str], int] = MappingProxyType({})
 
 
 def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
@@ -283,8 +287,8 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
         equal &= same_values(before[name], after[name])
     keep = np.ones(events.num_rows, np.bool_)
     keep[earlier] = False
-    superseded = _superseded(events.take(earlier[~equal]), events.take(last[~equal]), schema)
-    return Distinct(events.filter(pa.array(keep)), int(equal.sum()), superseded)
+    superseded, lost = _superseded(events.take(earlier[~equal]), events.take(last[~equal]), schema)
+    return Distinct(events.filter(pa.array(keep)), int(equal.sum()), superseded, lost)
 
 
 def _all_differ(ids: pa.ChunkedArray) -> bool:
@@ -311,14 +315,30 @@ def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     return earlier[by_row], last[by_row]
 
 
-def _superseded(events: pa.Table, kept: pa.Table, schema: StreamSchema) -> pa.Table:
+def _superseded(
+    events: pa.Table, kept: pa.Table, schema: StreamSchema
+) -> tuple[pa.Table, Counter[tuple[str, str, str]]]:
     rows, by = events.to_pylist(), kept.select(["file", "position"]).to_pylist()
-    reasons = [
-        f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['position']}"
-        for row, other in zip(rows, by, strict=True)
-    ]
+    pairs = {(row["file"], other["file"]) for row, other in zip(rows, by, strict=True)}
+    doubts = {pair: order_doubt(*pair, *map(_modified, pair)) for pair in pairs}
+    reasons, lost = list[str](), Counter[tuple[str, str, str]]()
+    for row, other in zip(rows, by, strict=True):
+        reason = f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['position']}"
+        if doubt := doubts[row["file"], other["file"]]:
+            lost[row["file"], other["file"], doubt] += 1
+            reason += f", {doubt}"
+        reasons.append(reason)
     lines = [as_json(row, schema) for row in rows]
-    return rejected_rows(events, lines, [Fault(Reason.SUPERSEDED, text) for text in reasons])
+    faults = [Fault(Reason.SUPERSEDED, text) for text in reasons]
+    return rejected_rows(events, lines, faults), lost
+
+
+def _modified(file: str) -> int:
+    """Return when a file was modified, in nanoseconds since 1970; 0 if it is not a file."""
+    try:
+        return Path(file).stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
 
 
 def as_json(row: dict[str, object], schema: StreamSchema) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from elsinore.catalog.source_rule import PACKED
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.advice import MAGIC, odd_file
+from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_columns
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
@@ -25,7 +27,7 @@ from elsinore.files.read_lines import (
     too_large,
     unreadable,
 )
-from elsinore.files.records import ArrowRecords
+from elsinore.files.records import ArrowRecords, field_paths
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded, type_records
 
@@ -33,12 +35,16 @@ _AT_ONCE = 65_536
 
 
 def read_parquet(
-    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+    path: Path,
+    schema: StreamSchema,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time.
 
     Positions are rows, from 1. A rejected row is kept as JSON. `.parquet.gz` and `.parquet.zst` are
-    unpacked in memory.
+    unpacked in memory. `columns` are those that its directories hold.
 
     Raises:
         DataError: the file cannot be read.
@@ -46,20 +52,25 @@ def read_parquet(
             to a page may show when earlier batches are out, so use none before the last.
     """
     position, labels = 1, pa.repeat(printable(str(path)), _AT_ONCE)
-    for piece in parquet_rows(path, schema, limits=limits):
+    for piece in parquet_rows(path, schema, limits=limits, columns=columns):
         yield _typed(piece, position, labels, schema)
         position += piece.num_rows
 
 
 def parquet_rows(
-    path: Path, schema: StreamSchema, *, limits: ReadLimits = DEFAULT_LIMITS
+    path: Path,
+    schema: StreamSchema,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[pa.Table]:
     """The rows of a Parquet file with all its columns, in parts; raises as `read_parquet`."""
     with open_unpacked(path, limits) as stream:
         # A packed file, or a pipe.
         whole = path.suffix.lower() in PACKED or not stream.seekable()
         source = pa.BufferReader(stream.read()) if whole else pa.PythonFile(stream, "r")
-        yield from _batches(path, source, schema, limits)
+        for rows in _batches(path, source, schema, limits, columns):
+            yield add_columns(rows, columns, schema)
 
 
 class Frame(NamedTuple):
@@ -143,11 +154,16 @@ def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchem
     numbers = np.arange(position, position + piece.num_rows)
     where = pa.table({"file": labels[: piece.num_rows], "position": numbers})
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)
-    return type_records(records, where, {}, schema)
+    fields = frozenset(field_paths(piece.schema))
+    return replace(type_records(records, where, {}, schema), fields=fields)
 
 
 def _batches(
-    path: Path, source: pa.NativeFile, schema: StreamSchema, limits: ReadLimits
+    path: Path,
+    source: pa.NativeFile,
+    schema: StreamSchema,
+    limits: ReadLimits,
+    columns: DirectoryColumns,
 ) -> Iterator[pa.Table]:
     import pyarrow.parquet as pq  # not needed where lines are decoded
 
@@ -163,7 +179,7 @@ def _batches(
             # without rows (pyarrow 26).
             pre_buffer=False,
         )
-        _check_columns(path, file, schema, limits)
+        _check_columns(path, file, schema, limits, columns)
         for batch in file.iter_batches(_AT_ONCE, use_threads=False):
             yield pa.table(batch)
     except DataError:
@@ -175,9 +191,13 @@ def _batches(
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 
 
-def _check_columns(path: Path, file: Any, schema: StreamSchema, limits: ReadLimits) -> None:
+def _check_columns(
+    path: Path, file: Any, schema: StreamSchema, limits: ReadLimits, columns: DirectoryColumns
+) -> None:
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     if sum(group.total_byte_size for group in groups) > limits.file_bytes:
         raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
-    if problem := column_problem(file.schema_arrow.names, schema, nested=True):
+    names = file.schema_arrow.names
+    names = [*names, *(name for name in columns if name not in names)]
+    if problem := column_problem(names, schema, nested=True):
         raise unreadable(path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])

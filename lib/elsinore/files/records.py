@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import accumulate
@@ -32,6 +32,14 @@ def first_name(path: str, names: Container[str]) -> str | None:
 def beginnings(path: str) -> list[str]:
     """All that ends before a dot of a path, and itself, the longest first."""
     return [*accumulate(path.split("."), "{}.{}".format)][::-1]
+
+
+def field_paths(columns: pa.Schema | pa.StructType, before: str = "") -> Iterator[str]:
+    """Yield the fields of a table as paths with dots, also those inside of structs."""
+    for field in columns:
+        yield (path := f"{before}{field.name}")
+        if types.is_struct(field.type):
+            yield from field_paths(field.type, f"{path}.")
 
 
 class Records(Protocol):

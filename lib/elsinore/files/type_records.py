@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
+from elsinore.files.nanoseconds import Nanoseconds, joined, nanoseconds_of
 from elsinore.files.records import Records, Rows
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, rejected_rows, shown
 from elsinore.files.typed import (
@@ -35,6 +36,10 @@ class Decoded:
     events: pa.Table  #: columns of `decoded_schema`, in the order of the input
     rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, in the order of the input
     ignored: int = 0  #: how many lines the schema passes over, for their types
+    #: the nanoseconds that were cut off the time of each event.
+    nanoseconds: Nanoseconds = None
+    #: the fields of the file, as paths with dots; None for JSON, and for several files.
+    fields: frozenset[str] | None = None
 
     @property
     def lines(self) -> int:
@@ -60,12 +65,13 @@ def decoded_schema(schema: StreamSchema) -> pa.Schema:
 def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     """Several parts as one; no parts give empty tables."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
-    ignored = 0
+    ignored, cut = 0, list[tuple[Nanoseconds, int]]()
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
         ignored += part.ignored
-    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored)
+        cut.append((part.nanoseconds, part.events.num_rows))
+    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored, joined(cut))
 
 
 def type_records(
@@ -100,12 +106,14 @@ def type_records(
     columns |= _attributes(usable, rows, codes, schema, found)
     columns |= {name: places[name] for name in ("file", "position")}
     events = pa.table(columns)
+    cut = nanoseconds_of(usable.column(schema.time_field)) if schema.time_unit.is_calendar else None
     if found.first:
-        events = events.filter(pa.array(~np.isin(rows, list(found.first))))
+        is_good = ~np.isin(rows, list(found.first))
+        events, cut = events.filter(pa.array(is_good)), None if cut is None else cut[is_good]
     events = events.cast(decoded_schema(schema))
     rejected = _rejected(records, where, found.first)
     ignored = 0 if own is None else len(own) - int(own.sum())
-    decoded = Decoded(events, rejected, ignored)
+    decoded = Decoded(events, rejected, ignored, cut)
     if decoded.lines != where.num_rows:
         raise EngineError(
             f"{events.num_rows} events, {rejected.num_rows} rejected and {ignored} ignored lines "

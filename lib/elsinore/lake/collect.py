@@ -256,6 +256,8 @@ def _collect(
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
     seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
+    if columns := source.columns:  # what earlier releases collected lacks them
+        seen["columns"] = columns
     name = _file_name(source.name)
     path = zone / COLLECTED / f"{name}.json"
     before = _noted(path, zone)
@@ -290,7 +292,7 @@ def _read(
     untold = _untold_hour(source, file)
     try:
         with file.local_copy() as path:
-            for batch in as_lines(path, source.rule.form, stream):
+            for batch in as_lines(path, source.rule.form, stream, source.columns):
                 hours, is_told = _hours(batch["line"], source, stream, file, untold)
                 lines.add(hours, batch["line"])
                 done.lines += batch.num_rows

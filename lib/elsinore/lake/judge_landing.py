@@ -20,6 +20,7 @@ from pyarrow.parquet import filters_to_expression
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError
 from elsinore.events import id_keys, same_values
+from elsinore.files.file_names import BY_ENDING, sorts_by_ending
 from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import BUCKET, commits
@@ -186,8 +187,23 @@ def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
     winner = pa.array(new, mask=~superseded)
     file, position = rows["file"].take(winner), rows["position"].take(winner).cast(pa.string())
     event_id = pc.utf8_slice_codeunits(rows["event_id"], 0, _SHOWN)
-    told = ["id '", event_id, "' was corrected by ", file, ":", position, ""]
+    doubt = _doubts(rows, superseded, new)
+    told = ["id '", event_id, "' was corrected by ", file, ":", position, doubt, ""]
     return pc.binary_join_element_wise(*told).combine_chunks()
+
+
+def _doubts(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
+    """Of superseded lines, what is said if their file sorts first only by the end of its name."""
+    chosen = np.flatnonzero(superseded)
+    found = np.full(rows.num_rows, "", object)
+    own = rows.select(["landing", "file"])
+    losers = own.take(pa.array(chosen)).to_pylist()
+    winners = own.take(pa.array(new[chosen])).to_pylist()
+    for row, loser, winner in zip(chosen.tolist(), losers, winners, strict=True):
+        # A later hour wins whatever its files are called.
+        if loser["landing"] == winner["landing"] and sorts_by_ending(loser["file"], winner["file"]):
+            found[row] = f", {BY_ENDING}"
+    return pa.array(found, pa.string())
 
 
 # ---- counts

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeGuard
 
 import numpy as np
@@ -22,6 +22,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
+from elsinore.files.directory_columns import directory_columns
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
@@ -90,8 +91,23 @@ class Source:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it lands where it lies; what zstd has packed does not."""
-        return self.rule.is_raw and not self.name.endswith(".zst")
+        """Whether it lands where it lies; what zstd has packed does not.
+
+        Nor does a file with columns in the names of directories that `*` stands for.
+        """
+        varying = directory_columns(PurePosixPath(*self._varying))
+        return self.rule.is_raw and not self.name.endswith(".zst") and not varying
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The columns that its directories hold, below the fixed ones of the rule."""
+        return directory_columns(self.rule.below(self.name))
+
+    @property
+    def _varying(self) -> list[str]:
+        """The parts of its path in which the rule tells no date."""
+        own, wanted = self.rule.below(self.name).parts, self.rule.below(self.rule.files).parts
+        return [part for part, of in zip(own, wanted, strict=True) if "{" not in of]
 
 
 def find_sources(

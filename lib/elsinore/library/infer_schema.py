@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
@@ -24,6 +24,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.decode import ARRAY, PARTED
+from elsinore.files.directory_columns import columns_below
 from elsinore.files.read_csv import CR_ALONE
 from elsinore.files.read_events import Source, files_of
 from elsinore.files.read_lines import column_problem, read_lines
@@ -106,10 +107,11 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     Raises:
         DataError: no column looks like times, there are no events, or a file cannot be read.
     """
-    files, _ = files_of(sources_of(events))
+    sources = sources_of(events)
+    files, _ = files_of(sources)
     if not files:
         raise DataError("there are no events", hint="give a file or a frame")
-    table = _head(files[0])
+    table = _with_directories(_head(files[0]), files, sources)
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
     time, unit = _time_of(named)
     kinds = _types_of(named)
@@ -136,6 +138,26 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
         lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
                   if rows[field].null_count < rows.num_rows]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _with_directories(
+    table: pa.Table, files: Sequence[Source], sources: Sequence[Source]
+) -> pa.Table:
+    """Append the columns that directories hold, with the values of all files in turn.
+
+    The rows are those of the first file, whose own value says little of a column.
+    """
+    roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
+    found = [columns_below(file, roots) for file in files if isinstance(file, Path)]
+    for name in dict.fromkeys(chain.from_iterable(found)):
+        if name not in table.column_names:
+            distinct = dict.fromkeys(columns.get(name) for columns in found)
+            texts: list[str | None] = [text for text in distinct if text is not None]
+            texts[1:1] = [None] * (None in distinct)  # the second, as rows may be few
+            typed = _as_spelt(pa.array(texts, pa.string()), _SPELT[InputFormat.CSV])
+            rows = pa.array([row % len(texts) for row in range(table.num_rows)])
+            table = table.append_column(name, typed.take(rows))
+    return table
 
 
 def _head(source: Source) -> pa.Table:

@@ -14,6 +14,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for
 from elsinore.engine.row_bound import require_few_rows
+from elsinore.engine.ties import Ties
 from elsinore.errors import SetupError, memory_failures
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.files.read_events import ReadReport
@@ -24,7 +25,7 @@ from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow
 from elsinore.sharing.plan import StaticPlan
-from elsinore.wording import escaped
+from elsinore.wording import escaped, some_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,9 +97,18 @@ class Results(dict[str, pa.Table]):
         ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
+        ties: how many events share their time with another event of their partition (`queries`,
+            `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
+        warnings: sentences about what is probably wrong, such as a field that is missing.
     """
 
-    def __init__(self, workload: Workload, rows: Iterable[ResultRow], report: ReadReport) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        rows: Iterable[ResultRow],
+        report: ReadReport,
+        ties: Iterable[Ties] = (),
+    ) -> None:
         by_query: dict[str, list[ResultRow]] = {query.name: [] for query in workload.queries}
         for row in rows:
             by_query[row.query].append(row)
@@ -108,7 +118,18 @@ class Results(dict[str, pa.Table]):
         self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
-        self._unseen = report.unseen
+        self.ties: tuple[Ties, ...] = tuple(ties)
+        self.warnings: tuple[str, ...] = (*report.warnings, *self._of_ties())
+
+    def _of_ties(self) -> Iterator[str]:
+        """Yield sentences about events with equal times."""
+        for one in self.ties:
+            names = f"{some_of(one.queries)}: "
+            is_empty = any(not self[name].num_rows for name in one.queries)
+            if one.are_many or (one.tied and is_empty):
+                yield names + one.text
+            if one.cut:
+                yield names + one.text_of_cut
 
     def __missing__(self, name: str) -> pa.Table:
         raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
@@ -152,7 +173,7 @@ class Results(dict[str, pa.Table]):
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
         aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
-        aside += [f"no event has a value in the field {field}" for field in self._unseen]
+        aside += self.warnings
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
         for name, table in self.items():

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import Executor, Request, compile_plan, require
+from elsinore.engine.ties import ties_of
 from elsinore.errors import ParameterError, QueryError, memory_failures
 from elsinore.events import EventTable
 from elsinore.files.read_events import ReadReport, Source, read_events
@@ -152,7 +153,8 @@ class Workload:
         request = Request(threads=threads or process_cores())
         with hints_in_python():
             rows = answer(self.bound, table, who, request=request)
-        return Results(self.bound, sorted_rows(rows), report)
+        ties = ties_of(self.bound.queries, table, report.nanoseconds)
+        return Results(self.bound, sorted_rows(rows), report, ties)
 
     def check(self) -> Checked:
         """What each query is, as `elsinore check` says it."""

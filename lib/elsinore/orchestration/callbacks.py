@@ -97,7 +97,7 @@ def _append(file: Path, line: str) -> None:
 def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:
     """Raise an alert from within a task, which goes on.
 
-    Its kind is `landing_refused`, `unread`, `provisional` or `silent`.
+    Its kind is `landing_refused`, `emptied`, `unread`, `provisional` or `silent`.
     """
     task = context["ti"].task_id
     raise_alert(kind, context["dag"].dag_id, context["run_id"], reason, task=task)

@@ -314,6 +314,9 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
     others = len(unchecked) < sum(one.has_results for one in data.queries)
     doubts = {
         "nothing landed in these hours": data.hours.empty,
+        f"fields that had values in the week before have none: {_emptied(data)}": data.emptied,
+        f"files may be copies, whose events count twice: {some_of(data.copies)}": data.copies,
+        **dict.fromkeys(data.lost, True),
         f"in the landing zone lies what is not read: {data.unread}": data.unread,
         f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
         "no aggregate was compared with the reference": not any(
@@ -329,6 +332,12 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         "no expectations were judged for this run": judgement is None,
     }
     return [text for text, is_so in doubts.items() if is_so]
+
+
+def _emptied(data: ReportData) -> str:
+    """The hours in which fields have lost their values, with the fields."""
+    hours = data.emptied.items()
+    return some_of(f"{show_hour(label)} {', '.join(names)}" for label, names in hours)
 
 
 def _judged(judgement: Judgement | None, severity: Severity) -> list[str]:

@@ -30,7 +30,10 @@ from elsinore.lake.provenance import (
 )
 from elsinore.lake.regions import Hours, Landings, parts_of, run_key
 from elsinore.lake.run_metrics import (
+    COPIES,
+    EMPTIED,
     LAND_STEP,
+    LOST,
     PROFILE_FINGERPRINT,
     PUBLISH_STEP,
     UNREAD,
@@ -416,6 +419,25 @@ class ReportData:
     def unread(self) -> str:
         """Names in the landing zone that landing passed over, in a sentence; empty: none."""
         return ", ".join(self._details(UNREAD))
+
+    @property
+    def emptied(self) -> dict[str, list[str]]:
+        """By hour the fields that have no value there, but had values in the week before."""
+        found: dict[str, list[str]] = {}
+        for text in self._details(EMPTIED):
+            found |= json.loads(text)
+        return dict(sorted(found.items()))
+
+    @property
+    def lost(self) -> list[str]:
+        """Sentences about superseded lines that may be corrections themselves."""
+        return sorted({each for text in self._details(LOST) for each in json.loads(text)})
+
+    @property
+    def copies(self) -> list[str]:
+        """Pairs of files of which one may be a compressed copy of the other."""
+        pairs = {tuple(pair) for text in self._details(COPIES) for pair in json.loads(text)}
+        return [" and ".join(pair) for pair in sorted(pairs)]
 
     @cached_property
     def run_time(self) -> RunTime:

@@ -42,7 +42,7 @@ def test_every_format_by_name(tmp_path: Path) -> None:
     }  # fmt: skip
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+        (tmp_path / f"packed-{name}.gz").write_bytes(gzip.compress(content))
     events, report = read(*(tmp_path / name for name in sorted(p.name for p in tmp_path.iterdir())))
     assert report.by_reason == {}
     assert (report.files, report.lines, report.accepted, report.duplicates) == (12, 12, 1, 11)

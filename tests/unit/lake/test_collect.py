@@ -546,3 +546,32 @@ def test_a_long_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monkey
         f"2013-01-02T{8 + rest:02}": [f"e{n}" for n in range(rest, 20_000, 3)] for rest in range(3)
     }
     assert len(landing_files(tmp_path, DAY)) == 1
+
+
+@pytest.mark.parametrize("name", ["e.parquet", "e.csv.gz", "e.jsonl"])
+def test_directories_below_the_fixed_part_of_a_rule_are_columns(tmp_path: Path, name: str) -> None:
+    schema = SCHEMA.replace("B: {", "B: {where: {type: string, nullable: true, field: k}, ")
+    schema = schema.replace("FILES", "x=1/day={date}/k=*/*").replace('*"}', f'{name}"}}')
+    stream = read_schema(schema.replace("UNIT", "iso"))
+    for key in ("a%2Fb", "__HIVE_DEFAULT_PARTITION__"):
+        row = {"id": key, "at": "2013-01-02T10:30:00Z", "kind": "B", "n": 1}
+        write(tmp_path / "x=1" / "day=2013-01-02" / f"k={key}" / name, [row])
+    assert collect(tmp_path, stream, DAY, 0).figures["collected_lines"] == 2
+    files = sorted((tmp_path / "2013/01/02").glob("events-*"))
+    texts = (gzip.decompress(file.read_bytes()).splitlines() for file in files)
+    lines = [json.loads(line) for part in texts for line in part]
+    assert {line["k"] for line in lines} == {"a/b", None}
+    assert {line["day"] for line in lines} == {"2013-01-02"}
+    assert all("x" not in line for line in lines)
+    assert collect(tmp_path, stream, DAY, 0).figures["collected_files"] == 0
+
+
+def test_lines_that_land_where_they_are_stored_have_no_columns(tmp_path: Path) -> None:
+    """Those with a column in a directory that varies are collected, so that they have it."""
+    stream = schema_of("day={date}/h={hour}/*/e.jsonl")
+    for part in ("k=a", "plain"):
+        write(tmp_path / f"day=2013-01-02/h=10/{part}/e.jsonl", [event(1, 10)])
+    sources = {s.name: s.is_raw for s in module.find_sources(tmp_path, stream.sources, None)}
+    assert sources == {
+        "day=2013-01-02/h=10/k=a/e.jsonl": False, "day=2013-01-02/h=10/plain/e.jsonl": True,
+    }  # fmt: skip

@@ -1,0 +1,176 @@
+"""What is probably wrong with the events of some landed hours, although each line is right."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow.compute as pc
+from pyarrow.acero import AggregateNodeOptions
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.files.file_names import lost_records, order_doubt, packed_twins
+from elsinore.files.rejection import Reason
+from elsinore.lake.delta_log import aggregate_rows
+from elsinore.lake.landing_zone import find_sources
+from elsinore.lake.regions import Landings
+from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST
+from elsinore.lake.tables import Lake
+from elsinore.settings import Settings
+from elsinore.timeline import DAY, Interval, hour_label, parse_hour
+
+#: Earlier hours that an hour is compared with.
+_HISTORY = 7 * DAY
+#: How improbable it must be that a field has no value by chance.
+_CHANCE = 0.001
+#: The place of a correction in the reason of a superseded line.
+_CORRECTED_BY = re.compile(r" was corrected by (.+):[0-9]+(?:, .*)?$", re.DOTALL)
+
+#: An event type and the name of an attribute.
+_Field = tuple[str, str]
+
+
+class _Filled(NamedTuple):
+    """How many events of a type there are, and how many of them have a value."""
+
+    events: int
+    values: int
+
+
+def emptied_fields(lake: Lake, interval: Interval) -> dict[str, list[str]]:
+    """Return by hour the fields that have no value there, but had values in the week before.
+
+    A producer that renames a column does that. A field that was filled seldom does not count if an
+    hour with so few events has no value of it with a probability of 0.001 or more. Nor does a type
+    without events in the hour.
+
+    Returns:
+        By the label of a landed hour, names such as `Checkout.price`, in the schema's order.
+
+    Raises:
+        DataError: `events` cannot be read.
+    """
+    own = _filled(lake, Landings(interval), _nullable(lake.stream))
+    empty = [
+        (label, field)
+        for label, fields in own.items()
+        for field, counts in fields.items()
+        if counts.events and not counts.values
+    ]
+    if not empty:
+        return {}
+    suspects = {field for _, field in empty}
+    history = Landings(Interval(interval.start - _HISTORY, interval.end))
+    seen = _filled(lake, history, [field for field in _nullable(lake.stream) if field in suspects])
+    found: dict[str, list[str]] = defaultdict(list)
+    for label, field in sorted(empty, key=lambda each: each[0]):
+        first = hour_label(parse_hour(label) - _HISTORY)
+        before = [fields[field] for other, fields in seen.items()
+                  if first <= other < label and field in fields]  # fmt: skip
+        events, values = (sum(counts[place] for counts in before) for place in (0, 1))
+        number = own[label][field].events
+        if values and (1 - values / events) ** number < _CHANCE:
+            found[label].append(".".join(field))
+    return dict(found)
+
+
+def _nullable(stream: StreamSchema) -> list[_Field]:
+    return [(kind.name, one.name) for kind in stream.types for one in kind.attributes
+            if one.nullable]  # fmt: skip
+
+
+def _filled(
+    lake: Lake, hours: Landings, fields: Sequence[_Field]
+) -> dict[str, dict[_Field, _Filled]]:
+    """Return by hour how many events have a value of each field."""
+    names = list(dict.fromkeys(name for _, name in fields))
+    if not names:
+        return {}
+    columns = {name: pc.field(name) for name in ("landing", "event_type", *names)}
+    wanted = AggregateNodeOptions(
+        [
+            ([], "hash_count_all", None, "events"),
+            *((name, "hash_count", None, f"values of {name}") for name in names),
+        ],
+        keys=["landing", "event_type"],
+    )
+    found: dict[str, dict[_Field, _Filled]] = defaultdict(dict)
+    for row in aggregate_rows(lake.root, "events", columns, wanted, hours=hours).to_pylist():
+        for kind, name in fields:
+            if kind == row["event_type"]:
+                counts = _Filled(row["events"], row[f"values of {name}"])
+                found[row["landing"]][kind, name] = counts
+    return found
+
+
+def lost_corrections(lake: Lake, interval: Interval) -> list[str]:
+    """Return a sentence about each file whose superseded lines may be corrections themselves.
+
+    Of the files of an hour the last one by name wins. A file that was modified later, or whose name
+    sorts first only because of its ending, probably has the corrections.
+
+    Raises:
+        DataError: a table cannot be read.
+    """
+    landed = Landings(interval)
+    is_superseded = pc.field("reason_code") == Reason.SUPERSEDED.value
+    rows = lake.rows(
+        "quarantine",
+        landed.expression(by_day=True) & is_superseded,
+        columns=["landing", "file", "reason"],
+    )
+    if not rows.num_rows:
+        return []
+    changed = _changed(lake, landed)
+    lost: Counter[tuple[str, str, str]] = Counter()
+    for row in rows.to_pylist():
+        if match := _CORRECTED_BY.search(row["reason"]):
+            pair = row["file"], match[1]
+            times = [changed.get(row["landing"], {}).get(file, 0) for file in pair]
+            if all(times) and (doubt := order_doubt(*pair, *times)):  # else the hour decided
+                lost[*pair, doubt] += 1
+    return [lost_records(number, *files) for files, number in lost.items()]
+
+
+def _changed(lake: Lake, landed: Landings) -> dict[str, dict[str, int]]:
+    """Return by hour when its files were modified, in nanoseconds since 1970."""
+    rows = lake.rows("landings", landed.expression(by_day=False), columns=["landing", "listing"])
+    return {
+        row["landing"]: {name: of[1] for name, of in json.loads(row["listing"] or "{}").items()
+                         if name.strip("/")}
+        for row in rows.to_pylist()
+    }  # fmt: skip
+
+
+def packed_copies(
+    lake: Lake, settings: Settings, interval: Interval, days: int
+) -> list[tuple[str, str]]:
+    """Return the pairs of files that differ only by how they are compressed.
+
+    Those are files of the landed hours, and files that the stream's rules are about. One of a pair
+    is probably a copy of the other, and its events without ids count twice.
+
+    Raises:
+        DataError: `landings` cannot be read, or the directory of a rule is missing.
+    """
+    names: Collection[str] = [n for of in _changed(lake, Landings(interval)).values() for n in of]
+    looked = Interval(interval.start - days * DAY, interval.end + DAY)
+    return sorted({*packed_twins(names), *packed_twins(_source_names(lake, settings, looked))})
+
+
+def _source_names(lake: Lake, settings: Settings, looked: Interval) -> Iterator[str]:
+    for source in find_sources(settings.landing, lake.stream.sources, looked):
+        yield source.name
+
+
+def doubts(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
+    """Return the figures of a landing that say what is probably wrong; none if nothing is."""
+    found = {
+        EMPTIED: emptied_fields(lake, interval),
+        LOST: lost_corrections(lake, interval),
+        COPIES: packed_copies(lake, settings, interval, settings.late_days),
+    }
+    return {name: json.dumps(value) for name, value in found.items() if value}
