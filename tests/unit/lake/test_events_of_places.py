@@ -42,6 +42,10 @@ QUERIES = bind_workload(
         QUERY optional RETURN g, COUNT(*) PATTERN SEQ(A, C?) GROUP-BY C.g WITHIN 1 hour;
         QUERY near RETURN g, COUNT(*) PATTERN A+ WHERE A.x > 1.0 GROUP-BY g WITHIN 1 hour
         SEMANTICS contiguous;
+        QUERY scoped RETURN g, COUNT(*) PATTERN SEQ(A+, NOT SEQ(C x, C y), B) GROUP-BY A.g
+        WITHIN 1 hour SEMANTICS contiguous;
+        QUERY guarded RETURN g, COUNT(*) PATTERN SEQ(A+, NOT C) GROUP-BY g WITHIN 1 hour
+        SEMANTICS contiguous;
         QUERY late RETURN g, COUNT(*) PATTERN SEQ(A, B+) WHERE B.x > 1.0 GROUP-BY A.g WITHIN 1 hour;
         """,
         "<test>",
@@ -49,7 +53,9 @@ QUERIES = bind_workload(
     SCHEMA,
 )
 #: Of which types events are wanted, where that is not A and B.
-TYPES = {"by_double": "A", "optional": "AC", "near": "ABC"}
+TYPES = {
+    "by_double": "A", "optional": "AC", "near": "ABC", "scoped": "ABC", "guarded": "ABC",
+}  # fmt: skip
 START = datetime(2013, 1, 1, 22, tzinfo=UTC)
 FIRST = (START - EPOCH) // timedelta(microseconds=1) // HOUR
 
@@ -128,6 +134,19 @@ def test_events_of_a_type_that_the_group_says_nothing_of_are_kept(lake: Lake) ->
     assert found(lake, Place("first", '{"g": "two"}', FIRST)) == [[("A", 10), ("B", 40)]]
 
 
+def test_events_that_separate_contiguous_ones_are_kept(lake: Lake) -> None:
+    """A scoped key applies to neither B nor C; one of the whole trend also to C, under NOT."""
+    put(lake, [event("C", 15, None, "two")])
+    scoped, guarded = found(
+        lake,
+        Place("scoped", '{"g": "one"}', FIRST),
+        Place("guarded", '{"g": "one"}', FIRST),
+        version=2,
+    )
+    assert scoped == [("A", 0), ("C", 5), ("C", 15), ("A", 20), ("B", 40)]
+    assert guarded == [("A", 0), ("C", 5), ("A", 20), ("B", 40)]
+
+
 def test_the_version_is_the_one_that_was_asked_for(lake: Lake) -> None:
     place = Place("by_text", '{"g": "one"}', FIRST + 1)
     assert found(lake, place, version=0) == [[]]
@@ -170,6 +189,8 @@ def test_any_places_get_the_events_of_their_windows_types_and_groups(
         "optional": [f'{{"g": {g}}}' for g in ('"two"', "null")],
         "late": ['{"g": "one"}'],
         "near": ['{"g": "one"}'],
+        "scoped": ['{"g": "one"}', '{"g": null}'],
+        "guarded": ['{"g": "one"}', '{"g": null}'],
     }
     places = {
         Place(name, dice.pick((EVERY_GROUP, *groups[name])), FIRST + dice.number(-1, 3))
@@ -197,7 +218,9 @@ def passes(place: Place, row: dict[str, Any]) -> bool:
 def fits(place: Place, row: dict[str, Any]) -> bool:
     """Whether an event may be of a group."""
     ((name, value),) = json.loads(place.group_key).items()
-    free = {"first": "B", "optional": "A", "late": "B", "near": "BC"}.get(place.query, "")
+    free = {
+        "first": "B", "optional": "A", "late": "B", "near": "BC", "scoped": "BC", "guarded": "B",
+    }.get(place.query, "")  # fmt: skip
     if row["event_type"] in free or (place.query == "optional" and value is None):
         return True
     return repr(value) == repr(row[name] + 0.0 if isinstance(row[name], float) else row[name])
