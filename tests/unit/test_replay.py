@@ -29,6 +29,7 @@ from elsinore.errors import (
 )
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
+from elsinore.orchestration.run_params import run_interval
 from elsinore.quality.judge import FILE_NAME, Judgement
 from elsinore.replay import ProgressPrinter, print_open_windows, print_results, run_dag
 from elsinore.settings import Settings
@@ -404,7 +405,7 @@ def test_windows_that_end_in_the_future_are_left_to_scheduled_runs(settings: Set
     assert "the scheduled runs publish those that end from" in rest
     start, end = command.split()[3::2]
     assert start == "2013-02-08T23:00"
-    assert replay.run_interval(start, end).end <= time.time() * 1_000_000
+    assert run_interval(start, end).end <= time.time() * 1_000_000
 
 
 def test_hours_without_a_file_are_replayed_if_windows_that_end_there_hold_events(
