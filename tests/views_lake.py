@@ -96,7 +96,9 @@ def publish_odd_rows(settings: Settings) -> tuple[Workload, Results]:
 
 def results_of(workload: Workload, rows: list[ResultRow]) -> Results:
     """The tables that the library makes of rows."""
-    report = SimpleNamespace(rejected=pa.table({}), ignored=0, duplicates=0, accepted=0, warnings=())
+    report = SimpleNamespace(
+        rejected=pa.table({}), ignored=0, duplicates=0, accepted=0, warnings=()
+    )
     return Results(workload, rows, report)  # type: ignore[arg-type]
 
 

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from elsinore.lake.land import land
-from elsinore.lake.landing_doubts import emptied_fields, lost_corrections, packed_copies
+from elsinore.lake.landing_doubts import (
+    emptied_fields,
+    lost_corrections,
+    packed_copies,
+    stored_ties,
+)
 from elsinore.lake.tables import Lake
+from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
 
@@ -146,3 +152,14 @@ def test_files_that_differ_by_their_compression_are_found(settings: Settings) ->
     assert packed_copies(landed(settings, 10, 12), settings, hours(10, 12), 1) == [
         (f"{folder}.jsonl", f"{folder}.jsonl.gz"), ("dump-1.csv", "dump-1.csv.gz"),
     ]  # fmt: skip
+
+
+def test_events_with_equal_times_are_counted_by_hour(settings: Settings) -> None:
+    put(settings, 10, *filled(10, 3), *(event(n, 10) for n in (60, 61, 120)))
+    put(settings, 11, event(1, 11), event(61, 11))
+    lake = landed(settings, 10, 12)
+    text = "QUERY q RETURN COUNT(*) PATTERN Buy+ WHERE [user] WITHIN 1 hour;"
+    workload = read_workload(text, lake.stream)
+    (one,) = stored_ties(lake.root, workload, hours(10, 12))
+    assert (one.queries, one.keys, one.events, one.tied) == (("q",), ("user",), 8, 7)
+    assert stored_ties(lake.root, workload, hours(12, 13)) == []
