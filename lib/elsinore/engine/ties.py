@@ -44,8 +44,12 @@ class Ties(NamedTuple):
 
     def joined(self, other: Ties) -> Ties:
         """Return these counts with those of other times, for the same queries."""
-        counts = (getattr(self, name) + getattr(other, name) for name in ("events", "tied", "cut"))
-        return Ties(self.queries, self.keys, *counts, self.is_estimate or other.is_estimate)
+        return self._replace(
+            events=self.events + other.events,
+            tied=self.tied + other.tied,
+            cut=self.cut + other.cut,
+            is_estimate=self.is_estimate or other.is_estimate,
+        )
 
     @property
     def text(self) -> str:

@@ -18,9 +18,12 @@ from elsinore.lake.landing_doubts import (
     stored_ties,
 )
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.report_data import ReportData
 from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
+from jobs import land_events
 
 SCHEMA = """\
 stream: shop
@@ -163,3 +166,23 @@ def test_events_with_equal_times_are_counted_by_hour(settings: Settings) -> None
     (one,) = stored_ties(lake.root, workload, hours(10, 12))
     assert (one.queries, one.keys, one.events, one.tied) == (("q",), ("user",), 8, 7)
     assert stored_ties(lake.root, workload, hours(12, 13)) == []
+
+
+def test_a_field_that_stays_empty_is_one_alert(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "q.sase").write_text("QUERY q RETURN COUNT(*) PATTERN Buy WITHIN 1 hour;")
+    settings = settings.model_copy(update={"workload_file": tmp_path / "q.sase"})
+    put(settings, 10, *filled(10, 20, price=1.0))
+    for hour in (11, 12):
+        put(settings, hour, *filled(hour, 20, Price=1.0))
+
+    def first(hour: int) -> dict[str, list[str]]:
+        found = land_events.main(Arguments(hours(hour, hour + 1), "test"), settings)
+        emptied: dict[str, list[str]] = found["emptied_first"]
+        return emptied
+
+    assert first(10) == {}
+    assert first(11) == {"2024-01-01T11": ["Buy.price"]}
+    assert first(12) == {}, "that was told"
+    assert first(11) == {"2024-01-01T11": ["Buy.price"]}, "the same run again"
+    report = ReportData(Lake.open(settings).root, hours(12, 13), None, pages=None)
+    assert report.emptied == {"2024-01-01T12": ["Buy.price"]}, "each hour is marked"

@@ -11,6 +11,7 @@ import re
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
