@@ -139,9 +139,13 @@ def _emptied_first(
     found: dict[str, list[str]] = json.loads(figures.get(EMPTIED, "{}"))
     if not found:
         return {}
-    day = Interval(interval.start - DAY, interval.start)
     told = text_metrics(lake, workload, LAND_STEP, EMPTIED)
-    recent = [json.loads(text) for key, text in told.items() if interval_of(key).overlaps(day)]
+    told.pop(run_key(interval), None)
+    recent = [
+        json.loads(text)
+        for key, text in told.items()
+        if interval.start - DAY < interval_of(key).end <= interval.start
+    ]
     known = {name for by_hour in recent for names in by_hour.values() for name in names}
     new = {label: [name for name in names if name not in known] for label, names in found.items()}
     return {label: names for label, names in new.items() if names}

@@ -305,6 +305,32 @@ def test_all_refused_landings_of_a_run_are_one_alert(
     assert reason.endswith(" and 19 more")
 
 
+def test_fields_that_lost_their_values_are_one_alert(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied = {"2013-02-08T01": ["Buy.price", "Buy.tip"], "2013-02-08T00": ["Buy.price"]}
+    figures = {
+        "refused_first": {},
+        "emptied_first": emptied,
+        "unread_first": "",
+        "silent_hours": 0,
+        "reopened": [],
+    }
+    told: list[Any] = []
+    land = load_dag("hourly_replay").task_dict["land"].python_callable
+    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
+    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: told.append(alert))
+    hours = {"start": "2013-02-08", "end": "2013-02-09"}
+    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
+    assert told == [
+        (
+            "emptied",
+            "fields that had values in the week before have none in "
+            "2013-02-08T00: Buy.price, 2013-02-08T01: Buy.price, Buy.tip",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("end", "silent", "told"),
     [

@@ -36,6 +36,7 @@ LANDED = {
     "lines": 100, "accepted": 90, "duplicates": 7, "quarantined": 3, "silent_hours": 0,
     "reopened": [], "reopened_hours": 4, "hours_left": 2, "catch_up": [],
     "provisional_hours": 5, "published_until": PUBLISHED_UNTIL, "refused_first": {},
+    "emptied_first": {},
     "unread_first": "",
 }  # fmt: skip
 STEPS = {

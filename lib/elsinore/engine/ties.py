@@ -18,7 +18,7 @@ from elsinore.query.print_query import count_of
 from elsinore.query.syntax import KleenePlus, KleeneStar, Pattern, parts_of
 
 #: Of more events only some times are looked at, with all their events: about so many.
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 14
 #: A smaller share is not reported.
 _LITTLE = 0.01
 #: Mixes the bits of times, so that a sample is not of whole seconds only (Knuth, 2^64 / golden).
@@ -41,6 +41,15 @@ class Ties(NamedTuple):
     def are_many(self) -> bool:
         """Return whether the share is worth a line."""
         return self.tied > _LITTLE * self.events
+
+    def joined(self, other: Ties) -> Ties:
+        """Return these counts with those of other times, for the same queries."""
+        return self._replace(
+            events=self.events + other.events,
+            tied=self.tied + other.tied,
+            cut=self.cut + other.cut,
+            is_estimate=self.is_estimate or other.is_estimate,
+        )
 
     @property
     def text(self) -> str:
@@ -90,11 +99,12 @@ def ties_of(
     times = np.asarray(events.table[TIME_COLUMN])
     sample = _sampled(times)
     codes = np.asarray(events.table[TYPE_COLUMN])
+    numbers = np.bincount(codes, minlength=len(events.schema.types))
     found = []
     for (types, own), of_queries in names.items():
         is_of = np.zeros(len(events.schema.types), np.bool_)
         is_of[[events.schema.type_codes[name] for name in types]] = True
-        number = int(np.count_nonzero(is_of[codes]))
+        number = int(numbers[is_of].sum())
         rows = sample[is_of[codes[sample]]]
         tied, cut = _count(rows, times, own, events, nanoseconds)
         scale = number / max(len(rows), 1)
@@ -130,8 +140,7 @@ def _sampled(times: _Ints) -> _Ints:
     part = len(times) // _SAMPLE
     if part <= 1:
         return np.arange(len(times))
-    mixed = (times.astype(np.uint64) * _ODD) >> np.uint64(32)
-    return np.flatnonzero(mixed % np.uint64(part) == 0)
+    return np.flatnonzero(times.view(np.uint64) * _ODD < np.uint64(2**64 // part))
 
 
 def _count(

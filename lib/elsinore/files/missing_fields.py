@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,6 +26,9 @@ _NAMED = 3
 
 #: A file by its name, and the code of an event type.
 _Place: TypeAlias = tuple[str, int]
+#: A file with where its rows begin and end.
+_Run: TypeAlias = tuple[str, tuple[int, int]]
+_Counts: TypeAlias = npt.NDArray[np.int64]
 
 
 class _Fields(NamedTuple):
@@ -73,26 +77,44 @@ class MissingFields:
         """
         if not self._nullable or not part.events.num_rows:
             return
-        events = part.events.select(["file", TYPE_COLUMN, *self._names])
-        by = ["file", TYPE_COLUMN] if part.fields is None else [TYPE_COLUMN]
-        counts = [([], "count_all"), *((name, "count") for name in self._names)]
-        for row in events.group_by(by, use_threads=False).aggregate(counts).to_pylist():
-            file = row["file"] if part.fields is None else events["file"][0].as_py()
-            place = file, row[TYPE_COLUMN]
-            self._events[place] += row["count_all"]
-            for name in self._names:
-                self._values[*place, name] += row[f"{name}_count"]
-            if part.fields is not None:
-                self._fields.setdefault(file, _Fields(part.fields))
+        events, size = part.events, len(self._schema.types)
+        if part.fields is None:
+            runs = _runs(events["file"])
+        else:
+            runs = [(events["file"][0].as_py(), (0, events.num_rows))]
+            self._fields.setdefault(runs[0][0], _Fields(part.fields))
+        codes = events[TYPE_COLUMN].to_numpy()
+        lengths = [end - start for _, (start, end) in runs]
+        first = np.repeat(np.arange(len(runs)) * size, lengths) if len(runs) > 1 else 0
+        places = codes + first
+        counts = self._counts(events, places, len(runs) * size)
+        for place in np.flatnonzero(counts[0]).tolist():
+            file, code = runs[place // size][0], place % size
+            self._events[file, code] += int(counts[0][place])
+            for name, values in zip(self._names, counts[1:], strict=True):
+                self._values[file, code, name] += int(values[place])
         if lines is not None:
-            self._keep_lines(events, part.events["position"], lines)
+            self._keep_lines(runs, codes, events["position"].to_numpy(), lines)
 
-    def _keep_lines(self, events: pa.Table, positions: pa.ChunkedArray, lines: pa.Table) -> None:
+    def _counts(self, events: pa.Table, places: npt.NDArray[np.int64], size: int) -> list[_Counts]:
+        """Return by place the number of events, and for each attribute the number of values."""
+        number = np.bincount(places, minlength=size)
+        found = [number]
+        for name in self._names:
+            column = events[name]
+            if column.null_count == len(column):
+                found.append(np.zeros(size, np.int64))
+            elif column.null_count:
+                found.append(np.bincount(places[pc.is_valid(column).to_numpy()], minlength=size))
+            else:
+                found.append(number)
+        return found
+
+    def _keep_lines(self, runs: list[_Run], codes: _Counts, at: _Counts, lines: pa.Table) -> None:
         """Keep some lines of each type that lacks values so far, to look at their keys later."""
-        codes, at = events[TYPE_COLUMN].to_numpy(), positions.to_numpy()
         begins = dict(_runs(lines["file"]))
         line_at = lines["position"].to_numpy()
-        for file, (start, end) in _runs(events["file"]):
+        for file, (start, end) in runs:
             first, last = begins[file]
             for code in np.unique(codes[start:end]).tolist():
                 if (file, code) in self._lines or not self._room or not self._empty(file, code):
@@ -171,7 +193,7 @@ class MissingFields:
         return f"no event{of_type}{inside} has a value in the field {field}{others}{hint}"
 
 
-def _runs(column: pa.ChunkedArray) -> list[tuple[str, tuple[int, int]]]:
+def _runs(column: pa.ChunkedArray) -> list[_Run]:
     """Return the values of a column with where the rows of each begin and end."""
     if not len(column):
         return []

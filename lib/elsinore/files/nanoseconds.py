@@ -33,6 +33,8 @@ def nanoseconds_of(column: Column) -> Nanoseconds:
 
 def _in_texts(texts: pa.Array) -> Nanoseconds:
     lengths = pc.binary_length(texts)
+    if (pc.max(lengths).as_py() or 0) < _MICROSECONDS:
+        return None
     # With `Z` at its end such a text has microseconds: few columns need a closer look.
     ends_early = pc.and_(pc.equal(lengths, _MICROSECONDS), pc.ends_with(texts, "Z"))
     may_have = pc.and_(pc.greater_equal(lengths, _MICROSECONDS), pc.invert(ends_early))

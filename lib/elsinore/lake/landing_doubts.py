@@ -8,19 +8,29 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.engine.ties import Ties, ties_of
 from elsinore.files.file_names import lost_records, order_doubt, packed_twins
 from elsinore.files.rejection import Reason
 from elsinore.lake.delta_log import aggregate_rows
+from elsinore.lake.event_files import (
+    attributes_read,
+    event_table,
+    events_in_order,
+    types_read,
+)
 from elsinore.lake.landing_zone import find_sources
 from elsinore.lake.regions import Landings
 from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST
+from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
-from elsinore.settings import Settings
-from elsinore.timeline import DAY, Interval, hour_label, parse_hour
+from elsinore.query.bound import Workload
+from elsinore.settings import LakePath, Settings
+from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: Earlier hours that an hour is compared with.
 _HISTORY = 7 * DAY
@@ -164,6 +174,30 @@ def packed_copies(
 def _source_names(lake: Lake, settings: Settings, looked: Interval) -> Iterator[str]:
     for source in find_sources(settings.landing, lake.stream.sources, looked):
         yield source.name
+
+
+def stored_ties(root: LakePath, workload: Workload, interval: Interval) -> list[Ties]:
+    """Count the stored events of some hours that share their time, as `ties_of` does.
+
+    Events are read hour by hour: equal times are of one hour.
+
+    Raises:
+        DataError: `events` cannot be read.
+    """
+    queries = workload.queries
+    types, names = types_read(workload, queries), attributes_read(queries)
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], Ties] = {}
+    for hour in hours_of(interval):
+        part = Interval(hour, hour + HOUR)
+        files = files_of(root / "events", None, part)
+        batches = list(events_in_order(files, part, workload.schema, types, names))
+        if not batches:
+            continue
+        rows = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+        for one in ties_of(queries, event_table(workload.schema, rows)):
+            place = one.queries, one.keys
+            found[place] = found[place].joined(one) if place in found else one
+    return list(found.values())
 
 
 def doubts(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pyarrow.acero import AggregateNodeOptions
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import OF_FILES, Reason, empty_files
 from elsinore.lake.delta_log import aggregate_rows, read_rows
+from elsinore.lake.landing_doubts import stored_ties
 from elsinore.lake.open_windows import OpenWindows, open_windows
 from elsinore.lake.provenance import (
     PUBLISHED,
@@ -53,6 +54,7 @@ from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
+from elsinore.wording import some_of
 
 #: Texts among the figures are mostly fingerprints; this many characters tell them apart.
 _TEXT = 24
@@ -427,6 +429,17 @@ class ReportData:
         for text in self._details(EMPTIED):
             found |= json.loads(text)
         return dict(sorted(found.items()))
+
+    @cached_property
+    def ties(self) -> list[str]:
+        """Sentences about events with equal times, if these are many or a query has no result."""
+        if self.workload is None:
+            return []
+        return [
+            f"{some_of(one.queries)}: {one.text}"
+            for one in stored_ties(self.lake, self.workload, self.interval)
+            if one.are_many or (one.tied and not self._published.keys() >= set(one.queries))
+        ]
 
     @property
     def lost(self) -> list[str]:

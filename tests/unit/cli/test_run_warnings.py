@@ -47,7 +47,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
     """Runs a command that succeeds, and returns what it writes to standard error."""
 
     def run(*argv: str) -> str:
-        assert run_command(argv) == 0, capsys.readouterr().err
+        assert run_command(list(argv)) == 0, capsys.readouterr().err
         return capsys.readouterr().err
 
     return run

@@ -57,7 +57,7 @@ def warnings(*sources: Source, schema: str = SCHEMA) -> tuple[str, ...]:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["Price", "prise", "PRICE", "price_"])
 def test_a_misspelt_field_is_named(tmp_path: Path, form: str, name: str) -> None:
-    given = source(tmp_path, form, event(**{name: 19.9}), event(**{name: 5.0}))
+    given = source(tmp_path, form, event() | {name: 19.9}, event() | {name: 5.0})
     assert warnings(given) == (f"{SAID} (did you mean {name}?)",)
 
 

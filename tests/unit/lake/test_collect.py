@@ -26,7 +26,13 @@ from elsinore.files.read_csv import read_csv
 from elsinore.files.read_parquet import read_parquet
 from elsinore.lake import collect as module
 from elsinore.lake.collect import Collected, collect
-from elsinore.lake.landing_zone import all_files, landing_files, scan_files, unread_files
+from elsinore.lake.landing_zone import (
+    all_files,
+    find_sources,
+    landing_files,
+    scan_files,
+    unread_files,
+)
 from elsinore.timeline import Interval
 
 SCHEMA = """\
@@ -571,7 +577,7 @@ def test_lines_that_land_where_they_are_stored_have_no_columns(tmp_path: Path) -
     stream = schema_of("day={date}/h={hour}/*/e.jsonl")
     for part in ("k=a", "plain"):
         write(tmp_path / f"day=2013-01-02/h=10/{part}/e.jsonl", [event(1, 10)])
-    sources = {s.name: s.is_raw for s in module.find_sources(tmp_path, stream.sources, None)}
+    sources = {s.name: s.is_raw for s in find_sources(tmp_path, stream.sources, None)}
     assert sources == {
         "day=2013-01-02/h=10/k=a/e.jsonl": False, "day=2013-01-02/h=10/plain/e.jsonl": True,
     }  # fmt: skip

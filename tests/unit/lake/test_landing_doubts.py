@@ -11,10 +11,19 @@ from typing import Any
 import pytest
 
 from elsinore.lake.land import land
-from elsinore.lake.landing_doubts import emptied_fields, lost_corrections, packed_copies
+from elsinore.lake.landing_doubts import (
+    emptied_fields,
+    lost_corrections,
+    packed_copies,
+    stored_ties,
+)
 from elsinore.lake.tables import Lake
+from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.report_data import ReportData
+from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
+from jobs import land_events
 
 SCHEMA = """\
 stream: shop
@@ -146,3 +155,34 @@ def test_files_that_differ_by_their_compression_are_found(settings: Settings) ->
     assert packed_copies(landed(settings, 10, 12), settings, hours(10, 12), 1) == [
         (f"{folder}.jsonl", f"{folder}.jsonl.gz"), ("dump-1.csv", "dump-1.csv.gz"),
     ]  # fmt: skip
+
+
+def test_events_with_equal_times_are_counted_by_hour(settings: Settings) -> None:
+    put(settings, 10, *filled(10, 3), *(event(n, 10) for n in (60, 61, 120)))
+    put(settings, 11, event(1, 11), event(61, 11))
+    lake = landed(settings, 10, 12)
+    text = "QUERY q RETURN COUNT(*) PATTERN Buy+ WHERE [user] WITHIN 1 hour;"
+    workload = read_workload(text, lake.stream)
+    (one,) = stored_ties(lake.root, workload, hours(10, 12))
+    assert (one.queries, one.keys, one.events, one.tied) == (("q",), ("user",), 8, 7)
+    assert stored_ties(lake.root, workload, hours(12, 13)) == []
+
+
+def test_a_field_that_stays_empty_is_one_alert(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "q.sase").write_text("QUERY q RETURN COUNT(*) PATTERN Buy WITHIN 1 hour;")
+    settings = settings.model_copy(update={"workload_file": tmp_path / "q.sase"})
+    put(settings, 10, *filled(10, 20, price=1.0))
+    for hour in (11, 12):
+        put(settings, hour, *filled(hour, 20, Price=1.0))
+
+    def first(hour: int) -> dict[str, list[str]]:
+        found = land_events.main(Arguments(hours(hour, hour + 1), "test"), settings)
+        emptied: dict[str, list[str]] = found["emptied_first"]
+        return emptied
+
+    assert first(10) == {}
+    assert first(11) == {"2024-01-01T11": ["Buy.price"]}
+    assert first(12) == {}, "that was told"
+    assert first(11) == {"2024-01-01T11": ["Buy.price"]}, "the same run again"
+    report = ReportData(Lake.open(settings).root, hours(12, 13), None, pages=None)
+    assert report.emptied == {"2024-01-01T12": ["Buy.price"]}, "each hour is marked"

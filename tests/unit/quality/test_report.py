@@ -11,6 +11,7 @@ import re
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,7 +20,7 @@ from deltalake import write_deltalake
 
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import UNREAD, sharing_metrics
+from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
 from elsinore.quality.judge import Judgement, Verdict
 from elsinore.quality.report import Trend, templates, trends, write_report
 from elsinore.quality.report_data import ReportData
@@ -186,6 +187,23 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
             rows = {table: [] for table in rows}
     page = _page(tmp_path, rows, judgement)
     assert _headline(page) == headline
+    assert reason in page
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "reason"),
+    [
+        (EMPTIED, {"2013-01-01T10": ["Buy.price"]}, "have none: 01-01 10h Buy.price"),
+        (LOST, ["a<b lost to c"], "a&lt;b lost to c"),
+        (COPIES, [["a.jsonl", "a.jsonl.gz"]], "count twice: a.jsonl and a.jsonl.gz"),
+    ],
+)
+def test_doubts_of_the_landing_are_warnings(
+    tmp_path: Path, rows: Rows, metric: str, value: Any, reason: str
+) -> None:
+    rows["run_metrics"].append(lake.metric("land", metric, None, json.dumps(value)))
+    page = _page(tmp_path, rows, _judgement())
+    assert _headline(page) == "Published and validated, with warnings"
     assert reason in page
 
 
