@@ -194,7 +194,8 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
     error = capsys.readouterr().err
     assert error == (
         "elsinore: the static plan was found for another workload (`elsinore plan WORKLOAD "
-        "--schema SCHEMA --events FILE --json` prints one; in the pipeline `elsinore aggregate` finds one)\n"
+        "--schema SCHEMA --events FILE --json` prints one; in the pipeline `elsinore aggregate` "
+        "finds one)\n"
     )
 
 
