@@ -184,8 +184,8 @@ def _process_failures() -> Iterator[None]:
             raise
         home = os.environ.get("ELSINORE_HOME")
         is_home = home and str(error.filename).startswith(home)
-        hint = "set ELSINORE_HOME to a directory that can be made" if is_home else None
-        raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=hint) from error
+        other = "set ELSINORE_HOME to a directory that can be made" if is_home else None
+        raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=other) from error
 
 
 def warn_of_open_home(home: Path) -> None:

@@ -39,6 +39,10 @@ _DROPPED = frozenset({
     "columnMapping", "deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking",
     "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck",
 })  # fmt: skip
+#: Of these, those of writers only: no older version of the table has to go with them.
+_OF_WRITERS = frozenset({"checkConstraints", "domainMetadata", "inCommitTimestamp", "rowTracking"})
+#: Features that stay behind if the one that needs them is dropped.
+_LEFT_BEHIND = {"rowTracking": "domainMetadata"}
 #: What delta-rs says if another writer was first.
 _CONFLICT = re.compile(
     "concurrent transaction|since last commit|existing table version|version .*exists"
@@ -104,15 +108,15 @@ def how_to_remove(table: Path, features: Sequence[str]) -> str:
             "ingest the raw files again"
         )
     name = f"delta.`{table}`"
-    statements = [
-        f"ALTER TABLE {name} UNSET TBLPROPERTIES ('delta.appendOnly')"
-        if feature == "appendOnly"
-        else f"ALTER TABLE {name} DROP FEATURE {_quoted(feature)} TRUNCATE HISTORY"
-        for feature in features
-    ]
-    again = "; if Delta asks to wait, repeat it later" if set(features) != {"appendOnly"} else ""
-    return f"run in Spark: {'; '.join(statements)}{again}"
+    behind = [_LEFT_BEHIND[feature] for feature in features if feature in _LEFT_BEHIND]
+    statements = [f"ALTER TABLE {name} {_removal(each)}" for each in [*features, *behind]]
+    again = any(each.endswith("HISTORY") for each in statements)
+    return f"run in Spark: {'; '.join(statements)}" + "; repeat it when Delta asks to wait" * again
 
 
-def _quoted(feature: str) -> str:
-    return f"'{feature}'" if "-" in feature else feature
+def _removal(feature: str) -> str:
+    """Return what follows ALTER TABLE and its name."""
+    if feature == "appendOnly":
+        return "UNSET TBLPROPERTIES ('delta.appendOnly')"
+    quoted = f"'{feature}'" if "-" in feature else feature
+    return f"DROP FEATURE {quoted}" + " TRUNCATE HISTORY" * (feature not in _OF_WRITERS)

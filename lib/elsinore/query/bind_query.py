@@ -303,12 +303,20 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     positions = frozenset(position.index for position in carriers)
     if item.attribute is None:
         return BoundAggregate(item.label, function, positions, None, AttributeType.LONG)
-    column, kind = scope.column(carriers[0], item.attribute, item.at)
-    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
-    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
-        hint = f"numbers are {some_of(numbers) or 'none of its attributes'}"
-        scope.refuse(f"{item.function} of a {kind} has no meaning", item.at, hint)
+    column, kind = _require_number(scope, item, carriers[0], item.attribute)
     return BoundAggregate(item.label, function, positions, column, kind)
+
+
+def _require_number(
+    scope: Scope, item: syntax.Aggregate, position: Position, attribute: str
+) -> tuple[str, AttributeType]:
+    """Return the column and type of an attribute; refuse one that cannot be aggregated."""
+    column, kind = scope.column(position, attribute, item.at)
+    extreme = item.function in ("MIN", "MAX")
+    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+        hint = f"numbers are {some_of(_numbers_of(scope, position)) or 'none of its attributes'}"
+        scope.refuse(f"{item.function} of a {kind} has no meaning", item.at, hint)
+    return column, kind
 
 
 def _refuse_bare(scope: Scope, item: syntax.Aggregate, *, counting: bool) -> NoReturn:
@@ -318,6 +326,7 @@ def _refuse_bare(scope: Scope, item: syntax.Aggregate, *, counting: bool) -> NoR
         events = listed(f"COUNT({alias})" for alias in aliases)
         hint = f"write {events} for events; GROUP-BY {item.target} gives a row for each value"
         scope.refuse(f"COUNT counts trends or events, not values of {item.target}", item.at, hint)
+    _require_number(scope, item, scope.carriers(item.target)[0], item.target)
     calls = listed(f"{item.function}({alias}.{item.target})" for alias in aliases)
     scope.refuse(f"{item.function} needs the alias before {item.target}", item.at, f"write {calls}")
 

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -180,10 +181,8 @@ def test_csv_in_a_file_has_the_values_as_they_are(
 def test_columns_and_values_of_sql_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({EVIL: [EVIL]})
     for form in (Format.TABLE, Format.JSON, Format.CSV):
-        said = on_terminal(
-            monkeypatch,
-            lambda form=form: write_rows([EVIL], lambda: [[EVIL]], form, None, table=lambda: table),
-        )
+        write = partial(write_rows, [EVIL], lambda: [[EVIL]], form, None, table=lambda: table)
+        said = on_terminal(monkeypatch, write)
         assert not FORBIDDEN.findall(OWN.sub("", said)), form
 
 
