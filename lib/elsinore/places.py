@@ -168,17 +168,18 @@ def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
         yield copy
 
 
-def read_below(path: Path, below: Path) -> bytes:
+def read_below(path: Path, below: Path, most: int) -> bytes:
     """Return the content of a file, of this machine or a store, below a trusted directory.
 
     Raises:
-        DataError: the file is a link, or is not a regular file.
+        DataError: the file is a link, is not a regular file, or has more than `most` bytes.
         OSError: it is missing or cannot be read.
     """
-    if not is_here(path):
-        return path.read_bytes()
-    with open_file(path, below) as file:
-        return file.read()
+    with open_file(path, below) if is_here(path) else path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise DataError(f"{path} has more than {most:,} bytes")
+    return content
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def watch(on_point: OnPoint, only: Path) -> None:
 def _telling(call: Callable[..., Any], on_point: OnPoint, only: str) -> Callable[..., Any]:
     @functools.wraps(call)
     def told(*arguments: Any, **named: Any) -> Any:
-        what = _subject(call.__name__, arguments, only)
+        what = _subject(call.__name__, arguments, only, named.get("dst_dir_fd"))
         if what is None:
             return call(*arguments, **named)
         on_point(f"before {what}")
@@ -57,9 +57,12 @@ def _telling(call: Callable[..., Any], on_point: OnPoint, only: str) -> Callable
     return told
 
 
-def _subject(name: str, arguments: tuple[Any, ...], only: str) -> str | None:
+def _subject(name: str, arguments: tuple[Any, ...], only: str, directory: int | None) -> str | None:
+    """Returns what a call is about; a name in an open directory is one of its path."""
     named = (getattr(part, "table_uri", part) for part in arguments)  # a `DeltaTable` too
     texts = [str(part) for part in named if isinstance(part, str | os.PathLike)]
+    if directory is not None:
+        texts[-1] = os.path.join(os.readlink(f"/proc/self/fd/{directory}"), texts[-1])
     if name in ("replace", "rename"):
         return f"file {Path(texts[-1]).name}" if texts[-1].startswith(only) else None
     return " ".join([name, *(Path(text).name for text in texts)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import date
@@ -17,7 +18,6 @@ from deltalake import write_deltalake
 
 import elsinore.lake.forget
 import elsinore.lake.land
-import elsinore.places
 from elsinore.cli.main import run_command
 from elsinore.errors import ConflictError, DataError, ParameterError
 from elsinore.lake.forget import Key, forget
@@ -246,12 +246,15 @@ def test_a_raw_file_that_changes_while_it_is_searched_loses_no_line(
     (folder := settings.workload_file.with_suffix("")).mkdir()
     (folder / "fresh.sase").write_text(QUERIES, encoding="utf-8")
     (left := settings.landing / "_ingest-1" / "1356998400000000").parent.mkdir()
-    left.write_bytes(gzip.compress(json.dumps(departure(4, tailnum=GONE)).encode()))
+    unfinished = left.parent.with_name(f".{'0' * 32}.part")
+    for file in (left, unfinished):
+        file.write_bytes(gzip.compress(json.dumps(departure(4, tailnum=GONE)).encode()))
     accounts = lake.rows("landings").drop_columns(["kept_from"])
     at = str(lake.path("landings"))
     write_deltalake(at, accounts, mode="overwrite", schema_mode="overwrite")
     forget(settings, key, run="test", dry_run=False)
     assert holding(settings) == set()
+    assert not unfinished.exists()
     land(lake, settings, hours(11, 12))
     events = ["d1"] if is_gone else ["d1", "d3"]
     assert sorted(rows(lake, "events", "event_id")) == events
@@ -262,16 +265,17 @@ def test_what_a_producer_adds_as_soon_as_a_raw_file_is_blank_is_not_lost(
 ) -> None:
     path = put(settings, 10, departure(1), departure(2, tailnum=GONE))
     land(lake, settings, hours(10, 11))
-    key, move = Key.parse([f"tailnum={GONE}"], lake.stream), elsinore.places.move
+    key = Key.parse([f"tailnum={GONE}"], lake.stream)
+    replace: Any = os.replace
 
-    def moved(part: Path, to: Path) -> None:
-        move(part, to)
-        if to == path:
+    def replaced(part: Any, to: Any, **directories: int) -> None:
+        replace(part, to, **directories)
+        if to == path.name:
             with path.open("a") as file:
                 file.write(json.dumps(departure(3)) + "\n")
 
     with monkeypatch.context() as patch:
-        patch.setattr(elsinore.places, "move", moved)
+        patch.setattr(os, "replace", replaced)
         with pytest.raises(ConflictError, match="was changed while it was searched"):
             forget(settings, key, run="test", dry_run=False)
     forget(settings, key, run="again", dry_run=False)

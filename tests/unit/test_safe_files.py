@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ SWAPS = [
 @pytest.mark.parametrize(("swap", "why"), SWAPS)
 def test_only_a_plain_file_is_opened(zone: Path, swap: Callable[[Path], None], why: str) -> None:
     path = zone / "d" / "a.jsonl"
-    assert read_below(path, zone) == b"public\n"
+    assert read_below(path, zone, 99) == b"public\n"
     swap(zone)
     with pytest.raises(DataError, match=why):
         open_file(path, zone)
@@ -102,21 +103,24 @@ def test_only_a_plain_file_is_opened(zone: Path, swap: Callable[[Path], None], w
 
 def test_a_trusted_directory_may_itself_be_a_link(zone: Path) -> None:
     (zone.parent / "home").symlink_to(zone)
-    assert read_below(zone.parent / "home" / "d" / "a.jsonl", zone.parent / "home") == b"public\n"
+    home = zone.parent / "home"
+    assert read_below(home / "d" / "a.jsonl", home, 99) == b"public\n"
+    with pytest.raises(DataError, match="more than 6 bytes"):
+        read_below(home / "d" / "a.jsonl", home, 6)
 
 
 def test_hard_links_that_only_the_owner_can_have_made_are_read(zone: Path) -> None:
     (zone.parent / "backup").hardlink_to(zone / "d" / "a.jsonl")
-    assert read_below(zone / "d" / "a.jsonl", zone) == b"public\n"
+    assert read_below(zone / "d" / "a.jsonl", zone, 99) == b"public\n"
     (zone / "d").chmod(0o775)
     with pytest.raises(DataError, match="a hard link"):
-        read_below(zone / "d" / "a.jsonl", zone)
+        read_below(zone / "d" / "a.jsonl", zone, 99)
 
 
 @pytest.mark.parametrize("path", ["../secret/a.jsonl", "d/../../secret/a.jsonl"])
 def test_no_path_leads_up(zone: Path, path: str) -> None:
     with pytest.raises(DataError, match="is not below"):
-        read_below(zone / path, zone)
+        read_below(zone / path, zone, 99)
 
 
 def test_what_is_read_is_what_was_checked(zone: Path) -> None:
@@ -188,14 +192,14 @@ def test_a_replaced_file_keeps_its_time_and_gains_no_rights(zone: Path) -> None:
 
 def test_a_file_moves_to_another_file_system(zone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (part := zone.parent / "part").write_text("moved\n")
-    replace = os.replace
+    replace: Any = os.replace
 
     def other_device(source: object, target: object, **directories: int) -> None:
         if source == part:
             raise OSError(18, "Invalid cross-device link", str(source), None, str(target))
-        replace(source, target, **directories)  # type: ignore[call-overload]
+        replace(source, target, **directories)
 
-    monkeypatch.setattr(places.os, "replace", other_device)
+    monkeypatch.setattr(os, "replace", other_device)
     move(part, zone / "new" / "b.jsonl", zone)
     assert (zone / "new" / "b.jsonl").read_text() == "moved\n"
     assert not part.exists()

@@ -62,6 +62,8 @@ MOST_HOURS = 200_000
 MOST_EMPTY = 10_000
 #: Bytes of lines that wait until they are written.
 _WAITING = 64 << 20
+#: Bytes of a note: more hours than there are since 1900 need less.
+_MOST_NOTED = 128 << 20
 #: Characters of a source's name in those of its hour files.
 _SHOWN = 120
 
@@ -363,7 +365,7 @@ def _noted(path: Path, zone: Path) -> dict[str, Any]:
         DataError: it is a link, or is damaged.
     """
     try:
-        note = json.loads(read_below(path, zone))
+        note = json.loads(read_below(path, zone, _MOST_NOTED))
         if not isinstance(note, dict):
             raise TypeError("not a JSON object")
         for label in note.get("digests", {}):

@@ -28,6 +28,7 @@ from elsinore.lake import collect as module
 from elsinore.lake.collect import Collected, collect
 from elsinore.lake.landing_zone import (
     all_files,
+    describe,
     find_sources,
     landing_files,
     scan_files,
@@ -366,7 +367,6 @@ def test_a_source_that_is_swapped_after_it_was_listed_is_not_read(
     zone = tmp_path / "zone"
     write(tmp_path / "private.csv", [event(42, 10)])
     write(zone / "x.csv", [event(1, 10)])
-    describe = module.describe
 
     def then_swap(*arguments: Any) -> Any:
         file = describe(*arguments)
@@ -374,7 +374,7 @@ def test_a_source_that_is_swapped_after_it_was_listed_is_not_read(
         (zone / "x.csv").symlink_to(tmp_path / "private.csv")
         return file
 
-    monkeypatch.setattr(module, "describe", then_swap)
+    monkeypatch.setattr("elsinore.lake.collect.describe", then_swap)
     (why,) = run(zone, schema_of("x.csv")).refused.values()
     assert "a symbolic link" in why
     assert hours(zone) == {}
@@ -388,7 +388,7 @@ class Killed(BaseException):
 def killed_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Ends before the given renaming of files, of those that are made from now on."""
     steps: list[int] = []
-    replace = os.replace
+    replace: Any = os.replace
 
     def or_die(*paths: Any, **directories: int) -> None:
         steps.append(1)
