@@ -26,7 +26,7 @@ from tests.property.random_cases.dice import Dice
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
 SCHEMA = stream_schema(TYPES)
-CASES = draws(400, 20_000)
+CASES = draws(400, 10_000)
 
 #: Trends of each group.
 Counts = dict[tuple[Any, ...], int]
@@ -57,7 +57,7 @@ def test_reference_and_engine_follow_the_definition() -> None:
 def test_a_not_never_adds_a_trend() -> None:
     """Neither where it is added, nor where its events are of a type that it does not name."""
     compared = 0
-    for seed in range(CASES):
+    for seed in range(CASES // 2):
         case = tiny_case(seed)
         negated = set(case.pattern.types(negated=True).values())
         if not negated or greta_refusals(bound_query(case.text, SCHEMA)):
@@ -70,7 +70,7 @@ def test_a_not_never_adds_a_trend() -> None:
             if counts is not None and (more := counts_of(other)) is not None:
                 compared += 1
                 assert all(n <= more.get(group, 0) for group, n in counts.items()), described(case)
-    assert compared > CASES * 0.3
+    assert compared > CASES * 0.15
 
 
 def counts_of(case: Case) -> Counts | None:
