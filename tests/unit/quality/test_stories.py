@@ -175,7 +175,7 @@ def test_the_same_hours_of_the_week_before_are_compared_if_they_are_published(
     assert (then is not None and math.isclose(2**then, 1000)) if week else then is None
     told = "÷20 <span>against the 2 hours a week before" in page(tmp_path)
     assert told == week
-    assert ("2012-12-25 12:00 UTC: 1 of 2 hours are published" in page(tmp_path)) != week
+    assert ("2012-12-25 12:00 UTC: 1 of 2 hours published" in page(tmp_path)) != week
 
 
 def test_what_a_query_of_another_text_has_found_is_not_compared(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_comment_describes_its_query(tmp_path: Path) -> None:
     [
         ("hours", "none of these hours is published"),
         ("files", "no event came: files came for 0 of 2 hours"),
-        ("events", "no new event came: all 9 lines were set aside"),
+        ("events", "no new event came: 9 lines, none of them accepted"),
         ("trends", "6 events came, but none of the windows that ended in these hours holds a "
          "trend; the longest windows last 2 hours"),
     ],
