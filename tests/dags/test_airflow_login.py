@@ -84,7 +84,8 @@ def test_a_server_on_the_loopback_answers_to_its_own_names(
 
     monkeypatch.setenv("AIRFLOW__API__HOST", listens)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", named)
-    (check,) = Pages.fastapi_root_middlewares
+    checks: list[Any] = Pages.fastapi_root_middlewares
+    (check,) = checks
     app = FastAPI()
     app.get("/")(dict)
     app.add_middleware(check["middleware"], allowed_hosts=trusted_hosts())

@@ -132,7 +132,8 @@ def told(
     (mine / "jobs" / "__init__.py").touch()
     for name, body in STEPS.items():
         (mine / "jobs" / f"{name}.py").write_text(JOB.replace("{}", body, 1))
-    (mine / "schemas").symlink_to(root / "schemas")
+    for name in ("dags", "schemas"):
+        (mine / name).symlink_to(root / name)
     assert copy_database(mine / "airflow.db")
     smtp = {
         "conn_type": "smtp", "host": "127.0.0.1", "port": mail.port,

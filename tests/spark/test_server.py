@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import psutil
+import psutil  # type: ignore[import-untyped]
 import pytest
 from pyspark.errors import PySparkException
 

@@ -76,7 +76,7 @@ def _integer(loader: _StrictLoader, node: yaml.ScalarNode) -> int:
     """Read an integer of any length: cases of `elsinore test` hold counts."""
     text = str(loader.construct_scalar(node))
     is_decimal = re.fullmatch(r"-?[1-9][0-9]*", text)
-    return integer_of(text) if is_decimal else loader.construct_yaml_int(node)  # type: ignore[no-untyped-call]
+    return integer_of(text) if is_decimal else loader.construct_yaml_int(node)
 
 
 _StrictLoader.add_constructor("tag:yaml.org,2002:int", _integer)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ElsinoreError, ParameterError
@@ -25,7 +26,8 @@ _IN_PYTHON = {
 
 def require_share(name: str, value: object) -> None:
     """Refuse what is no number from 0 to 1 (ParameterError)."""
-    if not (isinstance(value, Real) and 0 <= value <= 1):  # nor is NaN
+    share: Any = value  # a long integer has no double
+    if not (isinstance(value, Real) and 0 <= share <= 1):  # nor is NaN
         raise ParameterError(f"{name} is {quoted(value)}", hint="it is a number from 0 to 1")
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 import pytest
 
 from elsinore.engine.partial_rows import WindowRows, _texts, exact
+
+
+@pytest.fixture(autouse=True)
+def _python_converts_all() -> Iterator[None]:
+    """Compare with Python's own conversion, which refuses long integers otherwise."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    yield
+    sys.set_int_max_str_digits(limit)
 
 
 @pytest.mark.parametrize("bits", [1, 27, 63, 64, 127, 500, 2_001, 17_920, 20_000])
