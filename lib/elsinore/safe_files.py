@@ -162,7 +162,7 @@ def _open(name: str, flags: int, directory: int, path: Path) -> int:
         with naming(path):
             return os.open(name, flags | os.O_NOFOLLOW, dir_fd=directory)
     except OSError as error:
-        if error.errno in (ELOOP, ENOTDIR) and _is_link(name, directory):
+        if error.errno == ELOOP or (error.errno == ENOTDIR and _is_link(name, directory)):
             is_last = name == path.name and flags == _FILE
             problem = "is a symbolic link" if is_last else f"is below {name!r}, a symbolic link"
             raise DataError(

@@ -401,3 +401,13 @@ def test_events_go_nowhere_else_by_a_link_of_a_producer(
     assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 1
     assert "a symbolic link (put the file itself there)" in capsys.readouterr().err
     assert [*private.iterdir()] == []
+
+
+def test_the_owner_of_a_home_may_link_the_landing_zone(zone: Path, tmp_path: Path) -> None:
+    """So producers of other users reach it, who cannot enter the home."""
+    (outside := tmp_path / "outside").mkdir()
+    zone.parent.mkdir()
+    zone.symlink_to(outside)
+    assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 0
+    assert [file.landing for file in landing_files(zone, DAY)] == ["2025-03-03T10", "2025-03-03T11"]
+    assert sorted(path.name for path in outside.iterdir()) == ["2025"]
