@@ -206,6 +206,8 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say(f"{report.duplicates} duplicate events counted once")
     if 2 * report.by_reason.get("superseded", 0) > report.lines:
         _say("most events have the id of a later one: is the schema's id one for each event?")
+    for warning in report.odd_times:
+        _say(f"warning: {warning}; time.plausible in the schema changes this check")
     for field in report.unseen:
         _say(f"no event has a value in the field {field}")
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import AttributeType, Otherwise, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file
 from elsinore.files.decode import decode_lines
+from elsinore.files.plausible import odd_times
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
@@ -64,6 +65,8 @@ class ReadReport:
     passed_over: tuple[Path, ...] = ()
     #: fields that the schema names and no event has a value in, with names that are alike.
     unseen: tuple[str, ...] = ()
+    #: warnings about times that are not plausible (`plausible.odd_times`).
+    odd_times: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         aside = self.rejected.num_rows + self.ignored
@@ -115,7 +118,7 @@ def read_events(
         lines += count
         if progress is not None:
             progress(path, lines)
-    decoded = concat_decoded(parts, schema)
+    decoded, odd = set_odd_aside(concat_decoded(parts, schema), schema)
     distinct = remove_duplicates(decoded.events, schema)
     events = distinct.events.select([column.name for column in arrow_schema(schema)])
     report = ReadReport(
@@ -127,10 +130,27 @@ def read_events(
         decoded.ignored,
         passed_over,
         _unseen(events, files, schema),
+        odd,
     )
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
+
+
+def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tuple[str, ...]]:
+    """Check the times of events; reject the implausible ones if the schema quarantines them.
+
+    Returns:
+        What is left, and warnings about implausible times that stay.
+    """
+    odd = odd_times(decoded.events, schema)
+    if schema.plausible.otherwise is not Otherwise.QUARANTINE or not odd.faults:
+        return decoded, odd.warnings
+    gone = decoded.events.filter(odd.rows)
+    lines = [as_json(row, schema) for row in gone.to_pylist()]
+    faults = [odd.faults[row] for row in sorted(odd.faults)]
+    rejected = pa.concat_tables([decoded.rejected, rejected_rows(gone, lines, faults)])
+    return Decoded(decoded.events.filter(~odd.rows), rejected, decoded.ignored), ()
 
 
 def _decoded(

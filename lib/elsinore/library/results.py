@@ -81,6 +81,8 @@ class Results(dict[str, pa.Table]):
         ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
+        odd_times: warnings about times that are not plausible, such as one of 1970 among others of
+            today.
     """
 
     def __init__(self, workload: Workload, rows: Iterable[ResultRow], report: ReadReport) -> None:
@@ -93,6 +95,7 @@ class Results(dict[str, pa.Table]):
         self.ignored: int = report.ignored
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
+        self.odd_times: tuple[str, ...] = report.odd_times
         self._unseen = report.unseen
 
     def __missing__(self, name: str) -> pa.Table:
@@ -137,6 +140,7 @@ class Results(dict[str, pa.Table]):
         aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
         aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
         aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        aside += self.odd_times
         aside += [f"no event has a value in the field {field}" for field in self._unseen]
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
