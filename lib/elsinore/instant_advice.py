@@ -80,7 +80,8 @@ def range_problem(
         return f"there is no year 0; years are 0001 to 9999: {_WRITE}"
     if not 1 <= int(month) <= 12:
         return f"months go from 01 to 12; {_WRITE}"
-    if not 1 <= int(day) <= (days := monthrange(int(year), int(month))[1]):
+    days = monthrange(int(year), int(month))[1]
+    if not 1 <= int(day) <= days:
         return f"{_MONTH_NAMES[int(month) - 1]} {year} has {days} days; {_WRITE}"
     if int(hour or 0) > 23:
         return f"hours go from 00 to 23, and 24:00:00 is the midnight after a day; {_WRITE}"

@@ -185,6 +185,24 @@ def format_instant(micros: int) -> str:
     return f"{sign}{abs(year):04}{moment.isoformat(timespec='microseconds')[4:26]}Z"
 
 
+_EXPANDED = re.compile(r"([+]\d{5,6}|-\d{4,6}|0000)(-\d\d-\d\dT[\d:.]+Z)", re.ASCII)
+
+
+def parse_border(text: str) -> int:
+    """Return the microseconds of a timestamp or of a border of a window as `format_instant` has it.
+
+    Raises:
+        ValueError: the text is neither.
+
+    >>> parse_border(format_instant(MAX_INSTANT + 1)) == MAX_INSTANT + 1
+    True
+    """
+    if (match := _EXPANDED.fullmatch(text)) is None:
+        return parse_instant(text)
+    cycles, year = divmod(int(match[1]) - 1, 400)
+    return parse_instant(f"{year + 1:04}{match[2]}") + cycles * _CYCLE
+
+
 class Instant(int):
     """Microseconds since the epoch that people read as a point in time, not as a number."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from os.path import relpath
 from pathlib import Path
@@ -18,15 +19,17 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.source_rule import InputFormat, format_of
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import Otherwise, StreamSchema
 from elsinore.cli.init import PROJECT, first_query
 from elsinore.cli.main import EventFiles, MaxBadShare
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
+from elsinore.files.plausible import ODD_TIMES_HINT, OddTimes, odd_times
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
-from elsinore.files.rejection import REJECTED_SCHEMA
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault, rejected_rows
+from elsinore.files.type_records import Decoded, decoded_schema
 from elsinore.generate.flights import hour_path
 from elsinore.lake.collect import INGESTED, HourLines, hours_between
 from elsinore.lake.landing_zone import COMPRESSION
@@ -112,14 +115,18 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
     lines = accepted = ignored = 0
     rejected = [REJECTED_SCHEMA.empty_table()]
     for file in files:
-        for batch in as_lines(file, format_of(file.name) or InputFormat.JSONL, stream):
-            decoded = decode_lines(batch, stream)
+        aside, events = _quarantined(file, stream), []
+        for batch, decoded in _decoded(file, stream):
+            decoded = _without(decoded, aside, batch)
+            events.append(decoded.events)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             hours = decoded.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
             spool.add(hours, batch["line"].filter(own))
             lines, accepted = lines + decoded.lines, accepted + len(hours)
             ignored += decoded.ignored
             rejected.append(decoded.rejected)
+        for warning in _odd_times(events, stream).warnings:
+            typer.echo(f"elsinore: warning: {warning}; {ODD_TIMES_HINT}", err=True)
     report = ReadReport(len(files), lines, accepted, 0, pa.concat_tables(rejected), ignored)
     if report.bad_share > allowed:
         raise too_many_bad(report, allowed)
@@ -127,6 +134,43 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
         raise DataError("there is no event in these files", hint=f"{lines} lines were read")
     if aside := lines - accepted:
         typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
+
+
+def _decoded(file: Path, stream: StreamSchema) -> Iterator[tuple[pa.RecordBatch, Decoded]]:
+    for batch in as_lines(file, format_of(file.name) or InputFormat.JSONL, stream):
+        yield batch, decode_lines(batch, stream)
+
+
+def _odd_times(events: list[pa.Table], stream: StreamSchema) -> OddTimes:
+    """Implausible times among the events of one file."""
+    columns = ["file", "position", TIME_COLUMN]
+    empty = decoded_schema(stream).empty_table()
+    return odd_times(pa.concat_tables([part.select(columns) for part in (empty, *events)]), stream)
+
+
+def _quarantined(file: Path, stream: StreamSchema) -> dict[int, Fault]:
+    """Faults, by position, of records whose times are too far from the others of their file.
+
+    That needs all of its times before its first line is put anywhere, so such a file is read twice.
+    """
+    if stream.plausible.otherwise is not Otherwise.QUARANTINE:
+        return {}
+    events = [decoded.events for _, decoded in _decoded(file, stream)]
+    positions = [at for part in events for at in part["position"].to_pylist()]
+    return {positions[row]: fault for row, fault in _odd_times(events, stream).faults.items()}
+
+
+def _without(decoded: Decoded, faults: dict[int, Fault], batch: pa.RecordBatch) -> Decoded:
+    """Decoded lines, of which some are rejected for faults by position."""
+    gone = pc.is_in(decoded.events["position"], pa.array(list(faults), pa.int64()))
+    events = decoded.events.filter(gone)
+    if not events.num_rows:
+        return decoded
+    positions = events["position"].to_pylist()
+    lines = dict(zip(batch["position"].to_pylist(), batch["line"].to_pylist(), strict=True))
+    own = rejected_rows(events, [lines[at] for at in positions], [faults[at] for at in positions])
+    rejected = pa.concat_tables([decoded.rejected, own])
+    return Decoded(decoded.events.filter(pc.invert(gone)), rejected, decoded.ignored)
 
 
 def _write_empty(zone: Path, hour: int) -> bool:

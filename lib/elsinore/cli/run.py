@@ -21,6 +21,7 @@ from elsinore.engine.evaluate import holds
 from elsinore.engine.plan import Executor, Request, require
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
+from elsinore.files.plausible import ODD_TIMES_HINT
 from elsinore.files.read_events import OnProgress, ReadReport, read_events
 from elsinore.files.rejection import write_rejected
 from elsinore.library.results import BUDGET, answer, process_cores
@@ -207,7 +208,7 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
     if 2 * report.by_reason.get("superseded", 0) > report.lines:
         _say("most events have the id of a later one: is the schema's id one for each event?")
     for warning in report.odd_times:
-        _say(f"warning: {warning}; time.plausible in the schema changes this check")
+        _say(f"warning: {warning}; {ODD_TIMES_HINT}")
     for field in report.unseen:
         _say(f"no event has a value in the field {field}")
 

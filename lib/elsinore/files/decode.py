@@ -243,9 +243,9 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
             return table if table.num_rows == len(lines) else None
         except pa.ArrowInvalid as error:
             numbers = _NUMBER_FOR_TEXT.search(problem := str(error))
-        if numbers and numbers[1] in fields.names:
-            at = fields.get_field_index(numbers[1])
-            fields = fields.set(at, pa.field(numbers[1], pa.int64()))
+        at = fields.get_field_index(numbers[1]) if numbers else -1
+        if at >= 0 and fields.field(at).type == pa.string():
+            fields = fields.set(at, pa.field(fields.names[at], pa.int64()))
         elif unexpected == "error" and "unexpected field" in problem and _others_are_sound(lines):
             unexpected = "ignore"
         else:

@@ -24,6 +24,8 @@ from elsinore.timeline import (
     format_instant,
 )
 
+#: What to add to a warning about times.
+ODD_TIMES_HINT = "time.plausible in the schema changes this check"
 _Mask = npt.NDArray[np.bool_]
 #: Events that one warning names.
 _NAMED = 3

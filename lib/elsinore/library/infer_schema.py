@@ -421,7 +421,8 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    likely = _with_values_first(table, _named(table, _TIMES))
+    # What has a value in each event comes first.
+    likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
     for name in likely:
         if unit := _unit_of(_telling(table[name])):
             return name, unit
@@ -430,11 +431,11 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
         (AttributeType.TIMESTAMP, [TimeUnit.ISO]), (AttributeType.STRING, [TimeUnit.ISO]),
         (AttributeType.LONG, _CALENDAR_NUMBERS), (AttributeType.STRING, _CALENDAR_NUMBERS),
     )  # fmt: skip
-    for kind, units in order:
-        own = (field.name for field in table.schema if _kind_of(field.type) is kind)
-        for name in _with_values_first(table, own):
-            if unit := _unit_of(_telling(table[name]), units):
-                return name, unit
+    others = [(f.name, u) for kind, u in order for f in table.schema if _kind_of(f.type) is kind]
+    others.sort(key=lambda other: table[other[0]].null_count > 0)
+    for name, units in others:
+        if unit := _unit_of(_telling(table[name]), units):
+            return name, unit
     for name in likely:
         if len(values := _telling(table[name])):
             at = max((_no_times(values, unit)[0] for unit in _units_of(values)), default=0)
@@ -448,11 +449,6 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     hint = f"the columns are {some_of(map(plain, table.column_names))}; call one of them time"
     hint += ", and write times as 2025-03-03T10:00:00Z or as numbers since 1970"
     raise DataError("no column looks like times", hint=hint)
-
-
-def _with_values_first(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Columns, those with a value in each event first."""
-    return sorted(names, key=lambda name: table[name].null_count > 0)
 
 
 def _offsets(table: pa.Table, time: str) -> bytes:
