@@ -215,7 +215,7 @@ def test_packed_files_are_read_as_runs_read_them(tmp_path: Path) -> None:
     padded.write_bytes(gzip.compress(b'{"time": "2024-01-01T10:00:00Z"}\n') + bytes(512))
     empty.write_bytes(gzip.compress(b""))
     assert "time: {field: time, unit: iso}  # ?" in elsinore.infer_schema(padded)
-    with pytest.raises(elsinore.DataError, match="none.jsonl.gz holds no events"):
+    with pytest.raises(elsinore.DataError, match=r"none\.jsonl\.gz holds no events"):
         elsinore.infer_schema(empty)
 
 
