@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from string import whitespace
 
 from elsinore.errors import ParameterError
+from elsinore.instant_advice import EXAMPLE_OFFSET, range_problem, spelling_problem
+from elsinore.wording import shown
 
 MICROSECOND = 1
 MILLISECOND = 1_000
@@ -73,35 +76,73 @@ NUMBER_LENGTHS = {
 _DURATION = re.compile(r"(\d{1,5}) ([a-z]+?)s?")
 
 _ISO = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
-    r"\s*(Z|z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?"
+    r"(\d{4})(-?)(\d\d)\2(\d\d)"
+    r"(?:[Tt ](\d\d)(?:(:?)(\d\d)(?:\6(\d\d)(?:[.,](\d+))?)?)?)?"
+    r"\s*([Zz]|(?i:utc|gmt)|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?(\s*(?i:utc|gmt))?)?",
+    re.ASCII,
 )
+#: Largest offset from UTC, in seconds.
+_MAX_OFFSET = 18 * 3600
 
 
 def parse_instant(text: str) -> int:
-    """Microseconds since the epoch of an ISO 8601 date or instant; no offset means UTC.
+    """Return microseconds since the epoch of an ISO 8601 date or timestamp.
 
-    Digits beyond the microsecond are cut off.
+    A text without an offset is in UTC. Digits beyond the microsecond are cut off: this is where all
+    texts lose them. Accepted are the extended and the basic format, `T24:00:00`, offsets of hours
+    only, `UTC` or `GMT` as an offset, and a blank instead of `T`.
 
     Raises:
-        ValueError: the text is no such instant.
+        ValueError: the text is not such a timestamp, or is not in the years 1 to 9999 of UTC. The
+            message says what is wrong and gives an example.
 
     >>> parse_instant("1970-01-01T00:00:01.5Z"), parse_instant("1970-01-02 01:00+01:00")
     (1500000, 86400000000)
     """
-    match = _ISO.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"not an ISO 8601 instant: {text[:40]!r}")
-    year, month, day, hour, minute, second, fraction, offset = match.groups()
-    moment = datetime(
-        int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
-        tzinfo=UTC,
-    )  # fmt: skip
-    micros = instant_of(moment) + int((fraction or "0")[:6].ljust(6, "0"))
-    if offset and offset not in "Zz":
-        shift = int(offset[1:3]) * HOUR + int(offset[-2:]) * MINUTE
-        micros -= shift if offset[0] == "+" else -shift
+    spelled = text.strip(whitespace)
+    match = _ISO.fullmatch(spelled)
+    if match is None or (match[5] is None and match[12] is not None and match[13] is None):
+        raise _not_an_instant(text, spelling_problem(spelled))
+    year, _, month, day, hour, _, minute, second, fraction = match.groups()[:9]
+    at_midnight = hour == "24" and not int((minute or "") + (second or "") + (fraction or "") or 0)
+    try:
+        moment = datetime(
+            int(year), int(month), int(day), 0 if at_midnight else int(hour or 0),
+            int(minute or 0), int(second or 0), tzinfo=UTC,
+        )  # fmt: skip
+    except ValueError as error:
+        raise _not_an_instant(text, range_problem(*match.group(1, 3, 4, 5, 7, 8))) from error
+    micros = instant_of(moment) + int((fraction or "")[:6].ljust(6, "0"))
+    micros += DAY * at_midnight - _offset(match, text)
+    if not MIN_INSTANT <= micros <= MAX_INSTANT:
+        raise ValueError(f"{shown(text)} is not in the years 1 to 9999 of UTC")
     return micros
+
+
+def _not_an_instant(text: str, problem: str) -> ValueError:
+    return ValueError(f"{shown(text)} is not an ISO 8601 timestamp: {problem}")
+
+
+def _offset(match: re.Match[str], text: str) -> int:
+    """Microseconds by which a timestamp is ahead of UTC.
+
+    Raises:
+        ValueError: it is further from UTC than any zone, or its parts contradict one another.
+    """
+    sign, *parts, name = match.groups()[10:]
+    if sign is None:
+        return 0
+    hours, minutes, seconds = (int(part or 0) for part in parts)
+    length = (hours * 60 + minutes) * 60 + seconds
+    if minutes > 59 or seconds > 59:
+        raise _not_an_instant(
+            text, f"minutes of an offset go from 00 to 59, as in {EXAMPLE_OFFSET}"
+        )
+    if length > _MAX_OFFSET:
+        raise _not_an_instant(text, f"offsets go from -18:00 to +18:00, as in {EXAMPLE_OFFSET}")
+    if name and length:
+        raise _not_an_instant(text, f"its offset is not {name.strip()}; leave the name out")
+    return (length if sign == "+" else -length) * SECOND
 
 
 def parse_duration(text: str) -> int:
@@ -119,13 +160,47 @@ def parse_duration(text: str) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
+#: 400 years of the Gregorian calendar, after which its days repeat.
+_CYCLE = 146_097 * DAY
+
+
 def format_instant(micros: int) -> str:
-    """ISO 8601 text with microseconds and `Z`, as in result rows.
+    """Return ISO 8601 text with microseconds and `Z`, as in result rows.
+
+    Borders of windows may lie outside of the years 1 to 9999. They have the expanded form of
+    ISO 8601: a sign and at least four digits, and year 0 before year 1.
 
     >>> format_instant(1_500_000)
     '1970-01-01T00:00:01.500000Z'
+    >>> format_instant(MAX_INSTANT + 1)
+    '+10000-01-01T00:00:00.000000Z'
     """
-    return f"{(EPOCH + timedelta(microseconds=micros)).isoformat(timespec='microseconds')[:26]}Z"
+    if MIN_INSTANT <= micros <= MAX_INSTANT:
+        moment = EPOCH + timedelta(microseconds=micros)
+        return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+    cycles = (micros - MIN_INSTANT) // _CYCLE
+    moment = EPOCH + timedelta(microseconds=micros - cycles * _CYCLE)
+    year = moment.year + 400 * cycles
+    sign = "+" if year > 9999 else "-" if year < 0 else ""
+    return f"{sign}{abs(year):04}{moment.isoformat(timespec='microseconds')[4:26]}Z"
+
+
+_EXPANDED = re.compile(r"([+]\d{5,6}|-\d{4,6}|0000)(-\d\d-\d\dT[\d:.]+Z)", re.ASCII)
+
+
+def parse_border(text: str) -> int:
+    """Return the microseconds of a timestamp or of a border of a window as `format_instant` has it.
+
+    Raises:
+        ValueError: the text is neither.
+
+    >>> parse_border(format_instant(MAX_INSTANT + 1)) == MAX_INSTANT + 1
+    True
+    """
+    if (match := _EXPANDED.fullmatch(text)) is None:
+        return parse_instant(text)
+    cycles, year = divmod(int(match[1]) - 1, 400)
+    return parse_instant(f"{year + 1:04}{match[2]}") + cycles * _CYCLE
 
 
 class Instant(int):
@@ -189,8 +264,8 @@ class Interval:
         return f"[{format_instant(self.start)}, {format_instant(self.end)})"
 
 
-#: Calendar times that are taken for real.
-CALENDAR = Interval.parse("1900-01-01", "2200-01-01")
+#: Times that events of a stream with a calendar may have: the years 1 to 9999.
+CALENDAR = Interval(MIN_INSTANT, MAX_INSTANT + 1)
 
 #: Times that events of a stream of integer times may have: beyond, the arithmetic of windows has no
 #: room in 64 bits.

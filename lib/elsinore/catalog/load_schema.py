@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from elsinore.catalog.source_rule import InputFormat, SourceRule
-from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
+from elsinore.catalog.stream import (
+    Attribute,
+    AttributeType,
+    Buckets,
+    EventType,
+    Otherwise,
+    Plausible,
+    StreamSchema,
+)
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
@@ -19,7 +27,19 @@ NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
 Name = Annotated[str, Field(pattern=NAME)]
 FieldName = Annotated[str, Field(min_length=1, max_length=200)]
 _Duration = Annotated[int, BeforeValidator(lambda text: parse_duration(str(text)))]
+#: YAML reads a date without quotes as a date, whose text is ISO 8601 as well.
+_Instant = Annotated[int, BeforeValidator(lambda value: parse_instant(str(value)))]
 Scalar = str | int | float | bool
+
+
+def _type_text(value: Any) -> Any:
+    """The text that records have for a type: a number without quotes is its digits."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else value
+
+
+_TypeText = Annotated[FieldName, BeforeValidator(_type_text)]
 
 #: Columns of the table `events` beside the attributes; compared without case, as Spark does.
 RESERVED_NAMES = frozenset(
@@ -40,11 +60,37 @@ def read_schema(text: str, file: str = "<schema>") -> StreamSchema:
     return model_of(text.encode(), _SchemaFile, "a schema", file).to_schema()
 
 
+class _PlausibleEntry(Strict):
+    within: _Duration | None = None
+    min: _Instant | None = None
+    max: _Instant | None = None
+    otherwise: Annotated[Otherwise, Field(strict=False)] = Otherwise.WARN
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("min is after max; swap the two")
+        return self
+
+    def to_plausible(self) -> Plausible:
+        """The rule: with limits of its own, distances count only if the schema gives one."""
+        limited = self.min is not None or self.max is not None
+        within = self.within or (None if limited else Plausible().within)
+        return Plausible(within, self.min, self.max, self.otherwise)
+
+
 class _TimeField(Strict):
     field: FieldName
     unit: Annotated[TimeUnit, Field(strict=False)]
     late: _Duration = StreamSchema.late
     early: _Duration = StreamSchema.early
+    plausible: _PlausibleEntry = _PlausibleEntry()
+
+    @model_validator(mode="after")
+    def _ticks_have_no_years(self) -> Self:
+        if "plausible" in self.model_fields_set and not self.unit.is_calendar:
+            raise ValueError("plausible needs a calendar time; integer times have no years")
+        return self
 
 
 class _IdField(Strict):
@@ -54,7 +100,7 @@ class _IdField(Strict):
 
 class _TypeField(Strict):
     field: FieldName
-    names: dict[Name, FieldName] = Field(default_factory=dict)
+    names: dict[Name, _TypeText] = Field(default_factory=dict)
 
 
 class _SourceEntry(Strict):
@@ -242,4 +288,5 @@ class _SchemaFile(Strict):
             self.keep_days,
             Buckets(tuple(self.buckets.by), self.buckets.number) if self.buckets else None,
             UNITS[self.id.unique_within] if self.id and self.id.unique_within else None,
+            self.time.plausible.to_plausible(),
         )

@@ -72,6 +72,30 @@ class Buckets(NamedTuple):
         return f"{self.number} buckets by {', '.join(self.by)}"
 
 
+class Otherwise(StrEnum):
+    """What becomes of an event whose time is not plausible."""
+
+    WARN = "warn"
+    QUARANTINE = "quarantine"
+    ACCEPT = "accept"
+
+
+@dataclass(frozen=True, slots=True)
+class Plausible:
+    """Which event times are plausible (`time.plausible` of a schema); times in microseconds.
+
+    Attributes:
+        within: how far an event may be from the others of its file; None: any distance.
+        minimum, maximum: inclusive limits, if any.
+        otherwise: what becomes of other events.
+    """
+
+    within: int | None = 3_652 * DAY  # ten years
+    minimum: int | None = None
+    maximum: int | None = None
+    otherwise: Otherwise = Otherwise.WARN
+
+
 @dataclass(frozen=True)
 class StreamSchema:
     """Everything needed to turn raw records of one stream into typed events.
@@ -91,6 +115,7 @@ class StreamSchema:
         sources: where raw files lie that are not laid out as a landing zone is.
         keep_days: for how many days tables and folders of a lake keep what they hold, by name.
         buckets: how a lake lays its events out, if not by days alone.
+        plausible: which times are plausible, and what becomes of events with others.
         id_span: where ids are unique only within each day or hour (UTC) of event time, how long
             that is; None: in all time. Events of two such spans are never those of one id.
     """
@@ -109,6 +134,7 @@ class StreamSchema:
     keep_days: Mapping[str, int] = field(default_factory=dict, hash=False)
     buckets: Buckets | None = None
     id_span: int | None = None
+    plausible: Plausible = Plausible()
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

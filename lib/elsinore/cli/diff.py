@@ -24,7 +24,7 @@ from elsinore.integers import from_json, integer_of, text_of, to_json
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, nearest_double, plain_value
-from elsinore.timeline import Instant, parse_instant
+from elsinore.timeline import Instant, format_instant, parse_border
 
 #: Changes that a table shows if nobody says how many.
 _SHOWN = 20
@@ -130,7 +130,7 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
 def _row(line: dict[str, Any]) -> ResultRow:
     """A result row from its JSON line."""
     start, end = (
-        Instant(parse_instant(bound)) if isinstance(bound, str) else bound
+        Instant(parse_border(bound)) if isinstance(bound, str) else bound
         for bound in (line["window_start"], line["window_end"])
     )
     values = {label: _number(value) for label, value in line["values"].items()}
@@ -142,17 +142,26 @@ def _number(value: Any) -> Any:
     """A value as it was before it was written as JSON."""
     if not isinstance(value, str):
         return value
-    return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_instant(value)
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_border(value)
 
 
 def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
     """The value of each place, which is its `_KEYS` as text."""
-    found = {}
-    for row in table.to_pylist():
-        exact = row["exact"]
-        place = tuple(str(row[name]).removesuffix("+00:00") for name in _KEYS)
-        found[place] = row["value"] if exact in (None, "") else integer_of(exact)
-    return found
+    places = zip(*(_texts(table[name]) for name in _KEYS), strict=True)
+    exact, values = table["exact"].to_pylist(), table["value"].to_pylist()
+    return {
+        place: value if whole in (None, "") else integer_of(whole)
+        for place, whole, value in zip(places, exact, values, strict=True)
+    }
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    """Values as text; Python's datetimes lack the borders of windows beyond year 9999."""
+    if not pa.types.is_timestamp(column.type):
+        return list(map(str, column.to_pylist()))
+    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
+    texts = (format_instant(each)[:-1].replace("T", " ") for each in micros)
+    return [text.removesuffix(".000000") for text in texts]
 
 
 def _compare(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from os.path import relpath
@@ -22,7 +23,7 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.source_rule import InputFormat, format_of
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import Otherwise, StreamSchema
 from elsinore.cli.init import PROJECT, first_query
 from elsinore.cli.main import EventFiles, MaxBadShare, warn_of_open_home
 from elsinore.errors import DataError, ParameterError, QueryError
@@ -31,8 +32,10 @@ from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.missing_fields import MissingFields
+from elsinore.files.plausible import OddTimes, odd_times
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
-from elsinore.files.rejection import REJECTED_SCHEMA
+from elsinore.files.rejection import REJECTED_SCHEMA, Fault, rejected_rows
+from elsinore.files.type_records import Decoded, decoded_schema
 from elsinore.generate.flights import hour_path
 from elsinore.lake.collect import (
     ASIDE,
@@ -216,10 +219,11 @@ def _read(
     lines = accepted = ignored = 0
     rejected, found = [REJECTED_SCHEMA.empty_table()], _Times(now)
     for file in files:
-        form, columns = format_of(file.name) or InputFormat.JSONL, columns_below(file, roots)
-        for batch in as_lines(file, form, stream, columns):
-            decoded = decode_lines(batch, stream)
+        aside, accepted_parts = _quarantined(file, stream, roots), []
+        for batch, decoded in _decoded(file, stream, roots):
             missing.add(decoded, pa.table(batch))
+            decoded = _without(decoded, aside, batch)
+            accepted_parts.append(decoded.events)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             times = decoded.events[TIME_COLUMN].to_numpy()
             spool.add(times // HOUR * HOUR, batch["line"].filter(own))
@@ -227,6 +231,8 @@ def _read(
             lines, accepted = lines + decoded.lines, accepted + len(times)
             ignored += decoded.ignored
             rejected.append(decoded.rejected)
+        for warning in _odd_times(accepted_parts, stream).warnings:
+            typer.echo(f"elsinore: {warning}", err=True)
     report = ReadReport(len(files), lines, accepted, 0, pa.concat_tables(rejected), ignored)
     if report.bad_share > allowed:
         raise too_many_bad(report, allowed)
@@ -237,6 +243,47 @@ def _read(
     if aside := lines - accepted:
         typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
     return found
+
+
+def _decoded(
+    file: Path, stream: StreamSchema, roots: Sequence[Path]
+) -> Iterator[tuple[pa.RecordBatch, Decoded]]:
+    """Yield the lines of a file in parts, each with what it decodes to."""
+    form, columns = format_of(file.name) or InputFormat.JSONL, columns_below(file, roots)
+    for batch in as_lines(file, form, stream, columns):
+        yield batch, decode_lines(batch, stream)
+
+
+def _odd_times(events: list[pa.Table], stream: StreamSchema) -> OddTimes:
+    """Implausible times among the events of one file."""
+    columns = ["file", "position", TIME_COLUMN]
+    empty = decoded_schema(stream).empty_table()
+    return odd_times(pa.concat_tables([part.select(columns) for part in (empty, *events)]), stream)
+
+
+def _quarantined(file: Path, stream: StreamSchema, roots: Sequence[Path]) -> dict[int, Fault]:
+    """Faults, by position, of records whose times are too far from the others of their file.
+
+    That needs all of its times before its first line is put anywhere, so such a file is read twice.
+    """
+    if stream.plausible.otherwise is not Otherwise.QUARANTINE:
+        return {}
+    events = [decoded.events for _, decoded in _decoded(file, stream, roots)]
+    positions = [at for part in events for at in part["position"].to_pylist()]
+    return {positions[row]: fault for row, fault in _odd_times(events, stream).faults.items()}
+
+
+def _without(decoded: Decoded, faults: dict[int, Fault], batch: pa.RecordBatch) -> Decoded:
+    """Decoded lines, of which some are rejected for faults by position."""
+    gone = pc.is_in(decoded.events["position"], pa.array(list(faults), pa.int64()))
+    events = decoded.events.filter(gone)
+    if not events.num_rows:
+        return decoded
+    positions = events["position"].to_pylist()
+    lines = dict(zip(batch["position"].to_pylist(), batch["line"].to_pylist(), strict=True))
+    own = rejected_rows(events, [lines[at] for at in positions], [faults[at] for at in positions])
+    rejected = pa.concat_tables([decoded.rejected, own])
+    return replace(decoded, events=decoded.events.filter(pc.invert(gone)), rejected=rejected)
 
 
 def _write_empty(zone: Path, hour: int) -> bool:

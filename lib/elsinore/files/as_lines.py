@@ -28,6 +28,7 @@ _AT_ONCE = 8_192
 #: What cells of CSV can be in JSON.
 _NOUNS = {
     AttributeType.STRING: "text",
+    AttributeType.LONG: "a number",
     AttributeType.DOUBLE: "a number",
     AttributeType.BOOLEAN: "a boolean",
 }
@@ -97,11 +98,14 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
     kinds = dict.fromkeys(schema.raw_needed[1:], AttributeType.STRING)
     uses = [(schema.time_field, AttributeType.STRING if is_iso else AttributeType.DOUBLE)]
     for attribute in attributes:
-        kind = AttributeType.DOUBLE if attribute.type.is_number else attribute.type
-        uses.append((attribute.raw, kind if kind in _NOUNS else AttributeType.STRING))
+        kind = attribute.type if attribute.type in _NOUNS else AttributeType.STRING
+        uses.append((attribute.raw, kind))
     for field, kind in uses:
         known = kinds.setdefault(field, kind)
         if known is kind:
+            continue
+        if known.is_number and kind.is_number:
+            kinds[field] = AttributeType.DOUBLE
             continue
         if not schema.quoted_numbers:
             raise DataError(

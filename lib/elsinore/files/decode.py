@@ -20,11 +20,12 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import ARROW_TYPES, TIME_COLUMN
 from elsinore.files.advice import json_problem
+from elsinore.files.plausible import usable_times
 from elsinore.files.read_lines import LINES_SCHEMA, fault_in
 from elsinore.files.records import ArrowRecords, Rows, first_name
 from elsinore.files.rejection import Fault, Reason, rejected_rows, shown
 from elsinore.files.type_records import Decoded, concat_decoded, type_records
-from elsinore.files.typed import plausible_times, type_times, whole_number
+from elsinore.files.typed import decimal_number, type_times, whole_number
 from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_hour
 
 #: Objects and arrays inside one another. Events are flat; a limit of our own keeps the outcome
@@ -38,6 +39,8 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Numbers that Arrow reads and Python does not; `Infinity` is among them, which both do.
 _ODD_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)")
+#: How Arrow reports a number in a field whose values should be text; whole numbers may be there.
+_NUMBER_FOR_TEXT = re.compile(r"Column\(/(.*)\) changed from string to number")
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
 _AT_ONCE = 8_192
@@ -100,9 +103,7 @@ def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
     records = _JsonRecords(parsed, list(lines), quoted=schema.quoted_numbers)
     column = records.column(schema.time_field)
     times = type_times(column, schema.time_unit, quoted=schema.quoted_numbers).array
-    known = plausible_times(schema.time_unit)
-    is_known = pc.and_(pc.greater_equal(times, known.start), pc.less(times, known.end))
-    return pc.if_else(is_known, times, None)
+    return pc.if_else(usable_times(times, schema), times, None)
 
 
 def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:
@@ -209,16 +210,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 #: Made once: `json.loads` would make one for each line, which takes as long as to parse it.
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=whole_number)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=whole_number, parse_float=decimal_number
+)
 
 
 def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     """The records of a block of lines, one a line, with a column for each field of the stream.
 
     Arrow's parser is at least as strict as ours: it takes no number for text or the other way
-    round, and no repeated keys. What it takes, it reads as we do, but for `-NaN` and `Inf`, which
-    Python does not write; a property test holds the two together. Fields that the stream does not
-    have it passes over, so there we look for repeated keys and deep nesting ourselves.
+    round, and no repeated keys. A field that should be text may hold whole numbers in all lines.
+    What Arrow takes, it reads as we do, but for `-NaN` and `Inf`, which Python does not write; a
+    property test holds the two together. Fields that the stream does not have it passes over, so
+    there we look for repeated keys and deep nesting ourselves.
 
     The answer is None for any block that it does not take, and wherever its records might not be
     the block's lines, strings without NULLs: each must begin with `{`, and with the only one in it,
@@ -232,16 +236,20 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     odd = (b"-NaN" in block or b"Inf" in block) and _ODD_NUMBER.search(block)
     if odd or not (block.count(b"{") == len(lines) or _end_in_each(lines, schema)):
         return None
-    try:
-        table = _parsed(block, fields, "error")
-    except pa.ArrowInvalid as error:
-        if "unexpected field" not in str(error) or not _others_are_sound(lines):
-            return None
+    unexpected = "error"
+    while True:
         try:
-            table = _parsed(block, fields, "ignore")
-        except pa.ArrowInvalid:
+            table = _parsed(block, fields, unexpected)
+            return table if table.num_rows == len(lines) else None
+        except pa.ArrowInvalid as error:
+            numbers = _NUMBER_FOR_TEXT.search(problem := str(error))
+        at = fields.get_field_index(numbers[1]) if numbers else -1
+        if at >= 0 and fields.field(at).type == pa.string():
+            fields = fields.set(at, pa.field(fields.names[at], pa.int64()))
+        elif unexpected == "error" and "unexpected field" in problem and _others_are_sound(lines):
+            unexpected = "ignore"
+        else:
             return None
-    return table if table.num_rows == len(lines) else None
 
 
 def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import AttributeType, Otherwise, StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file, odd_name
@@ -27,6 +27,7 @@ from elsinore.files.directory_columns import columns_below
 from elsinore.files.file_names import lost_records, order_doubt, require_no_copies
 from elsinore.files.missing_fields import MissingFields
 from elsinore.files.nanoseconds import Nanoseconds
+from elsinore.files.plausible import odd_times
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_lines import names_read, read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
@@ -67,7 +68,7 @@ class ReadReport:
     ignored: int = 0  #: lines of types that the schema passes over
     #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
-    #: sentences about fields that are missing, and about corrections that lost.
+    #: sentences about implausible times, fields that are missing, and corrections that lost.
     warnings: tuple[str, ...] = ()
     #: the nanoseconds that were cut off the time of each event in the table.
     nanoseconds: Nanoseconds = None
@@ -124,7 +125,7 @@ def read_events(
         missing.add(part, batch)
         if progress is not None:
             progress(path, lines)
-    decoded = concat_decoded(parts, schema)
+    decoded, odd = set_odd_aside(concat_decoded(parts, schema), schema)
     table, cut = decoded.events, decoded.nanoseconds
     if cut is not None:
         table = table.append_column(_NANOSECONDS, pa.array(cut))
@@ -139,6 +140,7 @@ def read_events(
         decoded.ignored,
         passed_over,
         (
+            *odd,
             *missing.warnings(),
             *(lost_records(number, *files) for files, number in distinct.lost.items()),
         ),
@@ -147,6 +149,24 @@ def read_events(
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
+
+
+def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tuple[str, ...]]:
+    """Check the times of events; reject the implausible ones if the schema quarantines them.
+
+    Returns:
+        What is left, and warnings about implausible times that stay.
+    """
+    odd = odd_times(decoded.events, schema)
+    if schema.plausible.otherwise is not Otherwise.QUARANTINE or not odd.faults:
+        return decoded, odd.warnings
+    gone = decoded.events.filter(odd.rows)
+    lines = [as_json(row, schema) for row in gone.to_pylist()]
+    faults = [odd.faults[row] for row in sorted(odd.faults)]
+    rejected = pa.concat_tables([decoded.rejected, rejected_rows(gone, lines, faults)])
+    cut = None if decoded.nanoseconds is None else decoded.nanoseconds[~odd.rows]
+    events = decoded.events.filter(~odd.rows)
+    return replace(decoded, events=events, rejected=rejected, nanoseconds=cut), ()
 
 
 def _decoded(

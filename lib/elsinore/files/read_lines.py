@@ -29,7 +29,7 @@ from elsinore.wording import some_of
 
 _BLOCK = 1 << 20
 _SHOWN = 40
-_UTF8_BOM = b"\xef\xbb\xbf"
+UTF8_BOM = b"\xef\xbb\xbf"
 #: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
 #: stored and decoded later is refused as surely as one fresh from the file. U+FFFD after a
 #: backslash is no escape, nor is `\x`; text after a cut is outside of any value, or in a string
@@ -109,7 +109,7 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, Binary
             if position == 1:
                 if odd := odd_file(block[:8]):
                     raise unreadable(path, f" {odd[0]}", Reason.BAD_ENCODING, odd[1])
-                block = block.removeprefix(_UTF8_BOM)
+                block = block.removeprefix(UTF8_BOM)
                 if said := _SAID.match(visible(block.partition(b"\n")[0])):
                     raise UnreadableFile(said[2], reason_code=Reason(said[1]), file=str(path))
             yield position, block, stream

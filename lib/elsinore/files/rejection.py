@@ -38,6 +38,7 @@ class Reason(StrEnum):
     MISSING_TIME = "missing_time"
     BAD_TIME = "bad_time"
     TIME_OUT_OF_RANGE = "time_out_of_range"
+    IMPLAUSIBLE_TIME = "implausible_time"
     TIME_FAR_FROM_LANDING = "time_far_from_landing"
     MISSING_TYPE = "missing_type"
     UNKNOWN_TYPE = "unknown_type"

@@ -15,17 +15,11 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.nanoseconds import Nanoseconds, joined, nanoseconds_of
+from elsinore.files.plausible import time_faults
 from elsinore.files.records import Records, Rows
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, rejected_rows, shown
-from elsinore.files.typed import (
-    doubt_of_unit,
-    plausible_times,
-    ticks_text,
-    type_ids,
-    type_times,
-    type_values,
-)
-from elsinore.timeline import NUMBER_LENGTHS, Interval, TimeUnit, format_instant
+from elsinore.files.typed import type_ids, type_times, type_values
+from elsinore.timeline import format_instant
 from elsinore.wording import some_of
 
 
@@ -141,32 +135,12 @@ class _Faults:
 
 
 def _times(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> pa.Array:
-    field, plausible = schema.time_field, plausible_times(schema.time_unit)
+    field = schema.time_field
     typed = type_times(records.column(field), schema.time_unit, quoted=records.quoted)
     found.add(rows, typed.faults, field)
     found.add_missing(rows, typed.array, Reason.MISSING_TIME, field)
-    outside = pc.or_(
-        pc.less(typed.array, plausible.start), pc.greater_equal(typed.array, plausible.end)
-    )
-    for index in positions(outside):
-        text = _implausible(typed.array[index].as_py(), schema, plausible)
-        found.add(rows, [(index, Fault(Reason.TIME_OUT_OF_RANGE, text))], field)
+    found.add(rows, time_faults(typed.array, schema), field)
     return typed.array
-
-
-def _implausible(time: int, schema: StreamSchema, plausible: Interval) -> str:
-    unit = schema.time_unit
-    if not unit.is_calendar:
-        return f"{time} is not in {ticks_text(plausible)}"
-    doubt = "" if unit is TimeUnit.ISO else doubt_of_unit(time // NUMBER_LENGTHS[unit])
-    return f"{_instant(time)} is not in {plausible}{doubt}"
-
-
-def _instant(micros: int) -> str:
-    try:
-        return format_instant(micros)
-    except OverflowError:
-        return "a time beyond the year 9999"
 
 
 def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:

@@ -1,9 +1,10 @@
 """A raw column made into one typed Arrow array, with the values that would not fit.
 
 A raw column is Arrow's, or a list of what JSON parsed to, None where missing. Times of every
-spelling become int64 microseconds, or ticks of no unit. Of JSON nothing is coerced that it tells
-apart; of Arrow any width of integer is a long, any integer, float or decimal a double, and dates
-are their midnight.
+spelling become int64 microseconds, or ticks of no unit. Whole numbers and booleans are read as
+their JSON text where a string is wanted, so that CSV, JSON and Parquet agree; nothing else is
+coerced that JSON tells apart. Of Arrow any width of integer is a long, any integer, float or
+decimal a double, and dates are their midnight.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from elsinore.files.advice import how_to_write, odd_column
 from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.results.row import nearest_double
 from elsinore.timeline import (
-    CALENDAR,
     DAY,
     MAX_INSTANT,
     MICROSECOND,
@@ -51,10 +51,18 @@ _MAX_DIGITS = 400
 #: Microseconds in one unit of a timestamp column; nanoseconds are cut off.
 _SCALES = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND}
 #: Spellings that Arrow parses as `parse_instant` does; anything else is read value by value.
+#: Offsets stop at 17:59 here, and none may carry a time out of the years 1 to 9999.
 _PLAIN_ISO = {
     r"^[1-9]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?Z$": pa.timestamp("us", "UTC"),
     r"^[1-9]\d{3}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?$": pa.timestamp("us"),
+    r"^[1-8]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-](0\d|1[0-7])(:?[0-5]\d)?)$": (
+        pa.timestamp("us", "UTC")
+    ),
 }
+#: Times that numbers most likely mean. No number is one of them in two of the units s, ms and us.
+LIKELY = Interval.parse("1971-01-01", "2400-01-01")
+#: Days since 30 December 1899, as spreadsheets count them: 1954 to 2119.
+_EXCEL_DAYS = range(20_000, 80_000)
 #: Spellings that Arrow parses as Python does; it takes hexadecimal integers too.
 _PLAIN_LONG = r"^-?[0-9]{1,18}$"
 _PLAIN_DOUBLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -90,9 +98,10 @@ class _Rule(NamedTuple):
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
     """A column of raw values as an attribute's type.
 
-    Strings are strings and booleans booleans; a whole number is fine as a double; a number with a
-    fraction of zero is fine as a long while doubles are exact (below 2^53); timestamps are ISO
-    8601 text, or Arrow's. A double may be NaN; infinite ones are left to `check_limits`. `quoted`
+    A string may be a whole number (5 or 5.0 is "5") or a boolean ("true"); a whole number is fine
+    as a double; a number with a fraction of zero is fine as a long while doubles are exact (below
+    2^53) and it has no exponent; timestamps are ISO 8601 text, or Arrow's. A double may be NaN;
+    infinite ones are left to `check_limits`. `quoted`
     numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
     `inf`, `true` and `false`, all in any case; an empty text is NULL.
     """
@@ -126,22 +135,31 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
 
 
 def type_ids(column: Column) -> Typed:
-    """A column as event ids: text, or integers written as text; an empty id counts as missing."""
-    if isinstance(column, pa.Array) and types.is_floating(column.type):
-        longs = type_values(column, AttributeType.LONG)  # pandas keeps them so beside NULLs
-        return Typed(longs.array.cast(pa.string()), longs.faults)
+    """A column as event ids: text, or whole numbers as text; an empty id counts as missing."""
     return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="no id"), quoted=False)
 
 
 def _natural_ids(column: pa.Array, quoted: bool) -> Typed | None:
-    of = column.type
-    if types.is_string(of):
+    if types.is_string(column.type):
         told = _unicode(column)
         empty = pc.equal(told.array, "")
         return Typed(pc.if_else(empty, pa.scalar(None, pa.string()), told.array), told.faults)
-    if types.is_integer(of):
-        return Typed(column.cast(pa.string()), [])
-    return None
+    return _digits_of(column)
+
+
+def _digits_of(column: pa.Array) -> Typed | None:
+    """Whole numbers as decimal text; None if the column has others, or no numbers."""
+    of = column.type
+    if types.is_floating(of):  # pandas has integers beside NULL as doubles
+        doubles = column.cast(pa.float64())
+        exact = pc.less_equal(pc.abs(doubles), float(EXACT_IN_DOUBLE))
+        whole = pc.and_(exact, pc.equal(doubles, pc.floor(doubles)))
+        if pc.all(whole).as_py() is False:
+            return None
+        column = doubles.cast(pa.int64())
+    elif not types.is_integer(of):
+        return None
+    return Typed(column.cast(pa.string()), [])
 
 
 def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
@@ -152,6 +170,9 @@ def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
         if quoted and rule.spell:
             values = [rule.spell(value) if type(value) is str else value for value in values]
         kinds = set(map(type, values)) - {type(None)}
+        if WrittenNumber in kinds and rule.arrow == pa.float64():
+            values = [float(v) if type(v) is WrittenNumber else v for v in values]
+            kinds = kinds - {WrittenNumber} | {float}
         if kinds <= {int, float} or kinds in ({str}, {bool}):
             # Some may be too long for a long, or not text: then find out which.
             with suppress(pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
@@ -206,6 +227,10 @@ def _natural(kind: AttributeType, column: pa.Array, quoted: bool) -> Typed | Non
     match kind:
         case AttributeType.STRING if is_text:
             return _unicode(column)
+        case AttributeType.STRING if types.is_boolean(of):
+            column = column.cast(pa.string())
+        case AttributeType.STRING:
+            return _digits_of(column)
         case AttributeType.BOOLEAN if types.is_boolean(of):
             pass
         case AttributeType.BOOLEAN if spells and _all_match(column, _PLAIN_BOOLEAN):
@@ -273,7 +298,10 @@ def plain_number(value: Decimal) -> int | float:
 
 
 def _micros(column: pa.Array, wrong: Reason) -> Typed:
-    """Microseconds since the epoch of timestamps and dates."""
+    """Microseconds since the epoch of timestamps and dates.
+
+    This is where columns of nanoseconds lose the digits beyond the microsecond.
+    """
     of = column.type
     missing = pc.is_null(column).to_numpy(zero_copy_only=False)
     width = pa.int32() if types.is_date32(of) else pa.int64()
@@ -294,34 +322,28 @@ def _micros(column: pa.Array, wrong: Reason) -> Typed:
 # ---- times
 
 
-def plausible_times(unit: TimeUnit) -> Interval:
-    """The event times that are taken for real.
-
-    Years 1900 to 2199. Times written as numbers begin in 1971: read in too fine a unit (seconds
-    as milliseconds, or as microseconds) today's times fall into the first weeks of 1970, read in
-    too coarse a unit they fall after 2200; so each mix-up of s, ms, us and ns is caught. Integer
-    ticks have no unit; they are those of `timeline.TICKS`.
-    """
-    match unit:
-        case TimeUnit.INTEGER:
-            return TICKS
-        case TimeUnit.ISO:
-            return CALENDAR
-    return Interval.parse("1971-01-01", "2200-01-01")
+def likely_unit(value: object) -> TimeUnit | None:
+    """The unit in which a number, or a text that spells one, most likely is a time."""
+    text = str(value)[:30]
+    if _DIGITS.fullmatch(text):
+        for unit, length in NUMBER_LENGTHS.items():
+            if unit.is_calendar and LIKELY.contains(int(float(text) * length)):
+                return unit
+    return None
 
 
 def doubt_of_unit(value: object) -> str:
-    """In which unit a number would be a time that is taken for real, to be said after a fault.
+    """What a number that is not a time of its unit may be, to be appended to an error.
 
     >>> doubt_of_unit("1740996000000"), doubt_of_unit("noon")
     ('; is it in ms? then say so by unit: ms', '')
     """
-    text = str(value)
-    for unit, length in NUMBER_LENGTHS.items() if _DIGITS.fullmatch(text[:30]) else ():
-        if unit.is_calendar and plausible_times(unit).contains(int(float(text[:30]) * length)):
-            return f"; is it in {unit}? then say so by unit: {unit}"
-    if re.fullmatch(r"1[0-9]{18}", text):
+    if unit := likely_unit(value):
+        return f"; is it in {unit}? then say so by unit: {unit}"
+    if re.fullmatch(r"1[0-9]{18}", str(value)):
         return "; is it in nanoseconds? there is no unit of them: divide by 1000, unit: us"
+    if re.fullmatch(r"[0-9]{5}(\.[0-9]+)?", str(value)) and int(str(value)[:5]) in _EXCEL_DAYS:
+        return "; is it a date of Excel? format the column as yyyy-mm-dd hh:mm:ss and save it again"
     return ""
 
 
@@ -349,32 +371,27 @@ def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
 
 
 def _iso_instant(value: Any, wrong: Reason) -> int | Fault:
-    try:
-        # Digits of other scripts are digits to Python.
-        instant = parse_instant(value) if isinstance(value, str) and value.isascii() else None
-    except ValueError:
-        instant = None
-    if instant is None:
-        doubt = doubt_of_unit(value) if wrong is Reason.BAD_TIME else ""
-        doubt = doubt or how_to_write(str(value), "instant")
-        return Fault(wrong, f"{shown(value)} is not an ISO 8601 instant{doubt}")
-    # An offset can carry a time out of the years that can be written.
-    if not MIN_INSTANT <= instant <= MAX_INSTANT:
-        return Fault(wrong, f"{shown(value)} is not in the years 1 to 9999")
-    return instant
+    problem = f"{shown(value)} is not an ISO 8601 timestamp"
+    is_text = isinstance(value, str)
+    if is_text:
+        try:
+            return parse_instant(value)
+        except ValueError as error:
+            if not _DIGITS.fullmatch(value[:30]):
+                return Fault(wrong, str(error))
+    doubt = doubt_of_unit(value) if wrong is Reason.BAD_TIME else ""
+    return Fault(wrong, f"{problem}{doubt or how_to_write(str(value), 'instant')}")
 
 
 def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        is_iso = isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value)
-        doubt = "; is it ISO 8601? then say so by unit: iso" if is_iso else ""
-        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number{doubt}")
+        return Fault(Reason.BAD_TIME, f"{shown(value)} is not a number{_instead_of_number(value)}")
     if isinstance(value, float):
         if not math.isfinite(value):
             return Fault(Reason.BAD_TIME, f"{shown(value)} is not finite")
         if not unit.is_calendar:
             if not value.is_integer() or abs(value) > EXACT_IN_DOUBLE:
-                return Fault(Reason.BAD_TIME, f"{shown(value)} is not a whole number of ticks")
+                return Fault(Reason.BAD_TIME, f"{_written(value)} is not a whole number of ticks")
             return int(value)
         scaled = value * NUMBER_LENGTHS[unit]
         value = round(scaled) if math.isfinite(scaled) else MAX_LONG + 1
@@ -384,6 +401,17 @@ def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
         rule = "does not fit 64 bits" if unit.is_calendar else f"is not in {ticks_text(TICKS)}"
         return Fault(Reason.TIME_OUT_OF_RANGE, f"{shown(value)} {rule}")
     return value
+
+
+def _instead_of_number(value: Any) -> str:
+    """What to change if a time should be a number and is not."""
+    if not isinstance(value, str):
+        return ""
+    if _NUMBER.fullmatch(value[:40]):
+        return "; it stands in quotes: quoted_numbers: true in the schema accepts that"
+    if re.match(r"\d{4}-?\d\d-?\d\d", value):
+        return "; is it ISO 8601? then say so by unit: iso"
+    return ""
 
 
 # ---- single values
@@ -399,6 +427,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _string(value: Any) -> str | Fault:
+    """A text, or the JSON text of a boolean or a whole number."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if _is_number(value):
+        return _number_as_text(value)
     if not isinstance(value, str):
         return _wrong(value, "string")
     try:
@@ -408,21 +441,47 @@ def _string(value: Any) -> str | Fault:
     return value
 
 
+def _number_as_text(value: float) -> str | Fault:
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**_MAX_DIGITS else _wrong(value, "string")
+    whole = _exact_integer(value)
+    if isinstance(whole, Fault):
+        return whole._replace(text=f"{whole.text}; write text in quotes")
+    return str(whole)
+
+
 def _id(value: Any) -> str | Fault | None:
     if value == "":
         return None
-    return _string(str(value) if isinstance(value, int) and _is_number(value) else value)
+    return _wrong(value, "string") if isinstance(value, bool) else _string(value)
+
+
+def _exact_integer(value: float) -> int | Fault:
+    """The integer that was written with a fraction of zero."""
+    if not math.isfinite(value):
+        return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
+    text = _written(value)
+    if "e" in text.lower() and isinstance(value, WrittenNumber):
+        problem = "has an exponent, so it may have lost digits, as when a spreadsheet shortens ids"
+        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as text")
+    if not value.is_integer():
+        return Fault(Reason.WRONG_TYPE, f"{text} is not a whole number")
+    if abs(value) > EXACT_IN_DOUBLE:
+        problem = "is not a whole number for sure: fractions are exact up to 9007199254740991.0"
+        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write it without a fraction")
+    return int(value)
+
+
+def _written(value: float) -> str:
+    """A number as its file has it, if that is known."""
+    return shown(value.text if isinstance(value, WrittenNumber) else value).strip("'")
 
 
 def _long(value: Any) -> int | Fault:
     if not _is_number(value):
         return _wrong(value, "long")
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
-        if not value.is_integer() or abs(value) > EXACT_IN_DOUBLE:
-            return _wrong(value, "whole number for sure")
-        return int(value)
+        return _exact_integer(value)
     if not MIN_LONG <= value <= MAX_LONG:
         return Fault(Reason.WRONG_TYPE, f"{shown(value)} does not fit 64 bits")
     return int(value)
@@ -434,6 +493,22 @@ def _double(value: Any) -> float | Fault:
 
 def _boolean(value: Any) -> bool | Fault:
     return value if isinstance(value, bool) else _wrong(value, "boolean")
+
+
+class WrittenNumber(float):
+    """A number whose text matters if an integer is wanted: it has an exponent, or is too large."""
+
+    text: str
+
+
+def decimal_number(text: str) -> float:
+    """A number with a fraction or an exponent, with its text if that may be needed."""
+    value = float(text)
+    if "e" not in text and "E" not in text and abs(value) <= EXACT_IN_DOUBLE:
+        return value
+    written = WrittenNumber(value)
+    written.text = text
+    return written
 
 
 def whole_number(digits: str) -> int:
@@ -454,9 +529,9 @@ def _number_in(text: str) -> int | float | str | None:
         return None
     if _WHOLE.fullmatch(text):
         return whole_number(text)
-    if _NUMBER.fullmatch(text) or _SPECIAL.fullmatch(text):
-        return float(text)
-    return text
+    if _NUMBER.fullmatch(text):
+        return decimal_number(text)
+    return float(text) if _SPECIAL.fullmatch(text) else text
 
 
 def spelled(text: str, kind: AttributeType | None) -> Any:
@@ -466,7 +541,8 @@ def spelled(text: str, kind: AttributeType | None) -> Any:
     (7.0, 'x', None)
     """
     spell = _RULES[kind].spell if kind else None
-    return spell(text) if spell else text or None
+    value = spell(text) if spell else text or None
+    return text if kind is AttributeType.LONG and isinstance(value, WrittenNumber) else value
 
 
 _RULES = {

@@ -99,7 +99,7 @@ class StreamOptions(ABC):
         if self.start_micros < CALENDAR.start or last > CALENDAR.end:
             raise ParameterError(
                 f"{self.events:,} events at {slowest:g} a minute from {self.start} may lie beyond "
-                "the years 1900 to 2199",
+                "the years 1 to 9999",
                 hint="ask for fewer events, a higher rate or another start",
             )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,22 +28,28 @@ from elsinore.files.decode import ARRAY, PARTED
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.read_csv import CR_ALONE
 from elsinore.files.read_events import Source, files_of
-from elsinore.files.read_lines import column_problem, read_lines
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    UTF8_BOM,
+    column_problem,
+    open_unpacked,
+    read_lines,
+)
 from elsinore.files.read_parquet import UNREADABLE, Frame, frame_problem, frame_table
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, shown
 from elsinore.files.type_records import check_limits, positions
 from elsinore.files.typed import (
     EXACT_IN_DOUBLE,
+    LIKELY,
     is_instant,
     one_chunk,
-    plausible_times,
     type_times,
     type_values,
 )
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
-from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
+from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
 from elsinore.wording import some_of
 
 #: Rows that are looked at.
@@ -57,7 +64,7 @@ _ONE_TYPE = "Event"
 _BYTES = 16 << 20
 #: Characters of a field's name in a schema.
 _LONGEST = 200
-#: How Arrow tells of values of two kinds.
+#: How Arrow reports values of two kinds.
 _CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
 #: What texts of a file may spell, by its format.
 _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
@@ -66,11 +73,25 @@ _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
     ),
     InputFormat.JSONL: (AttributeType.TIMESTAMP,),
 }  # fmt: skip
-#: Numbers that would not give such a text back: of 007, of +1, and of many digits as a double.
+#: Texts that their values would not give back: 007, +1, and many digits as a double.
 _NOT_GIVEN_BACK = {
+    AttributeType.TIMESTAMP: r"^\s*[0-9]{8}\s*$",  # digits only are an id rather than a date
     AttributeType.LONG: r"^-?0.|[^0-9-]",
     AttributeType.DOUBLE: r"^\+|^-?0[0-9]|^-?[0-9]{17,}$",
 }
+#: Texts that end in an offset from UTC. A date ends in a hyphen and two digits as well.
+_WITH_OFFSET = (
+    r"(?i)(z|utc|gmt)\s*$|[t ][0-9]{2}.*[+-][0-9]{2}(:?[0-9]{2}){0,2}\s*$|"
+    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*[+-][0-9]{2}:?[0-9]{2}\s*$"
+)
+#: What to say of times by how many have an offset; metadata of their column.
+_OFFSETS = {
+    b"all": [],
+    b"none": [" no offset: read as UTC"],
+    b"some": [" some values lack an offset: those are read as UTC"],
+}
+#: Texts that may be times as numbers.
+_QUOTED_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
 #: Texts of a column that tell whether it is worth a look at all of them.
 _PROBE = 256
 _KINDS_OF = {
@@ -84,6 +105,8 @@ _KINDS_OF = {
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 _IDS = ("id", "event_id", "uuid", "eventid")
+#: Units of time that numbers since 1970 have.
+_CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
 #: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
 _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
 _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
@@ -111,12 +134,17 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     files, _ = files_of(sources)
     if not files:
         raise DataError("there are no events", hint="give a file or a frame")
-    table = _with_directories(_head(files[0]), files, sources)
+    table, mixed = _head(files[0])
+    table = _with_directories(table, files, sources)
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
     time, unit = _time_of(named)
     kinds = _types_of(named)
     most = _MAY_LACK * table.num_rows
     kind = next((name for name in kinds if table[name].null_count <= most), None)
+    if kind is not None:  # numbers are types by their digits
+        table = table.set_column(
+            table.column_names.index(kind), kind, table[kind].cast(pa.string())
+        )
     ids = [n for n in _named(named, _IDS) if len(_distinct(table[n])) == table.num_rows][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     inner = {field: field.rpartition(".")[2] for field in fields}
@@ -124,13 +152,16 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
     names = _names({value: value for value in rows_of}, _OF_TYPE)
     doubts = [" some events have none"] * bool(table[time].null_count)
-    doubts += [" no offset: read as UTC"] * (unit is TimeUnit.ISO and _is_naive(table[time]))
+    doubts += _OFFSETS[_offsets(table, time)] if unit is TimeUnit.ISO else []
+    is_quoted = unit is not TimeUnit.ISO and types.is_string(table[time].type)
     lines = [
         "# Guessed from events: look at what ends in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
+        *["quoted_numbers: true  # ? times are numbers in quotes"] * is_quoted,
+        *(f"# {plain(field)}: {why}; it is not read" for field, why in mixed.items()),
         "types:",
     ]
     for value, rows in rows_of.items():
@@ -160,12 +191,15 @@ def _with_directories(
     return table
 
 
-def _head(source: Source) -> pa.Table:
-    """The first rows, with columns in their plainest form."""
+def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
+    """The first rows, with columns in their plainest form, and fields that are left out.
+
+    Why a field is left out is its value.
+    """
     form = None if isinstance(source, Frame) else format_of(source.name)
     name = source.name if isinstance(source, Frame) else str(source)
     try:
-        table = _first_rows(source, form)
+        table, mixed = _first_rows(source, form)
         names = table.column_names
         _require_lines(source, form)
     except UnicodeDecodeError as error:
@@ -175,14 +209,7 @@ def _head(source: Source) -> pa.Table:
         if isinstance(source, Frame):
             raise frame_problem(name, error) from error
         _require_lines(source, form)
-        if kinds := _CHANGED.search(why := plain(str(error))):
-            field, where = kinds[1].replace("/[]", "[]").replace("/", "."), "lines"
-            hint = "give a sample without those of one kind: in runs they are set aside"
-            if "[]" in field:
-                where, hint = "places", "give a sample without these lists, which runs do not read"
-            why = f"{field} is {kinds[2]} in some {where} and {kinds[3]} in others"
-            raise DataError(f"{name}: {why}", hint=hint) from error
-        if "Empty CSV" in why:
+        if "Empty CSV" in (why := plain(str(error))):
             raise DataError(f"{name} is empty") from error
         why = ARRAY if "from object to array" in why else why
         raise DataError(f"cannot read {name}: {why}") from error
@@ -193,13 +220,16 @@ def _head(source: Source) -> pa.Table:
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
         flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
-    columns = {}
+    columns, fields = [], []
     for name, there in zip(flat.column_names, flat.columns, strict=True):
         column = records.column(name)
         if types.is_null(column.type) and there.null_count < len(column):  # is not found
             column = pa.StructArray.from_arrays([one_chunk(there)], [name])
-        columns[name] = _as_spelt(column, _SPELT.get(form, ()))
-    return pa.table(columns)
+        columns.append(_as_spelt(column, _SPELT.get(form, ())))
+        is_time = types.is_timestamp(columns[-1].type) and not types.is_timestamp(column.type)
+        offsets = {"offsets": _offsets_in(column)} if is_time else None
+        fields.append(pa.field(name, columns[-1].type, metadata=offsets))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields)), mixed
 
 
 def _problem(columns: list[str]) -> str | None:
@@ -238,35 +268,107 @@ def _goes_on(line: str) -> bool:
     return False
 
 
-def _first_rows(source: Source, form: InputFormat | None) -> pa.Table:
+def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dict[str, str]]:
+    """The first rows, and fields of several kinds, which are left out, each with its kinds."""
     if isinstance(source, Frame):
-        return frame_table(source.data)[:_ROWS]
+        return frame_table(source.data)[:_ROWS], {}
     if form is InputFormat.PARQUET:
         file = ParquetFile(source)
         batch = next(file.iter_batches(_ROWS), None)
-        return file.schema_arrow.empty_table() if batch is None else pa.table(batch)
-    try:
-        # Arrow takes 007 for a number and 10:15 for a time: it is told to read texts as such.
-        return _first_block(source, form, _first_block(source, form, pa.schema([])).schema)
-    except StopIteration:
-        return pa.table({})
+        table = file.schema_arrow.empty_table() if batch is None else pa.table(batch)
+        return table, {}
+    with open_unpacked(source, DEFAULT_LIMITS) as stream:
+        block = stream.read(_BYTES)
+        block += stream.readline(DEFAULT_LIMITS.line_bytes)
+    block = block.removeprefix(UTF8_BOM)
+    if form is not InputFormat.CSV:
+        return _json_rows(block)
+    # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
+    return _csv_rows(block, _csv_rows(block, []).column_names), {}
 
 
-def _first_block(path: Path, form: InputFormat | None, columns: pa.Schema) -> pa.Table:
-    """The first rows of a file of text; of some columns the texts."""
-    with pa.input_stream(path, compression="detect") as file:
-        if form is InputFormat.CSV:
-            as_read = csv.ConvertOptions(
-                column_types=dict.fromkeys(columns.names, pa.binary()), null_values=[""],
-                strings_can_be_null=True, quoted_strings_can_be_null=True,
-            )  # fmt: skip
-            reader = csv.open_csv(file, csv.ReadOptions(block_size=_BYTES), convert_options=as_read)
+def _csv_rows(block: bytes, texts: list[str]) -> pa.Table:
+    """The first rows of CSV; of some columns the texts."""
+    as_read = csv.ConvertOptions(
+        column_types=dict.fromkeys(texts, pa.binary()), null_values=[""],
+        strings_can_be_null=True, quoted_strings_can_be_null=True,
+    )  # fmt: skip
+    options = csv.ReadOptions(block_size=len(block) + 1)
+    return csv.read_csv(pa.BufferReader(block), options, convert_options=as_read)[:_ROWS]
+
+
+def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
+    """The first rows of JSON lines, and fields of several kinds, which are left out."""
+    mixed: dict[str, str] = {}
+    if not block.strip():
+        return pa.table({}), mixed
+    while True:
+        try:
+            columns = _parsed_json(block, pa.schema([])).schema
+            return _parsed_json(block, columns)[:_ROWS], mixed
+        except pa.ArrowInvalid as error:
+            changed = _CHANGED.search(str(error))
+            without = changed and _of_one_kind(block, changed[1], {changed[2], changed[3]})
+            if not changed or not without or without[0] == block:
+                raise
+            block, is_text = without
+            if not is_text:
+                field = changed[1].replace("/[]", "[]").replace("/", ".")
+                mixed[field] = f"{changed[2]} in some places and {changed[3]} in others"
+
+
+def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
+    """Rows of JSON lines, with what Arrow takes for times in some columns as text."""
+    fields = [field.with_type(_as_texts(field.type)) for field in columns]
+    return arrow_json.read_json(
+        pa.BufferReader(block),
+        arrow_json.ReadOptions(block_size=len(block) + 1),
+        arrow_json.ParseOptions(explicit_schema=pa.schema(fields)),
+    )
+
+
+def _of_one_kind(block: bytes, path: str, kinds: set[str]) -> tuple[bytes, bool]:
+    """JSON lines in which a field has values of one kind: text, or none if that cannot be.
+
+    Args:
+        block: the lines.
+        path: the field as Arrow reports it: names separated by `/`, and `[]` inside of a list.
+        kinds: the two kinds of its values, as Arrow calls them.
+
+    Returns:
+        The lines, and whether the field is text.
+    """
+    records = [_loaded(line) for line in block.splitlines()]
+    holders = [holder for record in records if (holder := _holder(record, path))]
+    values = [outer[name] for outer, name in holders]
+    texts = type_values(values, AttributeType.STRING)
+    is_text = "string" in kinds and "[]" not in path and not texts.faults
+    for (outer, name), text in zip(holders, texts.array.to_pylist(), strict=True):
+        if is_text:
+            outer[name] = text
         else:
-            fields = [field.with_type(_as_texts(field.type)) for field in columns]
-            as_read = arrow_json.ParseOptions(explicit_schema=pa.schema(fields))
-            many = arrow_json.ReadOptions(block_size=_BYTES)
-            reader = arrow_json.open_json(file, many, as_read)
-        return pa.Table.from_batches([reader.read_next_batch()])[:_ROWS]
+            del outer[name]
+    return "\n".join(map(json.dumps, records)).encode(), is_text
+
+
+def _loaded(line: bytes) -> Any:
+    """A line's value; an empty object if it is not JSON, which Arrow reports as such."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _holder(record: Any, path: str) -> tuple[dict[str, Any], str] | None:
+    """The object that holds a field, or the list in which it is found, and the key there."""
+    if not isinstance(record, dict):
+        return None
+    for name, value in record.items():
+        if path == name or path.startswith(f"{name}/[]"):
+            return record, name
+        if path.startswith(f"{name}/") and (found := _holder(value, path[len(name) + 1 :])):
+            return found
+    return None
 
 
 def _as_texts(of: pa.DataType) -> pa.DataType:
@@ -343,17 +445,20 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    # Under other names numbers come last.
-    kinds = (AttributeType.TIMESTAMP, AttributeType.STRING, AttributeType.LONG)
-    others = [f.name for kind in kinds for f in table.schema if _kind_of(f.type) is kind]
     # What has a value in each event comes first.
-    likely, others = (
-        sorted(names, key=lambda name: table[name].null_count > 0)
-        for names in (_named(table, _TIMES), others)
-    )
-    for name in [*likely, *others]:
-        unit = _unit_of(_telling(table[name]))
-        if unit and (unit is not TimeUnit.INTEGER or name in likely):
+    likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
+    for name in likely:
+        if unit := _unit_of(_telling(table[name])):
+            return name, unit
+    # Under other names numbers come last, and numbers in quotes after those.
+    order = (
+        (AttributeType.TIMESTAMP, [TimeUnit.ISO]), (AttributeType.STRING, [TimeUnit.ISO]),
+        (AttributeType.LONG, _CALENDAR_NUMBERS), (AttributeType.STRING, _CALENDAR_NUMBERS),
+    )  # fmt: skip
+    others = [(f.name, u) for kind, u in order for f in table.schema if _kind_of(f.type) is kind]
+    others.sort(key=lambda other: table[other[0]].null_count > 0)
+    for name, units in others:
+        if unit := _unit_of(_telling(table[name]), units):
             return name, unit
     for name in likely:
         if len(values := _telling(table[name])):
@@ -361,7 +466,7 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
             if is_instant(values.type):  # of which Python has not all
                 values = values.cast(pa.string())
             odd = shown(values[at].as_py())
-            hint = "write times as 2025-03-03T10:00:00Z, 1900 to 2199, or as numbers since 1970"
+            hint = "write times as 2025-03-03T10:00:00Z or as numbers since 1970"
             raise DataError(f"{name} looks like the time, but {odd} is none", hint=hint)
     if likely:
         raise DataError(f"{likely[0]} looks like the time, but no event has a value there")
@@ -370,12 +475,21 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     raise DataError("no column looks like times", hint=hint)
 
 
-def _is_naive(column: pa.ChunkedArray) -> bool:
-    """Whether no time says how far it is from UTC."""
-    if types.is_temporal(column.type):
-        return getattr(column.type, "tz", None) is None
-    aware = pc.match_substring_regex(column.cast(pa.string()), r"([Zz]|[+-]\d\d:?\d\d)$")
-    return not pc.any(aware).as_py()
+def _offsets(table: pa.Table, time: str) -> bytes:
+    """How many times of a column have an offset from UTC: a key of `_OFFSETS`."""
+    field = table.schema.field(time)
+    if field.metadata:
+        return bytes(field.metadata[b"offsets"])
+    if types.is_temporal(field.type):
+        return b"none" if getattr(field.type, "tz", None) is None else b"all"
+    return _offsets_in(table[time])
+
+
+def _offsets_in(texts: pa.Array | pa.ChunkedArray) -> bytes:
+    aware = pc.match_substring_regex(texts.cast(pa.string()), _WITH_OFFSET)
+    if pc.all(aware).as_py():
+        return b"all"
+    return b"some" if pc.any(aware).as_py() else b"none"
 
 
 def _telling(column: pa.ChunkedArray) -> pa.Array:
@@ -386,26 +500,30 @@ def _telling(column: pa.ChunkedArray) -> pa.Array:
     return pa.array([*pc.min_max(values).as_py().values()], values.type)
 
 
-def _unit_of(values: pa.Array) -> TimeUnit | None:
-    """The unit in which all values are plausible; None if they are no times."""
+def _unit_of(values: pa.Array, among: Sequence[TimeUnit] = tuple(TimeUnit)) -> TimeUnit | None:
+    """The unit in which all values are likely times; None if they are not times."""
     units = _units_of(values) if len(values) else []
-    return next((unit for unit in units if not _no_times(values, unit)), None)
+    return next((unit for unit in units if unit in among and not _no_times(values, unit)), None)
 
 
 def _units_of(values: pa.Array) -> list[TimeUnit]:
     match _kind_of(values.type):
-        case AttributeType.TIMESTAMP | AttributeType.STRING:
+        case AttributeType.TIMESTAMP:
             return [TimeUnit.ISO]
+        case AttributeType.STRING:
+            numbers = pc.all(pc.match_substring_regex(values, _QUOTED_NUMBER)).as_py()
+            return [TimeUnit.ISO, *NUMBER_LENGTHS] if numbers else [TimeUnit.ISO]
         case AttributeType.LONG:
             return [*NUMBER_LENGTHS]
         case AttributeType.DOUBLE:
-            return [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
+            return [*_CALENDAR_NUMBERS]
     return []
 
 
 def _no_times(values: pa.Array, unit: TimeUnit) -> list[int]:
-    """Which values are not read as times of a unit."""
-    read, real = type_times(values, unit), plausible_times(unit)
+    """Which values are not read as times of a unit, or are unlikely as such."""
+    read = type_times(values, unit, quoted=True)
+    real = CALENDAR if unit is TimeUnit.ISO else LIKELY if unit.is_calendar else TICKS
     outside = pc.or_(pc.less(read.array, real.start), pc.greater_equal(read.array, real.end))
     return sorted([*(at for at, _ in read.faults), *positions(outside)])
 
@@ -415,9 +533,13 @@ def _types_of(table: pa.Table) -> list[str]:
     found = []
     for name in _named(table, _KINDS):
         values = _distinct(table[name])
-        if not types.is_string(values.type) or not 0 < len(values) <= _MOST_TYPES:
+        if not 0 < len(values) <= _MOST_TYPES:
             continue
-        if pc.max(pc.utf8_length(values)).as_py() <= _LONGEST:
+        if types.is_integer(values.type):  # as names of types they occur again and again
+            likely = len(values) < table.num_rows
+        else:
+            likely = pc.max(pc.utf8_length(values)).as_py() <= _LONGEST
+        if likely:
             found.append(name)
     return found
 

@@ -99,7 +99,8 @@ class Results(dict[str, pa.Table]):
         events: how many were counted.
         ties: how many events share their time with another event of their partition (`queries`,
             `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
-        warnings: sentences about what is probably wrong, such as a field that is missing.
+        warnings: sentences about what is probably wrong, such as a field that is missing, or a time
+            of 1970 among others of today.
     """
 
     def __init__(

@@ -10,7 +10,6 @@ from typing import Any
 from elsinore.errors import ParameterError
 from elsinore.settings import Settings
 from elsinore.timeline import (
-    CALENDAR,
     DAY,
     HOUR,
     Interval,
@@ -21,6 +20,8 @@ from elsinore.timeline import (
 )
 from elsinore.wording import shown
 
+#: Hours that runs may be of: the longest window that ends in one begins in year 1 or later.
+_RUNS = Interval.parse("1001-01-01", "9999-12-31")
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
 
@@ -82,9 +83,12 @@ def day_interval(day: object) -> Interval:
 
 
 def _of_our_times(interval: Interval) -> Interval:
-    """The hours, if they are such as events may have: reports look weeks back."""
-    if not (CALENDAR.start <= interval.start and interval.end <= CALENDAR.end):
-        raise ParameterError("runs are of hours in the years 1900 to 2199")
+    """The hours, if they are such as events may have: the longest windows begin before them."""
+    if not (_RUNS.start <= interval.start and interval.end <= _RUNS.end):
+        raise ParameterError(
+            "runs are of hours in the years 1001 to 9999",
+            hint="`elsinore run` evaluates queries over events of earlier years",
+        )
     return interval
 
 

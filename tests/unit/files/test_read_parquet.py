@@ -103,6 +103,9 @@ def test_instants_beyond_all_years(tmp_path: Path) -> None:
     [
         ("driver", pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
         ("driver", pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+        ("driver", pa.array([5, 2**64 - 1], pa.uint64()), ["5", str(2**64 - 1)]),
+        ("driver", pa.array([5.0, -7.0]), ["5", "-7"]),
+        ("driver", pa.array([True, False]), ["true", "false"]),
         ("stops", pa.array([1, None], pa.int8()), [1, None]),
         ("stops", pa.array([1, 2**63 - 1], pa.uint64()), [1, 2**63 - 1]),
         ("stops", pa.array([1.0, None]), [1, None]),
@@ -131,7 +134,7 @@ def test_types_that_fit(tmp_path: Path, column: str, array: pa.Array, expected: 
 @pytest.mark.parametrize(
     ("column", "array", "codes"),
     [
-        ("driver", pa.array([5, None]), ["wrong_type", "missing_attribute"]),
+        ("driver", pa.array([5.5, None]), ["wrong_type", "missing_attribute"]),
         ("driver", pa.array([b"x"]), ["wrong_type"]),
         ("driver", pa.array([["x"]]), ["wrong_type"]),
         ("driver", pa.array([b"\xff"]).view(pa.string()), ["bad_encoding"]),

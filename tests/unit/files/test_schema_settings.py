@@ -202,3 +202,34 @@ def test_a_line_of_csv_has_no_inside(tmp_path: Path) -> None:
     schema = FLAT.replace("ts.ms", "payload.ts")
     with pytest.raises(DataError, match=r"column 'payload\.ts' is missing"):
         read_events([tmp_path / "e.csv"], read_schema(schema), max_bad_share=0)
+
+
+@pytest.mark.parametrize(
+    "names", ["{Failed: 4625, Logon: 4624}", '{Failed: "4625", Logon: "4624"}']
+)
+@pytest.mark.parametrize("as_text", [True, False, None])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "frame"])
+def test_types_may_be_numbers(names: str, as_text: bool | None, form: str, tmp_path: Path) -> None:
+    """As text in all events, in none, or (None) in some of JSON."""
+    text = f"stream: w\ntime: {{field: t, unit: iso}}\ntype: {{field: kind, names: {names}}}\n"
+    schema = read_schema(f"{text}types:\n  Failed: {{u: string}}\n  Logon: {{u: string}}\n")
+    codes = [4625, 4625, 4625, 4624]
+    kinds = [str(c) if as_text or (as_text is None and n % 2) else c for n, c in enumerate(codes)]
+    if as_text is None and form in ("parquet", "frame"):
+        pytest.skip("a column has values of one type")
+    times = [f"2024-01-01T10:00:0{n}Z" for n in range(4)]
+    rows = [{"t": t, "kind": kind, "u": "a"} for t, kind in zip(times, kinds, strict=True)]
+    path, table = (
+        tmp_path / f"e.{form}",
+        pa.Table.from_pylist(rows) if as_text is not None else None,
+    )
+    if form == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    elif form == "csv":
+        path.write_text("t,kind,u\n" + "".join(f"{r['t']},{r['kind']},a\n" for r in rows))
+    elif form == "parquet":
+        pq.write_table(table, path)
+    source = Frame("f", table) if form == "frame" else path
+    events, report = read_events([source], schema, max_bad_share=0)
+    assert report.accepted == 4
+    assert events.table["_type"].to_pylist() == [0, 0, 0, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import gzip
 import io
 import json
 import math
@@ -136,6 +137,86 @@ def test_the_unit_of_time_follows_from_its_size(values: list[Any], unit: str) ->
 def test_times_without_an_offset_are_said_to_be_utc(times: Any, naive: bool) -> None:
     found = elsinore.infer_schema(pd.DataFrame({"ts": times}))
     assert ("# ? no offset: read as UTC" in found) is naive
+
+
+@pytest.mark.parametrize(
+    ("times", "note"),
+    [
+        (["2024-01-01T10:00:00Z", "2024-01-01T11:00:00+02:00"], None),
+        (["2024-01-01 10:00:00+00", "2024-01-01 10:00:00 UTC"], None),
+        (["2024-01-01T10:00:00-0500", "2024-01-01t10:00:00z"], None),
+        (["2024-01-01T10:00:00", "2024-01-02"], "no offset: read as UTC"),
+        (["2024-01-01T10:00:00+01:00", "2024-01-01 10:00:00"], "some values lack an offset"),
+        (["2024-01-01T10:00:00Z", "2024-01-02"], "some values lack an offset"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_the_note_about_offsets_is_true_of_files(
+    suffix: str, times: list[str], note: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / f"e.{suffix}"
+    frame = pd.DataFrame({"ts": times, "event": ["A", "B"]})
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    elif suffix == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    [line] = [each for each in elsinore.infer_schema(path).splitlines() if "time:" in each]
+    assert ("offset" in line) is (note is not None)
+    assert (note or "") in line
+
+
+def test_numbers_in_quotes_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "ga4.jsonl"
+    path.write_text(
+        '{"event_timestamp": "1704103200000000", "event_name": "view", "user": "1700000000"}\n'
+        '{"event_timestamp": "1704103201000000", "event_name": "buy", "user": "1.2"}\n'
+    )
+    schema = elsinore.infer_schema(path)
+    assert yaml.safe_load(schema)["time"] == {"field": "event_timestamp", "unit": "us"}
+    assert yaml.safe_load(schema)["quoted_numbers"] is True
+    query = "QUERY q RETURN COUNT(*) PATTERN SEQ(view, buy) WITHIN 1 hour;"
+    assert elsinore.workload(query, schema=schema).run(path)["q"]["COUNT(*)"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        (["a", [1, 2]], False), ([{"b": 1}, 5], False), ([1, "5"], True), (["5", True, 7], True),
+        ([1.5, "x"], False), ([[1, "x"]], False), ([[{"v": 1}, {"v": "x"}]], False),
+    ],
+)  # fmt: skip
+def test_a_field_of_two_kinds_does_not_stop_the_guess(
+    values: list[Any], kept: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "e.jsonl"
+    events = [{"ts": f"2024-01-0{n}T10:00:00Z", "in": {"odd": v}} for n, v in enumerate(values, 1)]
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    schema = elsinore.infer_schema(path)
+    if kept:
+        assert read_schema(schema).attributes == {"odd": "string"}
+    else:
+        assert re.search(r"# in\.odd.*: .* in some places and .* in others; it is not read", schema)
+    _, report = read_events([path], read_schema(schema), max_bad_share=0)
+    assert report.accepted == len(events)
+
+
+def test_types_that_are_numbers_are_found() -> None:
+    table = pa.table({"time": [1, 2, 3], "type": [4625, 4625, 4624]})
+    schema = elsinore.infer_schema(table)
+    line = 'type: {field: type, names: {x_4625: "4625", x_4624: "4624"}}  # ?'
+    assert line in schema.splitlines()
+    assert read_events([Frame("f", table)], read_schema(schema), max_bad_share=0)[1].accepted == 3
+
+
+def test_packed_files_are_read_as_runs_read_them(tmp_path: Path) -> None:
+    padded, empty = tmp_path / "e.jsonl.gz", tmp_path / "none.jsonl.gz"
+    padded.write_bytes(gzip.compress(b'{"time": "2024-01-01T10:00:00Z"}\n') + bytes(512))
+    empty.write_bytes(gzip.compress(b""))
+    assert "time: {field: time, unit: iso}  # ?" in elsinore.infer_schema(padded)
+    with pytest.raises(elsinore.DataError, match=r"none\.jsonl\.gz holds no events"):
+        elsinore.infer_schema(empty)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "csv.gz"])
@@ -284,7 +365,8 @@ def test_many_names_of_other_scripts_are_short_enough() -> None:
     [
         (["18446744073709551615", "18446744073709551614"], "string"), (["007", "7"], "string"),
         (["10:15", "11:15"], "string"), (["+1", "1"], "string"), (["inf", "1.5"], "string"),
-        (["1.5", "12345678901234567"], "string"), (["2020-01-01T10", "2020-01-01"], "string"),
+        (["1.5", "12345678901234567"], "string"), (["2020-01-01T10", "2020-01-01"], "timestamp"),
+        (["20200101", "20200102"], "long"),
         (["9223372036854775807", "-1"], "long"), (["0", ""], "long"), (["1.0", "2"], "double"),
         (["0.5", "nan"], "double"), (["2020-01-01 10:15", "2020-01-01"], "timestamp"),
         (["TRUE", "false"], "boolean"),
@@ -326,8 +408,10 @@ def test_types_called_as_words_of_the_language_have_other_names() -> None:
 @pytest.mark.parametrize(
     ("times", "line"),
     [
-        ({"time": ["1850-01-01", "2020-01-01"], "ts": ["2020-01-01"] * 2},
+        ({"time": ["1850/01/01", "2020-01-01"], "ts": ["2020-01-01"] * 2},
          "{field: ts, unit: iso}"),
+        ({"time": ["0001-01-01", "9999-12-31"], "ts": ["2020-01-01"] * 2},
+         "{field: time, unit: iso}"),
         ({"time": [math.inf, 1.5], "ts": [5, 2**62 - 1]}, "{field: ts, unit: integer}"),
         ({"time": [5, None], "ts": [5, 6]}, "{field: ts, unit: integer}"),
         ({"time": [5, None]}, "{field: time, unit: integer}  # ? some events have none"),
@@ -342,8 +426,7 @@ def test_what_holds_no_plausible_time_is_not_the_time(times: dict[str, Any], lin
     ("times", "odd"),
     [
         (pa.array([2**62, 1]), "4611686018427387904"), (pa.array([1.5], pa.float16()), "1.5"),
-        (pa.array([1.5, math.inf]), "1.5"), (["2020-01-01", "1850-01-01"], "'1850-01-01'"),
-        (pa.array([0, -(10**10)], pa.timestamp("s")), "'1653-02-10 06:13:20'"),
+        (pa.array([1.5, math.inf]), "1.5"), (["2020-01-01", "1850-1-01"], "'1850-1-01'"),
         (pa.array([0, 2**40], pa.timestamp("s")), "'<value out of range"), ([True], "true"),
     ],
 )  # fmt: skip
@@ -409,10 +492,6 @@ def test_names_cannot_write_yaml() -> None:
         ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are parted by ';'"),
         ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are parted by ';'"),
         ("e.csv", "time,x\n1,2\n".encode("utf-16"), "e.csv is UTF-16 text"),
-        ("e.jsonl", b'{"o": {"v": 1}}\n{"o": {"v": "x"}}\n',
-         "o.v is number in some lines and string in others .give a sample without"),
-        ("e.jsonl", b'{"time": 1, "o": [1, "x"]}\n',
-         r"o\[\] is number in some places and string in others .* without these lists"),
         ("e.json", b'{\n"time": 1,\n"x": 2\n}\n', "e.json: an object goes on into other lines"),
         ("e.json", b'{"time": 1,\n"x": 2}\n', "e.json: an object goes on into other lines"),
         ("e.csv", b"time,x\r1,2\r", "e.csv: a CR without LF stands outside of quotes"),
