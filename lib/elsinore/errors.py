@@ -181,6 +181,18 @@ class SetupError(ElsinoreError):
     exit_code = 2
 
 
+class MemoryShortError(SetupError):
+    """Memory ran short; says nothing of the data that was being read."""
+
+    code = "environment.memory"
+
+    @classmethod
+    def of(cls, doing: str, error: MemoryError) -> Self:
+        """Return the error of a step, as in `reading x.parquet`, that found no memory."""
+        why = f": {str(error).splitlines()[0][:200]}" if str(error) else ""
+        return cls(f"memory ran short while {doing}{why}", hint="give the process more memory")
+
+
 class ConflictError(ElsinoreError):
     """Another writer got there first; the whole read-compute-write is worth another try."""
 

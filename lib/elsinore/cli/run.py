@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path
@@ -112,6 +112,7 @@ def run(
             max_bad_share,
             quarantine,
             input_format,
+            bound.attributes_read,
             lambda path, lines: progress.update(
                 task, description=f"reading {path.name}: {lines:,} lines"
             ),
@@ -165,6 +166,7 @@ def _read(
     max_bad_share: float,
     quarantine: Path | None,
     form: InputFormat | None,
+    read: Collection[str],
     progress: OnProgress,
 ) -> tuple[EventTable, ReadReport]:
     """The events of all files; whatever else they hold is told and set aside."""
@@ -174,7 +176,7 @@ def _read(
         paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:
         events, report = read_events(
-            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form
+            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form, read=read
         )
     except DataError as error:
         if isinstance(error.fields.get("report"), ReadReport):
@@ -206,6 +208,8 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say(f"{report.duplicates} duplicate events counted once")
     if 2 * report.by_reason.get("superseded", 0) > report.lines:
         _say("most events have the id of a later one: is the schema's id one for each event?")
+    for column in report.left_out:
+        _say(f"the column {column} is too large to decode; no query reads it: it was not checked")
     for field in report.unseen:
         _say(f"no event has a value in the field {field}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,8 @@ class ReadReport:
     passed_over: tuple[Path, ...] = ()
     #: fields that the schema names and no event has a value in, with names that are alike.
     unseen: tuple[str, ...] = ()
+    #: columns that were too large to decode, and that no query reads: all NULL, and not checked.
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         aside = self.rejected.num_rows + self.ignored
@@ -93,6 +95,7 @@ def read_events(
     max_bad_share: float,
     progress: OnProgress | None = None,
     form: InputFormat | None = None,
+    read: Collection[str] | None = None,
 ) -> tuple[EventTable, ReadReport]:
     """Typed events of files and frames, one of each id, and what became of every line.
 
@@ -100,7 +103,8 @@ def read_events(
     `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
     whose own names do not say. A folder stands for the files of these formats below it, in the
     order of their paths; names that begin with `.` or `_` are passed over. `progress` is told of
-    each batch; `max_bad_share` is of rejected lines, of all lines together.
+    each batch; `max_bad_share` is of rejected lines, of all lines together. `read` names the
+    attributes that queries read, None: all (see `read_parquet`).
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
@@ -110,7 +114,7 @@ def read_events(
     files, passed_over = files_of(sources, form, or_else="; or give --input-format")
     parts: list[Decoded] = []
     lines = 0
-    for path, count, part in _decoded(files, schema, form):
+    for path, count, part in _decoded(files, schema, form, read):
         parts.append(part)
         lines += count
         if progress is not None:
@@ -127,6 +131,7 @@ def read_events(
         decoded.ignored,
         passed_over,
         _unseen(events, files, schema),
+        decoded.left_out,
     )
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
@@ -134,7 +139,10 @@ def read_events(
 
 
 def _decoded(
-    files: list[Source], schema: StreamSchema, form: InputFormat | None
+    files: list[Source],
+    schema: StreamSchema,
+    form: InputFormat | None,
+    read: Collection[str] | None,
 ) -> Iterator[tuple[Source, int, Decoded]]:
     """Decoded batches with the file last read and the number of lines that went into each."""
     # Lines of small files are decoded together; see `decode_lines`.
@@ -150,8 +158,10 @@ def _decoded(
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
+        elif written is InputFormat.CSV:
+            parts = read_csv(path, schema)
         else:
-            parts = (read_csv if written is InputFormat.CSV else read_parquet)(path, schema)
+            parts = read_parquet(path, schema, read=read)
         for part in parts:
             yield path, part.lines, part
     if waiting:

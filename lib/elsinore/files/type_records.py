@@ -35,6 +35,8 @@ class Decoded:
     events: pa.Table  #: columns of `decoded_schema`, in the order of the input
     rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, in the order of the input
     ignored: int = 0  #: how many lines the schema passes over, for their types
+    #: columns that were too large to decode, and that no query reads.
+    left_out: tuple[str, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -61,11 +63,13 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     """Several parts as one; no parts give empty tables."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
     ignored = 0
+    left_out: dict[str, None] = {}
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
         ignored += part.ignored
-    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored)
+        left_out.update(dict.fromkeys(part.left_out))
+    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored, tuple(left_out))
 
 
 def type_records(
