@@ -26,6 +26,7 @@ from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
+from elsinore.files.read_parquet import Frame
 from elsinore.files.rejection import REJECTED_SCHEMA
 from elsinore.generate.flights import hour_path
 from elsinore.lake.collect import INGESTED, HourLines, hours_between
@@ -108,7 +109,7 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
     Raises:
         DataError: too many lines are bad, or there is no event.
     """
-    files = [file for file in files_of(events)[0] if isinstance(file, Path)]
+    files = [file for file in files_of(events)[0] if not isinstance(file, Frame)]
     lines = accepted = ignored = 0
     rejected = [REJECTED_SCHEMA.empty_table()]
     for file in files:
@@ -116,7 +117,7 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
             decoded = decode_lines(batch, stream)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             hours = decoded.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
-            spool.add(hours, batch["line"].filter(own))
+            spool.add(hours, batch["line"].filter(own), ordered=isinstance(file, Path))
             lines, accepted = lines + decoded.lines, accepted + len(hours)
             ignored += decoded.ignored
             rejected.append(decoded.rejected)

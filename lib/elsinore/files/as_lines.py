@@ -15,7 +15,9 @@ from pyarrow import types
 from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import csv_rows
+from elsinore.files.read_delta import delta_rows
 from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords
@@ -32,8 +34,10 @@ _NOUNS = {
 }
 
 
-def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, or its rows as lines of JSON with all their columns, in parts.
+def as_lines(
+    path: Path | LakeTable, form: InputFormat, schema: StreamSchema
+) -> Iterator[pa.RecordBatch]:
+    """The lines of a file, or rows of a file or table as lines of JSON with all their columns.
 
     Lines stay as they are. Cells of CSV are typed by the schema where they spell a value of their
     type, and stay text elsewhere; so `decode_lines` makes the same events of these lines as
@@ -46,11 +50,16 @@ def as_lines(path: Path, form: InputFormat, schema: StreamSchema) -> Iterator[pa
         DataError: the file cannot be read, or a cell of CSV would have to be text and a number.
         UnreadableFile: nothing of it can be used; earlier parts neither.
     """
-    if form is InputFormat.JSONL:
+    if isinstance(path, LakeTable):
+        rows = _row_by_row(delta_rows(path, schema), path.path, schema)
+    elif form is InputFormat.JSONL:
         yield from read_lines(path)
         return
+    elif form is InputFormat.CSV:
+        rows = _csv_lines(path, schema)
+    else:
+        rows = _row_by_row(parquet_rows(path, schema), path, schema)
     label = printable(str(path))
-    rows = _csv_lines(path, schema) if form is InputFormat.CSV else _parquet_lines(path, schema)
     while part := list(islice(rows, _AT_ONCE)):
         columns = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
         yield pa.record_batch(columns, schema=LINES_SCHEMA)
@@ -95,9 +104,11 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
     return kinds
 
 
-def _parquet_lines(path: Path, schema: StreamSchema) -> Iterator[tuple[int, str]]:
+def _row_by_row(
+    pieces: Iterable[pa.Table], path: Path, schema: StreamSchema
+) -> Iterator[tuple[int, str]]:
     position = 0
-    for piece in parquet_rows(path, schema):
+    for piece in pieces:
         for begin in range(0, piece.num_rows, _AT_ONCE):
             try:
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)

@@ -142,9 +142,7 @@ class _BoundedFile:
             **options,
         )
 
-    def batches(
-        self, wanted: Sequence[str], optional: Collection[str]
-    ) -> Iterator[Piece]:
+    def batches(self, wanted: Sequence[str], optional: Collection[str]) -> Iterator[Piece]:
         """Yield the rows with some columns; see `parquet_batches`."""
         columns, rows = self._plan(wanted, optional)
         left_out = tuple(column for column in wanted if column not in columns)

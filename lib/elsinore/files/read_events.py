@@ -21,7 +21,16 @@ from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file
 from elsinore.files.decode import decode_lines
+from elsinore.files.lake_tables import (
+    LakeTable,
+    TableFinder,
+    is_in_log,
+    named_version,
+    part_of_table,
+    require_readable,
+)
 from elsinore.files.read_csv import read_csv
+from elsinore.files.read_delta import read_delta
 from elsinore.files.read_lines import read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import (
@@ -36,8 +45,8 @@ from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
 from elsinore.wording import suggest
 
-#: Files, folders, and tables at hand.
-Source = Path | Frame
+#: Files, directories, frames, and tables of a lake.
+Source = Path | Frame | LakeTable
 
 #: Called after each batch with what was last read and the number of lines decoded so far in all.
 OnProgress = Callable[[Source, int], None]
@@ -102,7 +111,8 @@ def read_events(
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
     `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
     whose own names do not say. A folder stands for the files of these formats below it, in the
-    order of their paths; names that begin with `.` or `_` are passed over. `progress` is told of
+    order of their paths; names that begin with `.` or `_` are passed over. A directory that is a
+    Delta table, or is below such a folder, stands for the rows of the table. `progress` is told of
     each batch; `max_bad_share` is of rejected lines, of all lines together. `read` names the
     attributes that queries read, None: all (see `read_parquet`).
 
@@ -148,9 +158,11 @@ def _decoded(
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        written = None if isinstance(path, Frame) else format_of(path.name) or form
+        written = format_of(path.name) or form if isinstance(path, Path) else None
         if isinstance(path, Frame):
             parts = read_frame(path, schema)
+        elif isinstance(path, LakeTable):
+            parts = read_delta(path, schema, read=read)
         elif written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(batch)
@@ -200,36 +212,66 @@ def files_of(
     """
     files: list[Source] = []
     passed_over: list[Path] = []
+    finder = TableFinder()
     for path in sources:
-        if isinstance(path, Frame):
+        if isinstance(path, Frame | LakeTable):
             files.append(path)
         elif path.is_dir():
-            below = files_below(path)
-            chosen = [file for file in below if format_of(file.name) is not None]
-            if not chosen:
-                raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
+            chosen, others = _below(path, finder)
             files += chosen
-            passed_over += [file for file in below if format_of(file.name) is None]
+            passed_over += others
         elif not path.exists():
-            hint = "leave * without quotes, for the shell, or name the folder"
-            hint = hint if "*" in str(path) else "check the path"
-            raise DataError(f"no such file: {path}", hint=hint, file=str(path))
-        elif (format_of(path.name) or form) is None:
-            if path.is_file():  # no pipe
-                with suppress(OSError), path.open("rb") as opened:
-                    if odd := odd_file(opened.read(8)):
-                        raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
-            raise ParameterError(
-                f"cannot tell the format of {path}", hint=_hint(or_else), file=str(path)
-            )
+            files.append(_table_version(path, finder))
         else:
+            _require_format(path, form, or_else)
             files.append(path)
-    seen: set[Path] = set()
     for file in (file for file in files if isinstance(file, Path)):
-        if file.resolve() in seen:
+        is_parquet = (format_of(file.name) or form) is InputFormat.PARQUET
+        table = finder.around(file)
+        if table and (is_parquet or is_in_log(file, table)):
+            raise part_of_table(file, table)
+    seen: set[Path] = set()
+    for file in (file for file in files if not isinstance(file, Frame)):
+        real = (file.path if isinstance(file, LakeTable) else file).resolve()
+        if real in seen:
             raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
-        seen.add(file.resolve())
+        seen.add(real)
     return files, tuple(passed_over)
+
+
+def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]:
+    """Return what to read below a directory, by path, and the files that are left out."""
+    if (table := finder.at(folder)) is None and (table := finder.around(folder)):
+        raise part_of_table(folder, table)
+    tables, below = finder.split(files_below(folder), folder)
+    if table and not tables:  # a table without a data file
+        tables = [table]
+    chosen = [file for file in below if format_of(file.name) is not None]
+    if not chosen and not tables:
+        raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
+    placed = {**{each.path: require_readable(each) for each in tables}, **{f: f for f in chosen}}
+    others = [file for file in below if format_of(file.name) is None]
+    return [placed[path] for path in sorted(placed)], others
+
+
+def _table_version(path: Path, finder: TableFinder) -> LakeTable:
+    """Return the version of a table that a path names which is not there (DataError: none)."""
+    if table := named_version(path, finder):
+        return require_readable(table)
+    hint = "leave * without quotes, for the shell, or name the folder"
+    hint = hint if "*" in str(path) else "check the path"
+    raise DataError(f"no such file: {path}", hint=hint, file=str(path))
+
+
+def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
+    """Refuse a file whose format is not known."""
+    if (format_of(path.name) or form) is not None:
+        return
+    if path.is_file():  # no pipe
+        with suppress(OSError), path.open("rb") as opened:
+            if odd := odd_file(opened.read(8)):
+                raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
+    raise ParameterError(f"cannot tell the format of {path}", hint=_hint(or_else), file=str(path))
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -17,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.source_rule import SourceRule
+from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
+from elsinore.files.lake_tables import LakeTable, TableFinder, format_of_table
+from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
@@ -65,12 +67,13 @@ class LandingFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a rule of the stream is about."""
+    """A file, or a table of a lake, that a rule of the stream is about."""
 
     rule: SourceRule  #: the rule
     path: Path  #: where to read it
     name: str  #: its path below the landing zone, or else the absolute one
     told: str  #: what the path tells of its time; see `SourceRule.told`
+    table: LakeTable | None = None  #: the table that it is; None: a file
 
     @property
     def is_raw(self) -> bool:
@@ -81,7 +84,10 @@ class Source:
 def find_sources(
     zone: Path, rules: Iterable[SourceRule], interval: Interval | None
 ) -> Iterator[Source]:
-    """The files that rules are about, by rule and name; the first rule that fits one counts.
+    """The files and tables that rules are about, by rule and name; the first that fits one counts.
+
+    If a rule fits data files of a table, its source is the table, or those of its current data
+    files that are in the same directory as these: others hold rows that count no more.
 
     Where paths tell a date, only folders of the days of an interval are looked into, or of all.
 
@@ -89,6 +95,7 @@ def find_sources(
         DataError: the folder of a rule is missing.
     """
     seen: set[str] = set()
+    finder = TableFinder()
     for rule in rules:
         base = base_of(zone, rule)
         if not base.is_dir():
@@ -100,9 +107,28 @@ def find_sources(
             own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
             if told is None or name in seen or _OWN.fullmatch(own) or _is_aside(rule, name):
                 continue
-            if path.is_file():
+            table = _table_of(path, finder) if rule.form is InputFormat.PARQUET else None
+            if table is not None:
+                path = table.path / (table.within or "")
+                name = path.relative_to(zone).as_posix() if not rule.base else path.as_posix()
+            elif not path.is_file():
+                continue
+            if name not in seen:
                 seen.add(name)
-                yield Source(rule, path, name, told)
+                yield Source(rule, path, name, told, table)
+
+
+def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
+    """The table that a path is, or the part of one that is in its directory."""
+    if path.is_file():
+        table = finder.around(path)
+        if table is None:
+            return None
+        inside = path.resolve() if is_here(path) else path
+        top = table.path.resolve() if is_here(path) else table.path
+        within = inside.parent.relative_to(top).as_posix()
+        return table._replace(within="" if within == "." else within)
+    return finder.at(path)
 
 
 def base_of(zone: Path, rule: SourceRule) -> Path:
@@ -211,7 +237,9 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
 
     def is_read(name: str, rule: SourceRule) -> bool:
-        return rule.leads_to(name) if (zone / name).is_dir() else rule.told(name) is not None
+        if (zone / name).is_dir() and format_of_table(zone / name) is None:
+            return rule.leads_to(name)
+        return rule.leads_to(name) or rule.told(name) is not None
 
     names = (path.relative_to(zone).as_posix() for path in shown)
     return sorted(printable(n) for n in names if not any(is_read(n, rule) for rule in rules))
@@ -267,6 +295,21 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
             raise DataError(f"cannot read {told}: permission denied")
     name = printable(path.relative_to(zone).as_posix())
     return LandingFile(landing, name, str(path), size, changed)
+
+
+def describe_table(zone: Path, table: LakeTable, name: str) -> LandingFile:
+    """A table as it is now: its size is its version, and it was changed by the last commit.
+
+    Raises:
+        DataError: it cannot be read, or a link leads out of the folder of its rule.
+    """
+    for path in (table.path, table.path / "_delta_log"):
+        top = zone if path.is_relative_to(zone) else table.path
+        if is_here(path) and not path.resolve().is_relative_to(top.resolve()):
+            problem = "leads out of the landing zone, or of the folder of its rule"
+            raise DataError(f"{printable(str(path))} {problem}", hint="put the table itself there")
+    version, changed = delta_state(table)
+    return LandingFile("", printable(name), str(table.path), version, changed)
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
