@@ -31,6 +31,8 @@ BATCH_ROWS = 65_536
 #: Bytes per value of each physical type once decoded; a text takes an offset and its own bytes.
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 _OFFSET = 4
+#: Bytes of a dictionary whose values need not be looked at: they are short.
+_SHORT = 256
 #: A decimal that is stored as text is decoded to so many bytes at most.
 _DECIMAL = 32
 
@@ -188,7 +190,11 @@ class _BoundedFile:
             column = next((c for c in columns if path == c or path.startswith(f"{c}.")), None)
             if column is not None:
                 stored = self._metadata.schema.column(index)
-                pages = read_pages(self._source, chunk)
+                if _is_plainly_bounded(chunk, stored):
+                    values = max(chunk.num_values, row_group.num_rows)
+                    pages = Pages(values, chunk.total_uncompressed_size)
+                else:
+                    pages = read_pages(self._source, chunk)
                 yield _Leaf(path, column, group, row_group.num_rows, stored, pages)
 
     def _fit(
@@ -220,7 +226,7 @@ class _BoundedFile:
         """Return how long a value that comes from a dictionary can be; 0 if none does."""
         if not leaf.is_text or not leaf.pages.dictionary:
             return 0
-        if leaf.pages.dictionary * BATCH_ROWS <= self._limits.decoded_batch_bytes:
+        if leaf.pages.dictionary <= _SHORT:
             return leaf.pages.dictionary
         coded = self._coded(leaf.path)
         batches = coded.iter_batches(1, row_groups=[leaf.group], columns=[leaf.path])
@@ -308,6 +314,15 @@ class _Leaf:
     @cached_property
     def _is_decimal(self) -> bool:
         return self._stored.logical_type.type == "DECIMAL"
+
+
+def _is_plainly_bounded(chunk: Any, stored: Any) -> bool:
+    """Return whether a chunk decodes to as much as its rows tell, whatever its pages state.
+
+    Its values have one width and one row each, and its packing is no more than 22-fold.
+    """
+    is_fixed = stored.physical_type in _WIDTHS and stored.max_repetition_level == 0
+    return is_fixed and chunk.compression in ("SNAPPY", "UNCOMPRESSED")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -96,8 +96,7 @@ def open_delta(table: LakeTable) -> DeltaTable:
     require_readable(table)
     with pipeline_packages(f"reading the Delta table {table.path}"):
         from deltalake import DeltaTable
-    # delta-rs takes `%20` in a path for a space.
-    uri = table.path.absolute().as_uri() if is_here(table.path) else str(table.path)
+    uri = str(table.path)
     with _log_failures(table):
         opened = DeltaTable(uri)
         newest = opened.version()
@@ -136,6 +135,10 @@ def _log_failures(table: LakeTable) -> Iterator[None]:
     except ElsinoreError:
         raise
     except TableNotFoundError as error:
+        if table.version is not None:  # one that was cleaned from the log
+            problem = f"cannot read the Delta table {table}: its log has no such version any more"
+            hint = f"{table.path} is the newest one"
+            raise DataError(problem, hint=hint, file=str(table.path)) from error
         problem = f"{table.path} has a directory _delta_log without a commit: it is no Delta table"
         hint = "restore the log, or remove _delta_log to read the files as they are"
         raise DataError(problem, hint=hint, file=str(table.path)) from error
@@ -143,22 +146,24 @@ def _log_failures(table: LakeTable) -> Iterator[None]:
         if failing := storage_error(error):
             raise failing from error
         why = (str(error).strip() or type(error).__name__).splitlines()[0][:_SHOWN]
-        hint = "its log is damaged, or cleaned up before this version"
         problem = f"cannot read the Delta table {table}: {why}"
-        raise DataError(problem, hint=hint, file=str(table.path)) from error
+        raise DataError(problem, hint=_export(table), file=str(table.path)) from error
 
 
 def _require_features(opened: DeltaTable, table: LakeTable) -> None:
     """Refuse a table whose rows would be read wrongly, by the name of what it uses."""
-    export = f"spark.read.format('delta').load('{table.path}').write.parquet('events')"
     unknown = sorted({*(opened.protocol().reader_features or ())} - _FEATURES)
     mode = opened.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mode not in ("none", "name"):
         unknown.append(f"columnMapping by {mode}")
     if unknown:
         problem = f"the Delta table {table.path} uses {', '.join(unknown)}, which is not read"
-        hint = f"export it with Spark: {export}"
-        raise DataError(problem, hint=hint, file=str(table.path))
+        raise DataError(problem, hint=_export(table), file=str(table.path))
+
+
+def _export(table: LakeTable) -> str:
+    source = f"spark.read.format('delta').load('{table.path}')"
+    return f"export it with Spark: {source}.write.parquet('events')"
 
 
 def _names(opened: DeltaTable, table: LakeTable, schema: StreamSchema | None) -> list[str]:

@@ -83,9 +83,9 @@ class HourLines:
         """
         order = np.argsort(hours, kind="stable")
         own, sizes = np.unique(hours, return_counts=True)
-        ordered, begin = lines.take(pa.array(order)), 0
+        by_hour, begin = lines.take(pa.array(order)), 0
         for hour, size in zip(own.tolist(), sizes.tolist(), strict=True):
-            texts = ordered.slice(begin, size).to_pylist()
+            texts = by_hour.slice(begin, size).to_pylist()
             text = "".join(f"{line}\n" for line in texts).encode()
             self._put(hour, text, size)
             if ordered:

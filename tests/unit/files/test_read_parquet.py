@@ -172,7 +172,9 @@ def test_a_rejected_row_is_kept_as_json_with_the_columns_that_the_schema_names(
 ) -> None:
     booked = pa.array([NOON], pa.timestamp("us"))
     unread = {"blob": pa.array([b"\xff"]), "tags": pa.array([["a"]])}
-    decoded = read(write(tmp_path, speed=pa.array([-1.0]), driver=[b"\xff"], booked=booked, **unread))
+    decoded = read(
+        write(tmp_path, speed=pa.array([-1.0]), driver=[b"\xff"], booked=booked, **unread)
+    )
     [line] = decoded.rejected["line"].to_pylist()
     at = "2013-01-01 10:00:00.000000"
     assert json.loads(line) == travel(speed=-1.0, driver="b'\\xff'", booked=at)
