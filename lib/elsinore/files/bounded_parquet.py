@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,42 +71,49 @@ def parquet_batches(path: Path, limits: ReadLimits, choose: Choose) -> Iterator[
             page may show after earlier batches.
         MemoryShortError: memory ran short.
     """
+    with _opened(path, limits) as file:
+        yield from file.batches(*choose(file.names))
+
+
+def require_bounded(path: Path, limits: ReadLimits) -> None:
+    """Refuse a Parquet file that somebody else decodes, if it is too large; as `parquet_batches`.
+
+    Raises:
+        DataError: the file cannot be opened.
+        UnreadableFile: it is damaged, or decodes to more than `limits` allow.
+    """
+    with _opened(path, limits) as file:
+        file.require_bounded()
+
+
+@contextmanager
+def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
+    """Open a file, and raise what goes wrong with it as `parquet_batches` does."""
     with open_unpacked(path, limits) as stream:
         # A packed file, or a pipe.
-        if path.suffix.lower() in PACKED or not stream.seekable():
+        is_packed = path.suffix.lower() in PACKED
+        if is_packed or not stream.seekable():
             content = stream.read(limits.file_bytes + 1)
             if len(content) > limits.file_bytes:
                 raise too_large(path, f"exceeds {limits.file_bytes} bytes")
-            is_regular = stream.seekable()
-            size, source = len(content), pa.BufferReader(content)
-            size = path.stat().st_size if is_regular else size
+            size = path.stat().st_size if is_packed else len(content)
+            source = pa.BufferReader(content)
         else:
             size, source = os.fstat(stream.fileno()).st_size, pa.PythonFile(stream, "r")
-        file = partial(_BoundedFile, path, source, size, limits)
-        yield from _batches(path, source, file, choose)
-
-
-def _batches(
-    path: Path,
-    source: pa.NativeFile,
-    opened: Callable[[], _BoundedFile],
-    choose: Choose,
-) -> Iterator[Piece]:
-    if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
-        raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
-    source.seek(0)
-    try:
-        file = opened()
-        yield from file.batches(*choose(file.names))
-    except DataError:
-        raise
-    except MemoryError as error:
-        raise MemoryShortError.of(f"reading {path}", error) from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
-        if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
-            problem = " is cut off: its end is missing"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
+        if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
+            raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
+        source.seek(0)
+        try:
+            yield _BoundedFile(path, source, size, limits)
+        except DataError:
+            raise
+        except MemoryError as error:
+            raise MemoryShortError.of(f"reading {path}", error) from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+            if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
+                problem = " is cut off: its end is missing"
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
 
 
 @dataclass(slots=True)
@@ -155,6 +162,10 @@ class _BoundedFile:
                 raise self._too_much(f"it decodes to {decoded:,} bytes or more")
             self._require_short(batch)
             yield Piece(pa.table(batch), left_out)
+
+    def require_bounded(self) -> None:
+        """Refuse the file if all its columns decode to too much."""
+        self._plan(self.names, ())
 
     def _plan(self, columns: Sequence[str], optional: Collection[str]) -> tuple[list[str], int]:
         """Return the columns to read, and how many rows at once to stay below the bounds."""

@@ -18,13 +18,14 @@ from pyarrow import types
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, ElsinoreError, pipeline_packages, storage_error
-from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches
+from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches, require_bounded
 from elsinore.files.extension_types import without_extensions
 from elsinore.files.lake_tables import LakeTable, require_readable
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
+    too_large,
     unreadable,
 )
 from elsinore.files.read_parquet import columns_read, typed_rows
@@ -97,6 +98,8 @@ def open_delta(table: LakeTable) -> DeltaTable:
     with pipeline_packages(f"reading the Delta table {table.path}"):
         from deltalake import DeltaTable
     uri = str(table.path)
+    if is_here(table.path):
+        _require_bounded_log(table.path / "_delta_log")
     with _log_failures(table):
         opened = DeltaTable(uri)
         newest = opened.version()
@@ -123,6 +126,16 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
         return version, state(commit)[1]
     except OSError as error:
         raise DataError(f"cannot read {commit}: {error.strerror or error}") from error
+
+
+def _require_bounded_log(log: Path) -> None:
+    """Refuse a log that takes too much memory: delta-rs decodes all of it."""
+    checkpoints = [*log.glob("*.parquet"), *log.glob("_sidecars/*.parquet")]
+    for path in checkpoints:
+        require_bounded(path, DEFAULT_LIMITS)
+    size = sum(path.stat().st_size for path in log.glob("*.json"))
+    if size > DEFAULT_LIMITS.file_bytes:
+        raise too_large(log, f"has more than {DEFAULT_LIMITS.file_bytes} bytes of commits")
 
 
 @contextmanager
@@ -204,18 +217,19 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         added = pa.table(opened.get_add_actions(flatten=True))
         masks = _masks(opened)
     partitions = opened.metadata().partition_columns
+    names = [f"partition.{name}" for name in partitions]
     found = []
-    for row in added.select(
-        ["modification_time", "path", *(f"partition.{name}" for name in partitions)]
-    ).to_pylist():
+    for row in added.select(["modification_time", "path", *names]).to_pylist():
         relative = unquote(row["path"])
-        if table.within is not None and _directory(relative) != table.within:
-            continue
         path = table.path / relative
         _require_inside(relative, path, table)
         values = {name: row[f"partition.{name}"] for name in partitions}
-        keep = masks.get(str(path.absolute()) if is_here(path) else str(path))
-        found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
+        keep = masks.pop(str(path.absolute()) if is_here(path) else str(path), None)
+        if table.within is None or _directory(relative) == table.within:
+            found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
+    if masks:  # rows would count that are deleted
+        problem = f"the Delta table {table} has deleted rows in files that it does not have"
+        raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
     return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
 
 

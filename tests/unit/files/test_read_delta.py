@@ -301,6 +301,19 @@ def test_data_files_are_read_within_the_bounds_of_parquet(tmp_path: Path) -> Non
         read_events([path], read_schema(by_s), max_bad_share=0)
 
 
+def test_a_checkpoint_that_takes_too_much_memory(tmp_path: Path) -> None:
+    put(path := tmp_path / "d", rows(1))
+    DeltaTable(str(path)).create_checkpoint()
+    assert counts(path) == {1: 1}
+    [checkpoint] = path.glob("_delta_log/*.parquet")
+    bomb = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["a" * 1_000_000]))
+    pq.write_table(
+        pa.table({"add": bomb}), checkpoint, store_schema=False, dictionary_pagesize_limit=1 << 30
+    )
+    with pytest.raises(UnreadableFile, match="column add decodes to 3,"):
+        counts(path)
+
+
 def test_tables_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
     for name, marker in (
         ("ice", "metadata/v1.metadata.json"),
