@@ -15,8 +15,9 @@ _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 def without_extensions(table: pa.Table) -> pa.Table:
     """Return a table whose extension types are plain, also inside structs, lists and dictionaries.
 
-    UUIDs become text such as `550e8400-e29b-41d4-a716-446655440000`. Other values become what they
-    are stored as: the text of JSON, for example.
+    UUIDs become text such as `550e8400-e29b-41d4-a716-446655440000`. Values that are stored as text
+    or bytes, such as JSON, become these. Other types stay: the number that pandas stores for a
+    period is no value.
     """
     for index, field in enumerate(table.schema):
         if _has_extension(field.type):
@@ -33,10 +34,15 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 def _has_extension(kind: pa.DataType) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
-        return True
+        return isinstance(kind, pa.UuidType | pa.Bool8Type) or _is_text(kind.storage_type)
     if types.is_dictionary(kind):
         return _has_extension(kind.value_type)
     return any(_has_extension(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    texts = types.is_string, types.is_large_string, types.is_string_view
+    return any(test(kind) for test in (*texts, types.is_binary, types.is_large_binary))
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -48,7 +54,7 @@ def _plain(array: pa.Array) -> pa.Array:
     if isinstance(kind, pa.Bool8Type):
         return array.storage.cast(pa.bool_())
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain(array.storage)
+        return array.storage
     if types.is_dictionary(kind):
         return pa.DictionaryArray.from_arrays(array.indices, _plain(array.dictionary))
     if types.is_struct(kind):

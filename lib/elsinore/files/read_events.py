@@ -225,16 +225,19 @@ def files_of(
         else:
             _require_format(path, form, or_else)
             files.append(path)
-    for file in (file for file in files if isinstance(file, Path)):
+    for file in files:
+        if not isinstance(file, Path):
+            continue
         is_parquet = (format_of(file.name) or form) is InputFormat.PARQUET
         table = finder.around(file)
         if table and (is_parquet or is_in_log(file, table)):
             raise part_of_table(file, table)
     seen: set[Path] = set()
-    for file in (file for file in files if not isinstance(file, Frame)):
-        real = (file.path if isinstance(file, LakeTable) else file).resolve()
+    for source in (source for source in files if not isinstance(source, Frame)):
+        real = (source.path if isinstance(source, LakeTable) else source).resolve()
         if real in seen:
-            raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
+            problem = f"{source} is given twice"
+            raise ParameterError(problem, hint="name it once", file=str(source))
         seen.add(real)
     return files, tuple(passed_over)
 
@@ -249,7 +252,8 @@ def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]
     chosen = [file for file in below if format_of(file.name) is not None]
     if not chosen and not tables:
         raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
-    placed = {**{each.path: require_readable(each) for each in tables}, **{f: f for f in chosen}}
+    placed: dict[Path, Source] = {file: file for file in chosen}
+    placed |= {each.path: require_readable(each) for each in tables}
     others = [file for file in below if format_of(file.name) is None]
     return [placed[path] for path in sorted(placed)], others
 

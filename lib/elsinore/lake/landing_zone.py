@@ -237,9 +237,9 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
 
     def is_read(name: str, rule: SourceRule) -> bool:
-        if (zone / name).is_dir() and format_of_table(zone / name) is None:
-            return rule.leads_to(name)
-        return rule.leads_to(name) or rule.told(name) is not None
+        path = zone / name
+        is_source = not path.is_dir() or format_of_table(path) is not None
+        return (rule.told(name) is not None) if is_source else rule.leads_to(name)
 
     names = (path.relative_to(zone).as_posix() for path in shown)
     return sorted(printable(n) for n in names if not any(is_read(n, rule) for rule in rules))
