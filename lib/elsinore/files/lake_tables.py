@@ -7,7 +7,6 @@ names the files that count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -79,18 +78,17 @@ class TableFinder:
                     return table
         return None
 
-    def split(self, files: Iterable[Path], top: Path) -> tuple[list[LakeTable], list[Path]]:
-        """Return the tables below a directory, or at it, and the files outside of all tables."""
-        tables: dict[Path, LakeTable] = {}
-        others = []
-        for file in files:
-            parents = (top / part for part in reversed(file.relative_to(top).parents))
-            table = next(filter(None, map(self.at, parents)), None)
-            if table is None:
-                others.append(file)
-            else:
-                tables[table.path] = table
-        return list(tables.values()), others
+    def below(self, top: Path) -> dict[Path, LakeTable]:
+        """Return by path the tables at a directory or below it, without hidden ones."""
+        found: dict[Path, LakeTable] = {}
+        for path in (top / _LOGS[0], *(path for path in top.rglob("*") if path.name in _LOGS)):
+            inside = path.parent.relative_to(top).parts
+            is_hidden = any(part.startswith((".", "_")) for part in inside)
+            if not is_hidden and (table := self.at(path.parent)):
+                found[path.parent] = table
+        return {
+            path: table for path, table in found.items() if found.keys().isdisjoint(path.parents)
+        }
 
 
 def named_version(path: Path, finder: TableFinder) -> LakeTable | None:

@@ -244,16 +244,14 @@ def files_of(
 
 def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]:
     """Return what to read below a directory, by path, and the files that are left out."""
-    if (table := finder.at(folder)) is None and (table := finder.around(folder)):
+    if finder.at(folder) is None and (table := finder.around(folder)):
         raise part_of_table(folder, table)
-    tables, below = finder.split(files_below(folder), folder)
-    if table and not tables:  # a table without a data file
-        tables = [table]
-    chosen = [file for file in below if format_of(file.name) is not None]
-    if not chosen and not tables:
+    tables = finder.below(folder)
+    below = [file for file in files_below(folder) if tables.keys().isdisjoint(file.parents)]
+    placed: dict[Path, Source] = {file: file for file in below if format_of(file.name) is not None}
+    placed |= {path: require_readable(table) for path, table in tables.items()}
+    if not placed:
         raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
-    placed: dict[Path, Source] = {file: file for file in chosen}
-    placed |= {each.path: require_readable(each) for each in tables}
     others = [file for file in below if format_of(file.name) is None]
     return [placed[path] for path in sorted(placed)], others
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -30,7 +31,7 @@ IDS = [UUID(int=number * 2**64 + 0xABCDEF) for number in range(3)]
 QUERY = "QUERY q RETURN session, COUNT(*) PATTERN A GROUP-BY session WITHIN 1 day;"
 
 
-def uuids(values: list[UUID | None]) -> pa.Array:
+def uuids(values: Sequence[UUID | None]) -> pa.Array:
     return pa.array([value and value.bytes for value in values], pa.uuid())
 
 

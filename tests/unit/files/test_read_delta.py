@@ -104,7 +104,11 @@ def test_tables_below_a_directory_and_files_beside_them(tmp_path: Path) -> None:
     put(tmp_path / "all/b", rows(1, uid=2))
     pq.write_table(rows(3, uid=3), tmp_path / "all/x.parquet")
     (tmp_path / "all/b/notes.jsonl").write_text("{}\n")
-    assert counts(tmp_path / "all") == {1: 2, 2: 1, 3: 3}
+    # Of a name that hides the files of its partitions.
+    put(tmp_path / "all/c", rows(1, uid=4, _p=["x"]), partition_by=["_p"])
+    shutil.copytree(tmp_path / "all/b", tmp_path / "all/_old/b")
+    assert counts(tmp_path / "all") == {1: 2, 2: 1, 3: 3, 4: 1}
+    assert counts(tmp_path / "all/c") == {4: 1}
     empty = put(tmp_path / "empty", rows(0))
     assert counts(empty) == {}
 
