@@ -42,7 +42,9 @@ _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 _Input = Annotated[
     list[Path],
-    typer.Option("--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, - (stdin)."),
+    typer.Option(
+        "--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, Delta tables, - (stdin)."
+    ),
 ]
 _More = Annotated[
     list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")

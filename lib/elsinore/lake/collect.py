@@ -260,7 +260,7 @@ def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     base = base_of(zone, source.rule)
     if source.table is None:
         return source, describe(base, source.path, "")
-    file = describe_table(base, source.table, source.name)
+    file = describe_table(base, source.table, source)
     return replace(source, table=source.table._replace(version=file.size)), file
 
 

@@ -109,8 +109,7 @@ def find_sources(
                 continue
             table = _table_of(path, finder) if rule.form is InputFormat.PARQUET else None
             if table is not None:
-                path = table.path / (table.within or "")
-                name = path.relative_to(zone).as_posix() if not rule.base else path.as_posix()
+                name = _name_of(zone, table, rule) or name
             elif not path.is_file():
                 continue
             if name not in seen:
@@ -118,17 +117,25 @@ def find_sources(
                 yield Source(rule, path, name, told, table)
 
 
+def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
+    """What to call a table, or a part of one; None: it is outside of the landing zone."""
+    path = table.path / (table.within or "")
+    if rule.base:
+        return path.as_posix()
+    top = zone if path.is_relative_to(zone) else zone.absolute()
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
+
+
 def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
     """The table that a path is, or the part of one that is in its directory."""
-    if path.is_file():
-        table = finder.around(path)
-        if table is None:
-            return None
-        inside = path.resolve() if is_here(path) else path
-        top = table.path.resolve() if is_here(path) else table.path
-        within = inside.parent.relative_to(top).as_posix()
-        return table._replace(within="" if within == "." else within)
-    return finder.at(path)
+    if not path.is_file():
+        return finder.at(path)
+    if (table := finder.around(path)) is None:
+        return None
+    ways = (path.absolute(), path.resolve())  # it can lie inside of the table by a link
+    inside = next(way for way in ways if way.is_relative_to(table.path))
+    within = inside.parent.relative_to(table.path).as_posix()
+    return table._replace(within="" if within == "." else within)
 
 
 def base_of(zone: Path, rule: SourceRule) -> Path:
@@ -297,19 +304,19 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     return LandingFile(landing, name, str(path), size, changed)
 
 
-def describe_table(zone: Path, table: LakeTable, name: str) -> LandingFile:
+def describe_table(zone: Path, table: LakeTable, source: Source) -> LandingFile:
     """A table as it is now: its size is its version, and it was changed by the last commit.
 
     Raises:
-        DataError: it cannot be read, or a link leads out of the folder of its rule.
+        DataError: it cannot be read, or a link leads out of the landing zone, or of the table.
     """
     for path in (table.path, table.path / "_delta_log"):
-        top = zone if path.is_relative_to(zone) else table.path
+        top = table.path if source.rule.base else zone
         if is_here(path) and not path.resolve().is_relative_to(top.resolve()):
             problem = "leads out of the landing zone, or of the folder of its rule"
             raise DataError(f"{printable(str(path))} {problem}", hint="put the table itself there")
     version, changed = delta_state(table)
-    return LandingFile("", printable(name), str(table.path), version, changed)
+    return LandingFile("", printable(source.name), str(table.path), version, changed)
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:

@@ -527,3 +527,19 @@ def test_tables_that_cannot_be_collected_keep_nobody_up(tmp_path: Path) -> None:
     assert list(found.refused) == ["ice", "linked"]
     assert "Iceberg, which is not read" in found.refused["ice"]
     assert "leads out of" in found.refused["linked"]
+
+
+def test_links_to_files_of_tables_elsewhere_and_a_zone_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    part = next(put(tmp_path / "elsewhere", [event(1, 9)]).glob("*.parquet"))
+    zone = Path("zone")
+    put(zone / "t", [event(2, 10)])
+    (zone / "t/x.parquet").symlink_to(part)
+    (zone / "u").mkdir()
+    (zone / "u/x.parquet").symlink_to(part)
+    found = run(zone, rule("*/*.parquet"))
+    assert hours(zone) == {"2013-01-02T10": ["e2"]}
+    assert list(found.refused) == ["u/x.parquet"]
+    assert "leads out of" in found.refused["u/x.parquet"]
