@@ -169,9 +169,15 @@ class BudgetError(ElsinoreError):
 
 
 class OutOfMemoryError(ElsinoreError):
-    """The process could not get the memory that it asked for."""
+    """The process could not get the memory that it asked for; the data may be sound."""
 
     code = "environment.memory"
+
+    @classmethod
+    def of(cls, doing: str, error: MemoryError, hint: str = "give the process more memory") -> Self:
+        """Return the error of a step, such as `reading x.parquet`, that found no memory."""
+        why = f": {str(error).splitlines()[0][:200]}" if str(error) else ""
+        return cls(f"out of memory while {doing}{why}", hint=hint)
 
 
 class ValidationError(ElsinoreError):
@@ -214,7 +220,7 @@ def memory_failures(doing: str, *, hint: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:  # of Python, NumPy, Numba and Arrow
-        raise OutOfMemoryError(f"out of memory while {doing}", hint=hint) from error
+        raise OutOfMemoryError.of(doing, error, hint) from error
 
 
 @contextmanager

@@ -30,10 +30,12 @@ from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
-from elsinore.files.directory_columns import columns_below
+from elsinore.files.directory_columns import NO_COLUMNS, columns_below
+from elsinore.files.lake_tables import LakeTable
 from elsinore.files.missing_fields import MissingFields
 from elsinore.files.plausible import OddTimes, odd_times
 from elsinore.files.read_events import ReadReport, files_of, too_many_bad
+from elsinore.files.read_parquet import Frame
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, rejected_rows
 from elsinore.files.type_records import Decoded, decoded_schema
 from elsinore.generate.flights import hour_path
@@ -214,7 +216,7 @@ def _read(
     Raises:
         DataError: too many lines are bad, there is no event, or they lie in too many hours.
     """
-    files = [file for file in files_of(events)[0] if isinstance(file, Path)]
+    files = [file for file in files_of(events)[0] if not isinstance(file, Frame)]
     roots, missing = [path for path in events if path.is_dir()], MissingFields(stream)
     lines = accepted = ignored = 0
     rejected, found = [REJECTED_SCHEMA.empty_table()], _Times(now)
@@ -226,7 +228,8 @@ def _read(
             accepted_parts.append(decoded.events)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             times = decoded.events[TIME_COLUMN].to_numpy()
-            spool.add(times // HOUR * HOUR, batch["line"].filter(own))
+            records = batch["line"].filter(own)
+            spool.add(times // HOUR * HOUR, records, ordered=isinstance(file, Path))
             found.add(times)
             lines, accepted = lines + decoded.lines, accepted + len(times)
             ignored += decoded.ignored
@@ -246,10 +249,11 @@ def _read(
 
 
 def _decoded(
-    file: Path, stream: StreamSchema, roots: Sequence[Path]
+    file: Path | LakeTable, stream: StreamSchema, roots: Sequence[Path]
 ) -> Iterator[tuple[pa.RecordBatch, Decoded]]:
-    """Yield the lines of a file in parts, each with what it decodes to."""
-    form, columns = format_of(file.name) or InputFormat.JSONL, columns_below(file, roots)
+    """Yield the lines of a file or table in parts, each with what it decodes to."""
+    form = format_of(file.name) or InputFormat.JSONL
+    columns = columns_below(file, roots) if isinstance(file, Path) else NO_COLUMNS
     for batch in as_lines(file, form, stream, columns):
         yield batch, decode_lines(batch, stream)
 
@@ -261,7 +265,9 @@ def _odd_times(events: list[pa.Table], stream: StreamSchema) -> OddTimes:
     return odd_times(pa.concat_tables([part.select(columns) for part in (empty, *events)]), stream)
 
 
-def _quarantined(file: Path, stream: StreamSchema, roots: Sequence[Path]) -> dict[int, Fault]:
+def _quarantined(
+    file: Path | LakeTable, stream: StreamSchema, roots: Sequence[Path]
+) -> dict[int, Fault]:
     """Faults, by position, of records whose times are too far from the others of their file.
 
     That needs all of its times before its first line is put anywhere, so such a file is read twice.

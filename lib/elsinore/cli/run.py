@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path
@@ -43,7 +43,9 @@ _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 _Input = Annotated[
     list[Path],
-    typer.Option("--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, - (stdin)."),
+    typer.Option(
+        "--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, Delta tables, - (stdin)."
+    ),
 ]
 _More = Annotated[
     list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
@@ -113,6 +115,7 @@ def run(
             max_bad_share,
             quarantine,
             input_format,
+            bound.attributes_read,
             lambda path, lines: progress.update(
                 task, description=f"reading {path.name}: {lines:,} lines"
             ),
@@ -168,6 +171,7 @@ def _read(
     max_bad_share: float,
     quarantine: Path | None,
     form: InputFormat | None,
+    read: Collection[str],
     progress: OnProgress,
 ) -> tuple[EventTable, ReadReport]:
     """The events of all files; whatever else they hold is told and set aside."""
@@ -177,7 +181,7 @@ def _read(
         paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:
         events, report = read_events(
-            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form
+            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form, read=read
         )
     except DataError as error:
         if isinstance(error.fields.get("report"), ReadReport):

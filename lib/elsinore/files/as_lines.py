@@ -16,7 +16,9 @@ from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_to_lines
+from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import csv_rows
+from elsinore.files.read_delta import delta_rows
 from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords
@@ -35,9 +37,12 @@ _NOUNS = {
 
 
 def as_lines(
-    path: Path, form: InputFormat, schema: StreamSchema, columns: DirectoryColumns = NO_COLUMNS
+    path: Path | LakeTable,
+    form: InputFormat,
+    schema: StreamSchema,
+    columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, or its rows as lines of JSON with all their columns, in parts.
+    """The lines of a file, or rows of a file or table as lines of JSON with all their columns.
 
     Lines stay as they are, but for `columns` that the file's directories hold: they are added to
     objects without such a key. Cells of CSV are typed by the schema where they spell a value of
@@ -51,13 +56,17 @@ def as_lines(
         DataError: the file cannot be read, or a cell of CSV would have to be text and a number.
         UnreadableFile: nothing of it can be used; earlier parts neither.
     """
-    if form is InputFormat.JSONL:
+    if isinstance(path, LakeTable):
+        rows = _row_by_row(delta_rows(path, schema), path.path, schema)
+    elif form is InputFormat.JSONL:
         for batch in read_lines(path):
             yield with_columns(batch, columns, schema)
         return
+    elif form is InputFormat.CSV:
+        rows = _csv_lines(path, schema, columns)
+    else:
+        rows = _row_by_row(parquet_rows(path, schema, columns=columns), path, schema)
     label = printable(str(path))
-    read = _csv_lines if form is InputFormat.CSV else _parquet_lines
-    rows = read(path, schema, columns)
     while part := list(islice(rows, _AT_ONCE)):
         arrays = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
         yield pa.record_batch(arrays, schema=LINES_SCHEMA)
@@ -117,11 +126,11 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
     return kinds
 
 
-def _parquet_lines(
-    path: Path, schema: StreamSchema, columns: DirectoryColumns
+def _row_by_row(
+    pieces: Iterable[pa.Table], path: Path, schema: StreamSchema
 ) -> Iterator[tuple[int, str]]:
     position = 0
-    for piece in parquet_rows(path, schema, columns=columns):
+    for piece in pieces:
         for begin in range(0, piece.num_rows, _AT_ONCE):
             try:
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,10 +25,19 @@ from elsinore.files.as_lines import with_columns
 from elsinore.files.decode import decode_lines
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.file_names import lost_records, order_doubt, require_no_copies
+from elsinore.files.lake_tables import (
+    LakeTable,
+    TableFinder,
+    is_in_log,
+    named_version,
+    part_of_table,
+    require_readable,
+)
 from elsinore.files.missing_fields import MissingFields
 from elsinore.files.nanoseconds import Nanoseconds
 from elsinore.files.plausible import odd_times
 from elsinore.files.read_csv import read_csv
+from elsinore.files.read_delta import read_delta
 from elsinore.files.read_lines import names_read, read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import (
@@ -42,8 +51,8 @@ from elsinore.files.rejection import (
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
-#: Files, folders, and tables at hand.
-Source = Path | Frame
+#: Files, directories, frames, and tables of a lake.
+Source = Path | Frame | LakeTable
 
 #: Called after each batch with what was last read and the number of lines decoded so far in all.
 OnProgress = Callable[[Source, int], None]
@@ -68,7 +77,8 @@ class ReadReport:
     ignored: int = 0  #: lines of types that the schema passes over
     #: files below folders that were not read, for their names say no format.
     passed_over: tuple[Path, ...] = ()
-    #: sentences about implausible times, fields that are missing, and corrections that lost.
+    #: sentences about implausible times, missing fields, corrections that lost, and columns that
+    #: were too large to decode.
     warnings: tuple[str, ...] = ()
     #: the nanoseconds that were cut off the time of each event in the table.
     nanoseconds: Nanoseconds = None
@@ -101,14 +111,17 @@ def read_events(
     max_bad_share: float,
     progress: OnProgress | None = None,
     form: InputFormat | None = None,
+    read: Collection[str] | None = None,
 ) -> tuple[EventTable, ReadReport]:
     """Typed events of files and frames, one of each id, and what became of every line.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
     `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
     whose own names do not say. A folder stands for the files of these formats below it, in the
-    order of their paths; names that begin with `.` or `_` are passed over. `progress` is told of
-    each batch; `max_bad_share` is of rejected lines, of all lines together.
+    order of their paths; names that begin with `.` or `_` are passed over. A directory that is a
+    Delta table, or is below such a folder, stands for the rows of the table. `progress` is told of
+    each batch; `max_bad_share` is of rejected lines, of all lines together. `read` names the
+    attributes that queries read, None: all (see `read_parquet`).
 
     Raises:
         ParameterError: a name says no known format, or a file is given twice.
@@ -119,7 +132,7 @@ def read_events(
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
     lines, missing = 0, MissingFields(schema)
-    for path, part, batch in _decoded(files, schema, form, roots):
+    for path, part, batch in _decoded(files, schema, form, roots, read):
         parts.append(part)
         lines += part.lines
         missing.add(part, batch)
@@ -143,6 +156,10 @@ def read_events(
             *odd,
             *missing.warnings(),
             *(lost_records(number, *files) for files, number in distinct.lost.items()),
+            *(
+                f"the column {name} is too large to decode and was not checked; no query reads it"
+                for name in decoded.left_out
+            ),
         ),
         None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
@@ -170,19 +187,24 @@ def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tupl
 
 
 def _decoded(
-    files: list[Source], schema: StreamSchema, form: InputFormat | None, roots: Sequence[Path]
+    files: list[Source],
+    schema: StreamSchema,
+    form: InputFormat | None,
+    roots: Sequence[Path],
+    read: Collection[str] | None,
 ) -> Iterator[tuple[Source, Decoded, pa.Table | None]]:
     """Decoded batches with the file last read and, of JSON, the lines that went into each."""
-    read = names_read(schema, nested=True)
+    named = names_read(schema, nested=True)
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        if isinstance(path, Frame):
-            for part in read_frame(path, schema):
-                yield path, part, None
+        if not isinstance(path, Path):
+            is_frame = isinstance(path, Frame)
+            parts = read_frame(path, schema) if is_frame else read_delta(path, schema, read=read)
+            yield from ((path, part, None) for part in parts)
             continue
         written = format_of(path.name) or form
-        below = {name: text for name, text in columns_below(path, roots).items() if name in read}
+        below = {name: text for name, text in columns_below(path, roots).items() if name in named}
         if written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(with_columns(batch, below, schema))
@@ -190,9 +212,11 @@ def _decoded(
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        reader = read_csv if written is InputFormat.CSV else read_parquet
-        for part in reader(path, schema, columns=below):
-            yield path, part, None
+        if written is InputFormat.CSV:
+            parts = read_csv(path, schema, columns=below)
+        else:
+            parts = read_parquet(path, schema, columns=below, read=read)
+        yield from ((path, part, None) for part in parts)
     if waiting:
         yield files[-1], *_decode_all(waiting, schema)
 
@@ -211,36 +235,70 @@ def files_of(
     """
     files: list[Source] = []
     passed_over: list[Path] = []
+    finder = TableFinder()
     for path in sources:
-        if isinstance(path, Frame):
+        if isinstance(path, Frame | LakeTable):
             files.append(path)
         elif path.is_dir():
-            below = files_below(path)
-            chosen = [file for file in below if format_of(file.name) is not None]
-            if not chosen:
-                raise DataError(f"{path} holds no event files", hint=_hint(), file=str(path))
+            chosen, others = _below(path, finder)
             files += chosen
-            passed_over += [file for file in below if format_of(file.name) is None]
+            passed_over += others
         elif not path.exists():
-            hint = "leave * without quotes, for the shell, or name the folder"
-            hint = hint if "*" in str(path) else "check the path"
-            raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
-        elif (format_of(path.name) or form) is None:
-            if path.is_file():  # no pipe
-                with suppress(OSError), path.open("rb") as opened:
-                    if odd := odd_file(opened.read(8)):
-                        raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
-            hint = odd_name(path.name) or _hint(or_else)
-            raise ParameterError(f"cannot tell the format of {path}", hint=hint, file=str(path))
+            files.append(_table_version(path, finder))
         else:
+            _require_format(path, form, or_else)
             files.append(path)
+    for file in files:
+        if not isinstance(file, Path):
+            continue
+        is_parquet = (format_of(file.name) or form) is InputFormat.PARQUET
+        table = finder.around(file)
+        if table and (is_parquet or is_in_log(file, table)):
+            raise part_of_table(file, table)
     seen: set[Path] = set()
-    for file in (file for file in files if isinstance(file, Path)):
-        if file.resolve() in seen:
-            raise ParameterError(f"{file} is given twice", hint="name it once", file=str(file))
-        seen.add(file.resolve())
+    for source in (source for source in files if not isinstance(source, Frame)):
+        real = (source.path if isinstance(source, LakeTable) else source).resolve()
+        if real in seen:
+            problem = f"{source} is given twice"
+            raise ParameterError(problem, hint="name it once", file=str(source))
+        seen.add(real)
     require_no_copies([file for file in files if isinstance(file, Path)])
     return files, tuple(passed_over)
+
+
+def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]:
+    """Return what to read below a directory, by path, and the files that are left out."""
+    if finder.at(folder) is None and (table := finder.around(folder)):
+        raise part_of_table(folder, table)
+    tables = finder.below(folder)
+    below = [file for file in files_below(folder) if tables.keys().isdisjoint(file.parents)]
+    placed: dict[Path, Source] = {file: file for file in below if format_of(file.name) is not None}
+    placed |= {path: require_readable(table) for path, table in tables.items()}
+    if not placed:
+        raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
+    others = [file for file in below if format_of(file.name) is None]
+    return [placed[path] for path in sorted(placed)], others
+
+
+def _table_version(path: Path, finder: TableFinder) -> LakeTable:
+    """Return the table of `table@version`; ParameterError: the path names nothing."""
+    if table := named_version(path, finder):
+        return require_readable(table)
+    hint = "leave * without quotes, for the shell, or name the directory"
+    hint = hint if "*" in str(path) else "check the path"
+    raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
+
+
+def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
+    """Refuse a file whose format is not known."""
+    if (format_of(path.name) or form) is not None:
+        return
+    if path.is_file():  # no pipe
+        with suppress(OSError), path.open("rb") as opened:
+            if odd := odd_file(opened.read(8)):
+                raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
+    hint = odd_name(path.name) or _hint(or_else)
+    raise ParameterError(f"cannot tell the format of {path}", hint=hint, file=str(path))
 
 
 def files_below(folder: Path) -> list[Path]:

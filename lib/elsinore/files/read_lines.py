@@ -62,6 +62,9 @@ class ReadLimits:
     #: a batch has so many lines at most, and about so many bytes.
     batch_lines: int = 32_768
     batch_bytes: int = 16 << 20
+    #: a batch of Parquet decodes to about so many bytes at most. `file_bytes`, `ratio` and
+    #: `ratio_from` bound what all of the file decodes to, and `line_bytes` each of its values.
+    decoded_batch_bytes: int = 128 << 20
 
 
 DEFAULT_LIMITS = ReadLimits()

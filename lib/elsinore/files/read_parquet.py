@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,25 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from elsinore.catalog.source_rule import PACKED
-from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import DataError
-from elsinore.files.advice import MAGIC, odd_file
+from elsinore.catalog.stream import Attribute, StreamSchema
+from elsinore.errors import DataError, OutOfMemoryError
+from elsinore.files.bounded_parquet import BATCH_ROWS, Columns, Piece, parquet_batches
 from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_columns
+from elsinore.files.extension_types import without_extensions
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
     names_read,
-    open_unpacked,
-    too_large,
     unreadable,
 )
-from elsinore.files.records import ArrowRecords, field_paths
+from elsinore.files.records import ArrowRecords, field_paths, first_name
 from elsinore.files.rejection import Reason, printable
-from elsinore.files.type_records import Decoded, type_records
-
-_AT_ONCE = 65_536
+from elsinore.files.type_records import Decoded, decoded_schema, type_records
 
 
 def read_parquet(
@@ -40,37 +36,115 @@ def read_parquet(
     *,
     limits: ReadLimits = DEFAULT_LIMITS,
     columns: DirectoryColumns = NO_COLUMNS,
+    read: Collection[str] | None = None,
 ) -> Iterator[Decoded]:
     """Typed events of a Parquet file, some ten thousand rows at a time.
 
-    Positions are rows, from 1. A rejected row is kept as JSON. `.parquet.gz` and `.parquet.zst` are
-    unpacked in memory. `columns` are those that its directories hold.
+    Positions are rows, from 1. Only the columns that the schema names are decoded. A rejected row
+    is kept as JSON, with these columns. `.parquet.gz` and `.parquet.zst` are unpacked in memory.
+
+    Args:
+        path: the file.
+        schema: how to read an event.
+        limits: bounds on what is decoded.
+        columns: the columns that the file's directories hold.
+        read: the attributes that queries read, None: all. If the file is within the limits only
+            without a column of others, this column is left out, and they are NULL.
 
     Raises:
         DataError: the file cannot be read.
         UnreadableFile: nothing of it can be used. Parquet has no checksum of the whole: damage
             to a page may show when earlier batches are out, so use none before the last.
+        OutOfMemoryError: there is too little memory.
     """
-    position, labels = 1, pa.repeat(printable(str(path)), _AT_ONCE)
-    for piece in parquet_rows(path, schema, limits=limits, columns=columns):
-        yield _typed(piece, position, labels, schema)
-        position += piece.num_rows
+    label, own = printable(str(path)), list[str]()
+
+    def choose(names: list[str]) -> Columns:
+        own.extend(names)
+        _require_columns(path, schema, [*names, *columns])
+        return columns_read(names, schema, read)
+
+    pieces = (
+        piece._replace(rows=add_columns(piece.rows, columns, schema))
+        for piece in parquet_batches(path, limits, choose)
+    )
+    yield from typed_rows(pieces, label, schema, own)
 
 
 def parquet_rows(
     path: Path,
-    schema: StreamSchema,
+    schema: StreamSchema | None,
     *,
     limits: ReadLimits = DEFAULT_LIMITS,
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[pa.Table]:
     """The rows of a Parquet file with all its columns, in parts; raises as `read_parquet`."""
-    with open_unpacked(path, limits) as stream:
-        # A packed file, or a pipe.
-        whole = path.suffix.lower() in PACKED or not stream.seekable()
-        source = pa.BufferReader(stream.read()) if whole else pa.PythonFile(stream, "r")
-        for rows in _batches(path, source, schema, limits, columns):
-            yield add_columns(rows, columns, schema)
+
+    def choose(names: list[str]) -> Columns:
+        if schema is not None:
+            _require_columns(path, schema, [*names, *columns])
+        return Columns(names)
+
+    for piece in parquet_batches(path, limits, choose):
+        rows = without_extensions(piece.rows)
+        yield rows if schema is None else add_columns(rows, columns, schema)
+
+
+def typed_rows(
+    pieces: Iterable[Piece], label: str, schema: StreamSchema, names: Collection[str]
+) -> Iterator[Decoded]:
+    """Typed events of rows, whose positions count from 1 in what the label names.
+
+    `names` are those of all columns, also of those that are not decoded.
+    """
+    position, labels = 1, pa.repeat(label, BATCH_ROWS)
+    for rows, left_out in pieces:
+        typed = _without(schema, rows.column_names, left_out) if left_out else schema
+        decoded = _typed(without_extensions(rows), position, labels, typed)
+        decoded = replace(decoded, fields=(decoded.fields or frozenset()).union(names))
+        if left_out:
+            events = event_columns(decoded.events, decoded_schema(schema))
+            decoded = replace(decoded, events=events, left_out=left_out)
+        yield decoded
+        position += rows.num_rows
+
+
+def columns_read(
+    names: Sequence[str], schema: StreamSchema, read: Collection[str] | None = None
+) -> Columns:
+    """The columns that a schema's fields are, or lie inside of; see `read_parquet` for `read`."""
+    attributes = [each for event_type in schema.types for each in event_type.attributes]
+    needed = [*schema.raw_needed, *(a.raw for a in attributes if read is None or a.name in read)]
+    required = {first_name(field, names) for field in needed}
+    wanted = {first_name(field, names) for field in names_read(schema, nested=False)}
+    chosen = [name for name in names if name in wanted]
+    return Columns(chosen, [name for name in chosen if name not in required])
+
+
+def event_columns(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """A table with all columns of a schema in its order; those that it lacks are NULL."""
+    there = set(table.column_names)
+    columns = [
+        table[field.name] if field.name in there else pa.nulls(table.num_rows, field.type)
+        for field in wanted
+    ]
+    return pa.table(columns, schema=wanted)
+
+
+def _without(schema: StreamSchema, there: Sequence[str], left_out: Sequence[str]) -> StreamSchema:
+    """A schema without the attributes whose columns were left out."""
+    names = {*there, *left_out}
+
+    def kept(attribute: Attribute) -> bool:
+        return first_name(attribute.raw, names) not in left_out
+
+    types = tuple(replace(t, attributes=tuple(filter(kept, t.attributes))) for t in schema.types)
+    return replace(schema, types=types)
+
+
+def _require_columns(path: Path, schema: StreamSchema, names: list[str]) -> None:
+    if problem := column_problem(names, schema, nested=True):
+        raise unreadable(path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])
 
 
 class Frame(NamedTuple):
@@ -90,8 +164,10 @@ UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _CAST = "cast it to a 64-bit integer, a double or text, or leave the column out"
 
 
-def frame_problem(name: str, error: Exception) -> DataError:
+def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
     """What to say of a frame that Arrow cannot read."""
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError.of(f"reading {name}", error)
     why = "; ".join(map(str, error.args))
     hint = None
     kinds = re.search(r"Conversion failed for column (.+) with type (.+)", why)
@@ -120,7 +196,7 @@ def frame_table(data: Any) -> pa.Table:
     """
     table = pa.table(data)
     filled = [batch for batch in table.to_batches() if batch.num_rows]
-    return pa.Table.from_batches(filled, table.schema)
+    return without_extensions(pa.Table.from_batches(filled, table.schema))
 
 
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
@@ -138,15 +214,15 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
             raise frame_problem(frame.name, error) from error
     if problem := column_problem(table.column_names, schema, nested=True):
         raise DataError(f"{frame.name}: {problem[0]}", hint=problem[1])
-    labels = pa.repeat(frame.name, _AT_ONCE)
+    labels = pa.repeat(frame.name, BATCH_ROWS)
 
     def typed(at: int) -> Decoded:
         """A piece of the table: batches may be of any size."""
-        return _typed(table.slice(at, _AT_ONCE), at + 1, labels, schema)
+        return _typed(table.slice(at, BATCH_ROWS), at + 1, labels, schema)
 
     # Arrow leaves Python's lock while it computes.
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        yield from pool.map(typed, range(0, table.num_rows, _AT_ONCE))
+        yield from pool.map(typed, range(0, table.num_rows, BATCH_ROWS))
 
 
 def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchema) -> Decoded:
@@ -156,48 +232,3 @@ def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchem
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)
     fields = frozenset(field_paths(piece.schema))
     return replace(type_records(records, where, {}, schema), fields=fields)
-
-
-def _batches(
-    path: Path,
-    source: pa.NativeFile,
-    schema: StreamSchema,
-    limits: ReadLimits,
-    columns: DirectoryColumns,
-) -> Iterator[pa.Table]:
-    import pyarrow.parquet as pq  # not needed where lines are decoded
-
-    if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
-        raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
-    source.seek(0)
-    try:
-        file = pq.ParquetFile(
-            source,
-            page_checksum_verification=True,
-            coerce_int96_timestamp_unit="us",
-            # A thread that still held the file as Python ends broke off one run in seven of a file
-            # without rows (pyarrow 26).
-            pre_buffer=False,
-        )
-        _check_columns(path, file, schema, limits, columns)
-        for batch in file.iter_batches(_AT_ONCE, use_threads=False):
-            yield pa.table(batch)
-    except DataError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
-        if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
-            problem = " is cut off: its end is missing"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
-
-
-def _check_columns(
-    path: Path, file: Any, schema: StreamSchema, limits: ReadLimits, columns: DirectoryColumns
-) -> None:
-    groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > limits.file_bytes:
-        raise too_large(path, f"unpacks to more than {limits.file_bytes} bytes")
-    names = file.schema_arrow.names
-    names = [*names, *(name for name in columns if name not in names)]
-    if problem := column_problem(names, schema, nested=True):
-        raise unreadable(path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])

@@ -34,6 +34,8 @@ class Decoded:
     nanoseconds: Nanoseconds = None
     #: the fields of the file, as paths with dots; None for JSON, and for several files.
     fields: frozenset[str] | None = None
+    #: columns that were too large to decode, and that no query reads.
+    left_out: tuple[str, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -60,12 +62,15 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     """Several parts as one; no parts give empty tables."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
     ignored, cut = 0, list[tuple[Nanoseconds, int]]()
+    left_out: dict[str, None] = {}
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
         ignored += part.ignored
         cut.append((part.nanoseconds, part.events.num_rows))
-    return Decoded(pa.concat_tables(events), pa.concat_tables(rejected), ignored, joined(cut))
+        left_out.update(dict.fromkeys(part.left_out))
+    table, refused = pa.concat_tables(events), pa.concat_tables(rejected)
+    return Decoded(table, refused, ignored, joined(cut), left_out=tuple(left_out))
 
 
 def type_records(

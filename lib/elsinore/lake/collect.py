@@ -16,8 +16,8 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from elsinore.lake.landing_zone import (
     Source,
     base_of,
     describe,
+    describe_table,
     find_sources,
 )
 from elsinore.places import move, read_below, whole_file
@@ -79,22 +80,31 @@ class HourLines:
         self.lines: Counter[int] = Counter()
         self._folder = folder
         self._digests: dict[int, Any] = defaultdict(hashlib.sha256)
+        self._unordered: Counter[int] = Counter()
         self._waiting: dict[int, list[bytes]] = defaultdict(list)
         self._size = 0
         self.remove()
 
-    def add(self, hours: npt.NDArray[np.int64], lines: pa.Array) -> None:
+    def add(self, hours: npt.NDArray[np.int64], lines: pa.Array, *, ordered: bool = True) -> None:
         """Put lines, in their order, behind those of their hours that are there.
 
+        Rows of a table have no order: if not `ordered`, `digest` is the same in any order, so that
+        compaction of the table changes no hour.
+
         Raises:
-            DataError: they lie in too many hours; the folder is removed.
+            DataError: they lie in too many hours; the directory is removed.
         """
         order = np.argsort(hours, kind="stable")
         own, sizes = np.unique(hours, return_counts=True)
-        ordered, begin = lines.take(pa.array(order)), 0
+        by_hour, begin = lines.take(pa.array(order)), 0
         for hour, size in zip(own.tolist(), sizes.tolist(), strict=True):
-            texts = ordered.slice(begin, size).to_pylist()
-            self._put(hour, "".join(f"{line}\n" for line in texts).encode(), size)
+            texts = by_hour.slice(begin, size).to_pylist()
+            text = "".join(f"{line}\n" for line in texts).encode()
+            self._put(hour, text, size)
+            if ordered:
+                self._digests[hour].update(text)
+            else:
+                self._unordered[hour] += sum(map(_number_of, texts))
             begin += size
         if len(self.lines) > MOST_HOURS:
             self.remove()
@@ -111,7 +121,10 @@ class HourLines:
 
     def digest(self, hour: int) -> str:
         """What tells the lines of an hour from others."""
-        return str(self._digests[hour].hexdigest()[:12])
+        whole = self._digests[hour].copy()
+        if self._unordered[hour]:
+            whole.update(str(self._unordered[hour]).encode())
+        return str(whole.hexdigest()[:12])
 
     def move(self, hour: int, path: Path, zone: Path) -> None:
         """Put the file of an hour in the place of what is there, in a landing zone.
@@ -128,7 +141,6 @@ class HourLines:
 
     def _put(self, hour: int, text: bytes, lines: int) -> None:
         self.lines[hour] += lines
-        self._digests[hour].update(text)
         self._waiting[hour].append(text)
         self._size += len(text)
 
@@ -144,11 +156,16 @@ class HourLines:
         self._size = 0
 
 
+def _number_of(line: str) -> int:
+    """What tells a line from others, as a number of which sums are made."""
+    return int.from_bytes(hashlib.sha256(line.encode()).digest())
+
+
 def hours_between(hours: list[int]) -> list[int]:
     """Return the hours without an event between some that have one, which are in order.
 
-    Without stretches of more than a week. If the hours are more than `MOST_EMPTY`, the longest
-    stretches are left out, so that a small file does not make very many empty ones.
+    Without gaps of more than a week. If the hours are more than `MOST_EMPTY`, the longest gaps are
+    left out, so that a small file does not make very many empty ones.
     """
     gaps = [(later - hour, hour) for hour, later in pairwise(hours) if HOUR < later - hour <= GAP]
     by_length = Counter(length for length, _ in gaps)
@@ -254,7 +271,7 @@ def _collect(
         DataError: it cannot be read; nothing of it can be used now, as while it is written anew;
             its events lie in too many hours; or this run has `made` as many files as one may.
     """
-    file = describe(base_of(zone, source.rule), source.path, "")
+    source, file = _as_it_is(zone, source)
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
     seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
@@ -286,6 +303,15 @@ def _collect(
     return done
 
 
+def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
+    """A source and what it is now; of a table the version that is read."""
+    base = base_of(zone, source.rule)
+    if source.table is None:
+        return source, describe(base, source.path, "")
+    file = describe_table(base, source.table, source)
+    return replace(source, table=source.table._replace(version=file.size)), file
+
+
 def _read(
     spool: Path, source: Source, stream: StreamSchema, file: LandingFile
 ) -> tuple[HourLines, _Done, str | None]:
@@ -293,10 +319,10 @@ def _read(
     lines, done = HourLines(spool), _Done()
     untold = _untold_hour(source, file)
     try:
-        with file.local_copy() as path:
+        with nullcontext(source.table) if source.table else file.local_copy() as path:
             for batch in as_lines(path, source.rule.form, stream, source.columns):
                 hours, is_told = _hours(batch["line"], source, stream, file, untold)
-                lines.add(hours, batch["line"])
+                lines.add(hours, batch["line"], ordered=source.table is None)
                 done.lines += batch.num_rows
                 done.untimed += int((~is_told).sum())
                 done.told.update(np.unique(hours[is_told]).tolist())

@@ -32,7 +32,7 @@ from pyarrow.acero import AggregateNodeOptions, Declaration, RecordBatchReaderSo
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.catalog.stream import Buckets
-from elsinore.errors import ConflictError, DataError, SetupError, storage_error
+from elsinore.errors import ConflictError, DataError, OutOfMemoryError, SetupError, storage_error
 from elsinore.lake.regions import Conditions, Hours, Landings
 from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
@@ -454,6 +454,8 @@ def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[OpenT
         yield open_table(lake / table, version)
     except TableNotFoundError as error:
         raise no_table(lake, table) from error
+    except MemoryError as error:
+        raise OutOfMemoryError.of(f"reading the table {table}", error) from error
     except (DeltaError, OSError, pa.ArrowException) as error:
         if failing := storage_error(error):
             raise failing from error

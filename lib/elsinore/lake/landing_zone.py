@@ -17,12 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.source_rule import SourceRule
+from elsinore.catalog.source_rule import InputFormat, SourceRule
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
 from elsinore.files.directory_columns import directory_columns
+from elsinore.files.lake_tables import LakeTable, TableFinder, format_of_table
+from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.lake.regions import Landings
@@ -82,12 +84,13 @@ class LandingFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a rule of the stream is about."""
+    """A file, or a table of a lake, that a rule of the stream is about."""
 
     rule: SourceRule  #: the rule
     path: Path  #: where to read it
     name: str  #: its path below the landing zone, or else the absolute one
     told: str  #: what the path tells of its time; see `SourceRule.told`
+    table: LakeTable | None = None  #: the table that it is; None: a file
 
     @property
     def is_raw(self) -> bool:
@@ -113,7 +116,10 @@ class Source:
 def find_sources(
     zone: Path, rules: Iterable[SourceRule], interval: Interval | None
 ) -> Iterator[Source]:
-    """The files that rules are about, by rule and name; the first rule that fits one counts.
+    """The files and tables that rules are about, by rule and name; the first that fits one counts.
+
+    If a rule fits data files of a table, its source is the table, or those of its current data
+    files that are in the same directory as these: others hold rows that count no more.
 
     Where paths tell a date, only folders of the days of an interval are looked into, or of all.
 
@@ -121,6 +127,7 @@ def find_sources(
         DataError: the folder of a rule is missing.
     """
     seen: set[str] = set()
+    finder = TableFinder()
     for rule in rules:
         base = base_of(zone, rule)
         if not base.is_dir():
@@ -132,9 +139,35 @@ def find_sources(
             own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
             if told is None or name in seen or _OWN.fullmatch(own) or _is_aside(rule, name):
                 continue
-            if path.is_file():
+            table = _table_of(path, finder) if rule.form is InputFormat.PARQUET else None
+            if table is not None:
+                name = _name_of(zone, table, rule) or name
+            elif not path.is_file():
+                continue
+            if name not in seen:
                 seen.add(name)
-                yield Source(rule, path, name, told)
+                yield Source(rule, path, name, told, table)
+
+
+def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
+    """What to call a table, or a part of one; None: it is outside of the landing zone."""
+    path = table.path / (table.within or "")
+    if rule.base:
+        return path.as_posix()
+    top = zone if path.is_relative_to(zone) else zone.absolute()
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
+
+
+def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
+    """The table that a path is, or the part of one that is in its directory."""
+    if not path.is_file():
+        return finder.at(path)
+    if (table := finder.around(path)) is None:
+        return None
+    ways = (path.absolute(), path.resolve())  # it can lie inside of the table by a link
+    inside = next(way for way in ways if way.is_relative_to(table.path))
+    within = inside.parent.relative_to(table.path).as_posix()
+    return table._replace(within="" if within == "." else within)
 
 
 def base_of(zone: Path, rule: SourceRule) -> Path:
@@ -252,7 +285,9 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
 
     def is_read(name: str, rule: SourceRule) -> bool:
-        return rule.leads_to(name) if (zone / name).is_dir() else rule.told(name) is not None
+        path = zone / name
+        is_source = not path.is_dir() or format_of_table(path) is not None
+        return (rule.told(name) is not None) if is_source else rule.leads_to(name)
 
     names = (path.relative_to(zone).as_posix() for path in shown)
     return sorted(printable(n) for n in names if not any(is_read(n, rule) for rule in rules))
@@ -301,6 +336,21 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     except OSError as error:
         raise DataError(f"cannot read {printable(str(path))}: {error.strerror or error}") from error
     return replace(file, size=size, changed=changed)
+
+
+def describe_table(zone: Path, table: LakeTable, source: Source) -> LandingFile:
+    """A table as it is now: its size is its version, and it was changed by the last commit.
+
+    Raises:
+        DataError: it cannot be read, or a link leads out of the landing zone, or of the table.
+    """
+    for path in (table.path, table.path / "_delta_log"):
+        top = table.path if source.rule.base else zone
+        if is_here(path) and not path.resolve().is_relative_to(top.resolve()):
+            problem = "leads out of the landing zone, or of the folder of its rule"
+            raise DataError(f"{printable(str(path))} {problem}", hint="put the table itself there")
+    version, changed = delta_state(table)
+    return LandingFile("", printable(source.name), str(table.path), version, changed)
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:

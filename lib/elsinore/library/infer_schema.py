@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import yaml
 from pyarrow import csv, types
 from pyarrow import json as arrow_json
-from pyarrow.parquet import ParquetFile
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
 from elsinore.catalog.source_rule import InputFormat, format_of
@@ -26,7 +25,9 @@ from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
 from elsinore.files.decode import ARRAY, PARTED
 from elsinore.files.directory_columns import columns_below
+from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import CR_ALONE
+from elsinore.files.read_delta import delta_rows
 from elsinore.files.read_events import Source, files_of
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
@@ -35,7 +36,13 @@ from elsinore.files.read_lines import (
     open_unpacked,
     read_lines,
 )
-from elsinore.files.read_parquet import UNREADABLE, Frame, frame_problem, frame_table
+from elsinore.files.read_parquet import (
+    UNREADABLE,
+    Frame,
+    frame_problem,
+    frame_table,
+    parquet_rows,
+)
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, shown
 from elsinore.files.type_records import check_limits, positions
@@ -196,7 +203,7 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
 
     Why a field is left out is its value.
     """
-    form = None if isinstance(source, Frame) else format_of(source.name)
+    form = format_of(source.name) if isinstance(source, Path) else None
     name = source.name if isinstance(source, Frame) else str(source)
     try:
         table, mixed = _first_rows(source, form)
@@ -206,7 +213,7 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
         hint = "files are UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint=hint) from error
     except (*UNREADABLE, OSError) as error:
-        if isinstance(source, Frame):
+        if isinstance(source, Frame) or isinstance(error, MemoryError):
             raise frame_problem(name, error) from error
         _require_lines(source, form)
         if "Empty CSV" in (why := plain(str(error))):
@@ -245,7 +252,7 @@ def _require_lines(source: Source, form: InputFormat | None) -> None:
 
     Arrow reads some that runs, which go by lines, do not.
     """
-    if isinstance(source, Frame) or form is InputFormat.PARQUET:
+    if not isinstance(source, Path) or form is InputFormat.PARQUET:
         return
     lines = (line for part in read_lines(source) for line in part["line"].to_pylist())
     header, problem = next(lines, ""), None
@@ -272,11 +279,10 @@ def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dic
     """The first rows, and fields of several kinds, which are left out, each with its kinds."""
     if isinstance(source, Frame):
         return frame_table(source.data)[:_ROWS], {}
+    if isinstance(source, LakeTable):
+        return _first_of(delta_rows(source, None)), {}
     if form is InputFormat.PARQUET:
-        file = ParquetFile(source)
-        batch = next(file.iter_batches(_ROWS), None)
-        table = file.schema_arrow.empty_table() if batch is None else pa.table(batch)
-        return table, {}
+        return _first_of(parquet_rows(source, None)), {}
     with open_unpacked(source, DEFAULT_LIMITS) as stream:
         block = stream.read(_BYTES)
         block += stream.readline(DEFAULT_LIMITS.line_bytes)
@@ -285,6 +291,17 @@ def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dic
         return _json_rows(block)
     # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
     return _csv_rows(block, _csv_rows(block, []).column_names), {}
+
+
+def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
+    """The first rows of some tables that are alike."""
+    first, rows = list[pa.Table](), 0
+    for piece in pieces:
+        first.append(piece)
+        rows += piece.num_rows
+        if rows >= _ROWS:
+            break
+    return pa.concat_tables(first)[:_ROWS] if first else pa.table({})
 
 
 def _csv_rows(block: bytes, texts: list[str]) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import Any, Protocol, cast
 
@@ -149,7 +149,7 @@ class Workload:
         if threads is not None:
             require_whole("threads", threads, 1)
         require(self.bound.queries, who)
-        table, report = self._read(events, max_bad_share)
+        table, report = self._read(events, max_bad_share, self.bound.attributes_read)
         request = Request(threads=threads or process_cores())
         with hints_in_python():
             rows = answer(self.bound, table, who, request=request)
@@ -166,7 +166,7 @@ class Workload:
         Raises:
             DataError: there is no event, or they cannot be read.
         """
-        table, _ = self._read(events, 1.0)
+        table, _ = self._read(events, 1.0, self.bound.attributes_read)
         return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
 
     def explain(self, events: Events) -> Explained:
@@ -175,7 +175,7 @@ class Workload:
         Raises:
             DataError: there is no event, or they cannot be read.
         """
-        statistics = observe(self.bound, self._read(events, 1.0)[0])
+        statistics = observe(self.bound, self._read(events, 1.0, self.bound.attributes_read)[0])
         runtime = compile_plan(self.bound, statistics)
         return Explained(self.bound, find_plan(self.bound, statistics), statistics, runtime)
 
@@ -205,10 +205,14 @@ class Workload:
         table, _ = self._read(events, 1.0)
         return Why(self.bound, table, query, group, window, limit)
 
-    def _read(self, events: Events, max_bad_share: float) -> tuple[EventTable, ReadReport]:
+    def _read(
+        self, events: Events, max_bad_share: float, read: Collection[str] | None = None
+    ) -> tuple[EventTable, ReadReport]:
         require_share("max_bad_share", max_bad_share)
         with hints_in_python(), memory_failures("reading the events", hint="read fewer at once"):
-            return read_events(sources_of(events), self.schema, max_bad_share=max_bad_share)
+            return read_events(
+                sources_of(events), self.schema, max_bad_share=max_bad_share, read=read
+            )
 
 
 def sources_of(events: Events) -> list[Source]:

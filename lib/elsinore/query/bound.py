@@ -221,6 +221,11 @@ class Workload:
         return {query.name: query for query in self.queries}
 
     @cached_property
+    def attributes_read(self) -> frozenset[str]:
+        """The attributes that any query reads."""
+        return frozenset().union(*(query.attributes_read for query in self.queries))
+
+    @cached_property
     def longest_window(self) -> int:
         """The largest WITHIN: how far back a run must read."""
         return max(query.window.within for query in self.queries)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 import elsinore.cli.ingest
 from elsinore.catalog.load_schema import load_schema
@@ -56,6 +58,25 @@ def ask(folder: Path, *within: str) -> None:
     text = "QUERY q{} RETURN COUNT(*) PATTERN View V WITHIN {};\n"
     queries = (text.format(number, one) for number, one in enumerate(within))
     (folder / "q.sase").write_text("".join(queries))
+
+
+def test_the_rows_of_a_delta_table_however_it_is_laid_out(
+    zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table"
+    for record in RECORDS[:2] * 2:
+        row = {**record, "key": f"{record['key']}{len(list(table.glob('*.parquet')))}"}
+        write_deltalake(str(table), pa.Table.from_pylist([row]), mode="append")
+    DeltaTable(str(table)).delete("key = 'b0'")
+    assert run_command(["ingest", str(table)]) == 0
+    assert "3 events of 2 hours" in capsys.readouterr().out
+    DeltaTable(str(table)).optimize.compact()
+    assert run_command(["ingest", str(table)]) == 0
+    assert "0 new files" in capsys.readouterr().out
+    lines = [gzip.decompress(path.read_bytes()).count(b"\n") for path in zone.rglob("*.gz")]
+    assert sum(lines) == 3
+    assert run_command(["ingest", *map(str, table.glob("*.parquet"))]) == 2
+    assert "is a part of the Delta table" in capsys.readouterr().err
 
 
 def written(form: str, folder: Path) -> Path:

@@ -170,13 +170,17 @@ def test_types_and_values_that_do_not(
     assert decoded.events.num_rows == 0
 
 
-def test_a_rejected_row_is_kept_as_json(tmp_path: Path) -> None:
-    more = {"blob": pa.array([b"\xff"]), "tags": pa.array([["a"]]), "at": pa.array([NOON])}
-    decoded = read(write(tmp_path, speed=pa.array([-1.0]), **more))
-    [line] = decoded.rejected["line"].to_pylist()
-    assert json.loads(line) == travel(
-        speed=-1.0, blob="b'\\xff'", tags="['a']", at="2013-01-01 10:00:00.000000Z"
+def test_a_rejected_row_is_kept_as_json_with_the_columns_that_the_schema_names(
+    tmp_path: Path,
+) -> None:
+    booked = pa.array([NOON], pa.timestamp("us"))
+    unread = {"blob": pa.array([b"\xff"]), "tags": pa.array([["a"]])}
+    decoded = read(
+        write(tmp_path, speed=pa.array([-1.0]), driver=[b"\xff"], booked=booked, **unread)
     )
+    [line] = decoded.rejected["line"].to_pylist()
+    at = "2013-01-01 10:00:00.000000"
+    assert json.loads(line) == travel(speed=-1.0, driver="b'\\xff'", booked=at)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from elsinore.catalog.load_schema import read_schema
 from elsinore.catalog.source_rule import format_of
@@ -581,3 +582,87 @@ def test_lines_that_land_where_they_are_stored_have_no_columns(tmp_path: Path) -
     assert sources == {
         "day=2013-01-02/h=10/k=a/e.jsonl": False, "day=2013-01-02/h=10/plain/e.jsonl": True,
     }  # fmt: skip
+
+
+def put(path: Path, records: list[dict[str, Any]], **options: Any) -> Path:
+    """Write a version of a Delta table that was committed when other files were written."""
+    write_deltalake(str(path), pa.Table.from_pylist(records), **{"mode": "append", **options})
+    return committed(path)
+
+
+def committed(path: Path) -> Path:
+    for commit in (path / "_delta_log").glob("*.json"):
+        os.utime(commit, (WRITTEN, WRITTEN))
+    return path
+
+
+def rule(files: str) -> StreamSchema:
+    return read_schema(
+        SCHEMA.replace('"FILES"', f"'{files}', format: parquet").replace("UNIT", "iso")
+    )
+
+
+@pytest.mark.parametrize("files", ["tables/t", "tables/*", "tables/t/*.parquet"])
+def test_a_rule_about_a_delta_table_or_its_files_collects_its_rows(
+    tmp_path: Path, files: str
+) -> None:
+    stream = rule(files)
+    for at in range(3):
+        put(tmp_path / "tables/t", [event(2 * at, 9), event(2 * at + 1, 10)])
+    assert run(tmp_path, stream).figures["collected_lines"] == 6
+    ten = {"2013-01-02T09": ["e0", "e2", "e4"], "2013-01-02T10": ["e1", "e3", "e5"]}
+    assert {hour: sorted(ids) for hour, ids in hours(tmp_path).items()} == ten
+    before = {file.landing: file for file in all_files(tmp_path)}
+    assert run(tmp_path, stream).figures["collected_files"] == 0, "the table is as it was"
+    DeltaTable(str(tmp_path / "tables/t")).optimize.compact()
+    committed(tmp_path / "tables/t")
+    assert run(tmp_path, stream).figures["collected_files"] == 1
+    assert {file.landing: file for file in all_files(tmp_path)} == before, "in any order"
+    DeltaTable(str(tmp_path / "tables/t")).delete("n = 4")
+    committed(tmp_path / "tables/t")
+    run(tmp_path, stream)
+    assert sorted(hours(tmp_path)["2013-01-02T09"]) == ["e0", "e2"]
+    assert unread_files(tmp_path, DAY, stream.sources) == []
+
+
+def test_a_rule_about_partitions_of_a_table_collects_what_they_hold(tmp_path: Path) -> None:
+    stream = rule("t/day={date}/part=a/*.parquet")
+    records = [
+        event(number, 9, 1 + number // 2) | {"day": f"2013-01-0{1 + number // 2}", "part": part}
+        for number, part in enumerate("abab")
+    ]
+    put(tmp_path / "t", records, partition_by=["day", "part"])
+    put(tmp_path / "t", records, partition_by=["day", "part"], mode="overwrite")
+    run(tmp_path, stream)
+    assert hours(tmp_path) == {"2013-01-01T09": ["e0"], "2013-01-02T09": ["e2"]}
+    assert [note["told"] for note in notes(tmp_path)] == ["2013-01-01", "2013-01-02"]
+
+
+def test_tables_that_cannot_be_collected_keep_nobody_up(tmp_path: Path) -> None:
+    zone = tmp_path / "zone"
+    write(zone / "ice/metadata/v1.metadata.json", [])
+    write(zone / "ice/data/x.parquet", [event(1, 9)])
+    put(tmp_path / "elsewhere", [event(2, 9)])
+    (zone / "linked").symlink_to(tmp_path / "elsewhere")
+    put(zone / "good", [event(3, 10)])
+    found = run(zone, rule("*"))
+    assert hours(zone) == {"2013-01-02T10": ["e3"]}
+    assert list(found.refused) == ["ice", "linked"]
+    assert "Iceberg, which is not read" in found.refused["ice"]
+    assert "leads out of" in found.refused["linked"]
+
+
+def test_links_to_files_of_tables_elsewhere_and_a_zone_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    part = next(put(tmp_path / "elsewhere", [event(1, 9)]).glob("*.parquet"))
+    zone = Path("zone")
+    put(zone / "t", [event(2, 10)])
+    (zone / "t/x.parquet").symlink_to(part)
+    (zone / "u").mkdir()
+    (zone / "u/x.parquet").symlink_to(part)
+    found = run(zone, rule("*/*.parquet"))
+    assert hours(zone) == {"2013-01-02T10": ["e2"]}
+    assert list(found.refused) == ["u/x.parquet"]
+    assert "leads out of" in found.refused["u/x.parquet"]

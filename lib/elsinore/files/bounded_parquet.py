@@ -1,0 +1,353 @@
+"""Batches of Parquet files, refused before decoding if that would take too much memory.
+
+A file of 1 KB can decode to 60 GB: one long value in a dictionary that many rows refer to, pages
+that repeat a byte, a column of one value. So the sizes of what is read are known before it is
+decoded: from page headers, and from the lengths of the values in dictionaries.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from elsinore.catalog.source_rule import PACKED
+from elsinore.errors import DataError, OutOfMemoryError
+from elsinore.files.advice import MAGIC, odd_file
+from elsinore.files.parquet_pages import Pages, read_pages
+from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
+from elsinore.files.rejection import Reason
+
+#: Rows of a batch, at most.
+BATCH_ROWS = 65_536
+#: Bytes per value of each physical type once decoded; a text takes an offset and its own bytes.
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
+_OFFSET = 4
+#: Bytes of a dictionary whose values need not be looked at: they are short.
+_SHORT = 256
+#: A decimal that is stored as text is decoded to so many bytes at most.
+_DECIMAL = 32
+
+
+class Columns(NamedTuple):
+    """The columns to read, and those of them to leave out if the file is too large with them."""
+
+    wanted: Sequence[str]
+    optional: Collection[str] = ()
+
+
+#: Chooses columns from those of a file.
+Choose = Callable[[list[str]], Columns]
+
+
+class Piece(NamedTuple):
+    """Some rows, and the optional columns that were left out."""
+
+    rows: pa.Table
+    left_out: tuple[str, ...] = ()
+
+
+def parquet_batches(path: Path, limits: ReadLimits, choose: Choose) -> Iterator[Piece]:
+    """Yield the rows of a Parquet file in their order, in batches of bounded size.
+
+    `.parquet.gz` and `.parquet.zst` are unpacked in memory.
+
+    Args:
+        path: the file.
+        limits: bounds on the file and on what is decoded.
+        choose: chooses the columns to read, and raises if one is missing.
+
+    Raises:
+        DataError: the file cannot be opened.
+        UnreadableFile: the file is damaged or decodes to more than `limits` allow. Damage to a
+            page may show after earlier batches.
+        OutOfMemoryError: there is too little memory.
+    """
+    with _opened(path, limits) as file:
+        yield from file.batches(*choose(file.names))
+
+
+def require_bounded(path: Path, limits: ReadLimits) -> None:
+    """Refuse a Parquet file that somebody else decodes, if it is too large; as `parquet_batches`.
+
+    Raises:
+        DataError: the file cannot be opened.
+        UnreadableFile: it is damaged, or decodes to more than `limits` allow.
+    """
+    with _opened(path, limits) as file:
+        file.require_bounded()
+
+
+@contextmanager
+def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
+    """Open a file, and raise what goes wrong with it as `parquet_batches` does."""
+    with open_unpacked(path, limits) as stream:
+        # A packed file, or a pipe.
+        is_packed = path.suffix.lower() in PACKED
+        if is_packed or not stream.seekable():
+            content = stream.read(limits.file_bytes + 1)
+            if len(content) > limits.file_bytes:
+                raise too_large(path, f"exceeds {limits.file_bytes} bytes")
+            size = path.stat().st_size if is_packed else len(content)
+            source = pa.BufferReader(content)
+        else:
+            size, source = os.fstat(stream.fileno()).st_size, pa.PythonFile(stream, "r")
+        if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
+            raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
+        source.seek(0)
+        try:
+            yield _BoundedFile(path, source, size, limits)
+        except DataError:
+            raise
+        except MemoryError as error:
+            raise OutOfMemoryError.of(f"reading {path}", error) from error
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+            if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
+                problem = " is cut off: its end is missing"
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
+
+
+@dataclass(slots=True)
+class _Size:
+    """What one column decodes to."""
+
+    least: int = 0  #: bytes that it takes for sure
+    most: int = 0  #: bytes that it takes if each value is as long as the longest one
+    per_row: float = 0  #: bytes of a row, at most or so
+    leaves: set[str] = field(default_factory=set)  #: paths of the leaves that hold texts
+    prefixes: int = 0  #: bytes of the largest page whose values repeat the value before
+    longest: int = 0  #: bytes of the longest value in a dictionary
+
+
+class _BoundedFile:
+    """A Parquet file and how much of it may be decoded."""
+
+    def __init__(self, path: Path, source: pa.NativeFile, size: int, limits: ReadLimits) -> None:
+        self._path, self._source, self._limits = path, source, limits
+        self._allowed = min(limits.file_bytes, max(limits.ratio_from, limits.ratio * size))
+        self._file = self._open()
+        self._metadata = self._file.metadata
+        self.names: list[str] = self._file.schema_arrow.names
+
+    def _open(self, **options: Any) -> Any:
+        import pyarrow.parquet as pq  # not needed where lines are decoded
+
+        return pq.ParquetFile(
+            self._source,
+            page_checksum_verification=True,
+            coerce_int96_timestamp_unit="us",
+            # A thread that still held the file as Python ends broke off one run in seven of a file
+            # without rows (pyarrow 26).
+            pre_buffer=False,
+            **options,
+        )
+
+    def batches(self, wanted: Sequence[str], optional: Collection[str]) -> Iterator[Piece]:
+        """Yield the rows with some columns; see `parquet_batches`."""
+        columns, rows = self._plan(wanted, optional)
+        left_out = tuple(column for column in wanted if column not in columns)
+        decoded = 0
+        for batch in self._file.iter_batches(rows, columns=columns, use_threads=False):
+            decoded += batch.nbytes
+            if decoded > self._allowed:
+                raise self._too_much(f"it decodes to {decoded:,} bytes or more")
+            self._require_short(batch)
+            yield Piece(pa.table(batch), left_out)
+
+    def require_bounded(self) -> None:
+        """Refuse the file if all its columns decode to too much."""
+        self._plan(self.names, ())
+
+    def _plan(self, columns: Sequence[str], optional: Collection[str]) -> tuple[list[str], int]:
+        """Return the columns to read, and how many rows at once to stay below the bounds."""
+        groups = range(self._metadata.num_row_groups)
+        found = [leaf for group in groups for leaf in self._leaves(group, columns)]
+        sizes = {column: _Size() for column in columns}
+        for leaf in found:
+            sizes[leaf.column].least += leaf.least
+        self._fit(sizes, optional, {column: size.least for column, size in sizes.items()})
+        for leaf in found:
+            if leaf.column in sizes:
+                self._add(leaf, sizes[leaf.column])
+        for column, size in list(sizes.items()):
+            if size.longest > self._limits.line_bytes:
+                if column not in optional:
+                    raise self._too_long(column, size.longest)
+                del sizes[column]
+        most = {column: size.most for column, size in sizes.items()}
+        for column in sorted(most, key=lambda name: -most[name]):
+            if sum(most.values()) > self._allowed and most[column] > sizes[column].least:
+                most[column] = self._exact_size(column, sizes[column])
+        self._fit(sizes, optional, most)
+        per_row = int(sum(size.per_row for size in sizes.values()))
+        rows = self._limits.decoded_batch_bytes // max(per_row, 1)
+        return list(sizes), max(1, min(BATCH_ROWS, rows))
+
+    def _leaves(self, group: int, columns: Sequence[str]) -> Iterator[_Leaf]:
+        """Yield what is stored of some columns in a row group, as `iter_batches` selects it."""
+        row_group = self._metadata.row_group(group)
+        for index in range(row_group.num_columns):
+            chunk = row_group.column(index)
+            path = chunk.path_in_schema
+            column = next((c for c in columns if path == c or path.startswith(f"{c}.")), None)
+            if column is not None:
+                stored = self._metadata.schema.column(index)
+                if _is_plainly_bounded(chunk, stored):
+                    values = max(chunk.num_values, row_group.num_rows)
+                    pages = Pages(values, chunk.total_uncompressed_size)
+                else:
+                    pages = read_pages(self._source, chunk)
+                yield _Leaf(path, column, group, row_group.num_rows, stored, pages)
+
+    def _fit(
+        self, sizes: dict[str, _Size], optional: Collection[str], decoded: dict[str, int]
+    ) -> None:
+        """Leave out optional columns, the largest first, until the others are allowed."""
+        for column in sorted(decoded, key=lambda name: -decoded[name]):
+            if sum(decoded.values()) > self._allowed and column in optional:
+                del sizes[column], decoded[column]
+        if sum(decoded.values()) > self._allowed:
+            column = max(decoded, key=lambda name: decoded[name])
+            raise self._too_much(f"column {column} decodes to {decoded[column]:,} bytes or more")
+
+    def _add(self, leaf: _Leaf, size: _Size) -> None:
+        """Add to the size of a column what a leaf of it can decode to in a row group."""
+        pages = leaf.pages
+        longest = self._longest_value(leaf)
+        most = leaf.least + pages.values * longest
+        if leaf.is_text and pages.has_prefixes:
+            most += pages.values * pages.largest
+            size.prefixes = max(size.prefixes, pages.largest)
+        size.most += most
+        size.per_row += most / max(leaf.rows, 1)
+        size.longest = max(size.longest, longest)
+        if leaf.is_text and pages.dictionary:
+            size.leaves.add(leaf.path)
+
+    def _longest_value(self, leaf: _Leaf) -> int:
+        """Return how long a value that comes from a dictionary can be; 0 if none does."""
+        if not leaf.is_text or not leaf.pages.dictionary:
+            return 0
+        if leaf.pages.dictionary <= _SHORT:
+            return leaf.pages.dictionary
+        coded = self._coded(leaf.path)
+        batches = coded.iter_batches(1, row_groups=[leaf.group], columns=[leaf.path])
+        with closing(batches):
+            first = next(batches, None)
+        lengths = [pc.max(pc.binary_length(c.dictionary)).as_py() for c in _coded_parts(first)]
+        return max((length or 0 for length in lengths), default=0)
+
+    def _exact_size(self, column: str, size: _Size) -> int:
+        """Return the bytes that a column decodes to, or more than is allowed.
+
+        Texts in dictionaries are counted without decoding them.
+        """
+        total = size.least
+        for leaf in size.leaves:
+            coded = self._coded(leaf).iter_batches(BATCH_ROWS, columns=[leaf], use_threads=False)
+            for part in (part for batch in coded for part in _coded_parts(batch)):
+                lengths = pc.binary_length(part.dictionary).cast(pa.int64())
+                total += pc.sum(lengths.take(part.indices)).as_py() or 0
+                if total > self._allowed:
+                    return total
+        if size.prefixes:
+            rows = max(1, self._limits.decoded_batch_bytes // size.prefixes)
+            for batch in self._file.iter_batches(rows, columns=[column], use_threads=False):
+                total += batch.nbytes
+                if total > self._allowed:
+                    return total
+        return total
+
+    def _coded(self, leaf: str) -> Any:
+        """Return the file, opened so that the texts of a leaf stay codes of a dictionary."""
+        return self._open(read_dictionary=[leaf], arrow_extensions_enabled=False)
+
+    def _too_much(self, what: str) -> DataError:
+        if self._allowed == self._limits.file_bytes:
+            return too_large(self._path, f"is too large: {what}, and {self._allowed:,} are allowed")
+        problem = f"is too large: {what}, and {self._allowed:,} are allowed for its size"
+        hint = "if that is right, read it with pyarrow, and give the table to Workload.run"
+        return unreadable(self._path, f" {problem}", Reason.TOO_LARGE, hint)
+
+    def _too_long(self, column: str, length: int) -> DataError:
+        most = self._limits.line_bytes
+        problem = f" has a value of {length:,} bytes in the column {column}, more than {most:,}"
+        hint = "shorten it, or leave the column out"
+        return unreadable(self._path, problem, Reason.TOO_LARGE, hint)
+
+    def _require_short(self, batch: pa.RecordBatch) -> None:
+        """Refuse a value that is longer than a line may be."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if column.nbytes > self._limits.line_bytes and _is_text(column.type):
+                length = pc.max(pc.binary_length(column)).as_py() or 0
+                if length > self._limits.line_bytes:
+                    raise self._too_long(name, length)
+
+
+class _Leaf:
+    """A column chunk; a column of structs or lists has several in a row group."""
+
+    def __init__(
+        self, path: str, column: str, group: int, rows: int, stored: Any, pages: Pages
+    ) -> None:
+        self.path, self.column, self.group, self.rows = path, column, group, rows
+        self.pages = pages
+        self._stored = stored
+
+    @property
+    def least(self) -> int:
+        """Bytes that it decodes to, at least."""
+        return max(self.pages.size, self.pages.values * self._width)
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Whether values are texts or bytes of any length."""
+        return self._stored.physical_type == "BYTE_ARRAY" and not self._is_decimal
+
+    @cached_property
+    def _width(self) -> int:
+        """Bytes that each value takes, at least, once decoded."""
+        if self._is_decimal:
+            return _DECIMAL
+        if self._stored.physical_type == "FIXED_LEN_BYTE_ARRAY":
+            return int(self._stored.length)
+        return _WIDTHS.get(self._stored.physical_type, _OFFSET)
+
+    @cached_property
+    def _is_decimal(self) -> bool:
+        return self._stored.logical_type.type == "DECIMAL"
+
+
+def _is_plainly_bounded(chunk: Any, stored: Any) -> bool:
+    """Return whether a chunk decodes to as much as its rows tell, whatever its pages state.
+
+    Its values have one width and one row each, and its packing is no more than 22-fold.
+    """
+    is_fixed = stored.physical_type in _WIDTHS and stored.max_repetition_level == 0
+    return is_fixed and chunk.compression in ("SNAPPY", "UNCOMPRESSED")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (
+        types.is_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_string(kind)
+        or (types.is_large_binary(kind))
+    )
+
+
+def _coded_parts(batch: pa.RecordBatch | None) -> Iterator[pa.DictionaryArray]:
+    """Yield the one leaf of a batch that was read as codes, from inside of structs and lists."""
+    for column in batch.columns if batch is not None else ():
+        while not types.is_dictionary(column.type):
+            column = column.field(0) if types.is_struct(column.type) else column.flatten()
+        yield column

@@ -1,0 +1,316 @@
+"""Events from Delta tables: the rows of one version, without those deleted or updated since.
+
+delta-rs reads the log and deletion vectors; data files are read as other Parquet files are, within
+the same bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import DataError, ElsinoreError, pipeline_packages, storage_error
+from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches, require_bounded
+from elsinore.files.extension_types import without_extensions
+from elsinore.files.lake_tables import LakeTable, require_readable
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    ReadLimits,
+    column_problem,
+    too_large,
+    unreadable,
+)
+from elsinore.files.read_parquet import columns_read, typed_rows
+from elsinore.files.rejection import Reason, printable
+from elsinore.files.type_records import Decoded
+from elsinore.places import is_here, local_copy, scheme, state
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+#: Features that a reader must know, and that this one does: those of delta-rs, and what data files
+#: of other types and names need.
+_FEATURES = {
+    "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview",
+    "v2Checkpoint", "vacuumProtocolCheck",
+}  # fmt: skip
+_PHYSICAL_NAME = b"delta.columnMapping.physicalName"
+_SHOWN = 200
+
+
+class _DataFile(NamedTuple):
+    """A data file of a table."""
+
+    path: Path
+    partition: dict[str, Any]  #: the values of its partition columns
+    keep: pa.BooleanArray | None  #: which of its rows are not deleted; None: all
+
+
+def read_delta(
+    table: LakeTable,
+    schema: StreamSchema,
+    *,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    read: Collection[str] | None = None,
+) -> Iterator[Decoded]:
+    """Yield the typed events of a Delta table.
+
+    Positions count the table's rows from 1, data files in the order in which they were added.
+
+    Args:
+        table: the table, and its version.
+        schema: how to read an event.
+        limits: bounds on what each data file decodes to.
+        read: as for `read_parquet`.
+
+    Raises:
+        DataError: the table, its version or a data file cannot be read, or it is a table of
+            another format.
+        SetupError: deltalake is not installed.
+    """
+    opened = open_delta(table)
+    names = _names(opened, table, schema)
+    columns = columns_read(names, schema, read)
+    label = printable(f"{table.path}@{opened.version()}")
+    yield from typed_rows(_pieces(opened, table, columns, limits), label, schema, names)
+
+
+def delta_rows(
+    table: LakeTable, schema: StreamSchema | None, *, limits: ReadLimits = DEFAULT_LIMITS
+) -> Iterator[pa.Table]:
+    """Yield the rows of a Delta table with all its columns; raises as `read_delta`."""
+    opened = open_delta(table)
+    columns = Columns(_names(opened, table, schema))
+    for piece in _pieces(opened, table, columns, limits):
+        yield without_extensions(piece.rows)
+
+
+def open_delta(table: LakeTable) -> DeltaTable:
+    """Return a table as delta-rs reads its log, at its version; raises as `read_delta`."""
+    require_readable(table)
+    with pipeline_packages(f"reading the Delta table {table.path}"):
+        from deltalake import DeltaTable
+    uri = str(table.path)
+    if is_here(table.path):
+        _require_bounded_log(table.path / "_delta_log")
+    with _log_failures(table):
+        opened = DeltaTable(uri)
+        newest = opened.version()
+    if table.version is not None and table.version > newest:
+        problem = f"the Delta table {table.path} has no version {table.version}"
+        raise DataError(problem, hint=f"the newest one is {table.path}@{newest}")
+    if table.version is not None and table.version < newest:
+        with _log_failures(table):
+            opened = DeltaTable(uri, version=table.version)
+    _require_features(opened, table)
+    return opened
+
+
+def delta_state(table: LakeTable) -> tuple[int, int]:
+    """Return the version of a table and when it was committed, in nanoseconds since 1970.
+
+    Raises:
+        DataError: as `read_delta`.
+    """
+    opened = open_delta(table)
+    version = opened.version()
+    commit = table.path / "_delta_log" / f"{version:020}.json"
+    try:
+        return version, state(commit)[1]
+    except OSError as error:
+        raise DataError(f"cannot read {commit}: {error.strerror or error}") from error
+
+
+def _require_bounded_log(log: Path) -> None:
+    """Refuse a log that takes too much memory: delta-rs decodes all of it."""
+    checkpoints = [*log.glob("*.parquet"), *log.glob("_sidecars/*.parquet")]
+    for path in checkpoints:
+        require_bounded(path, DEFAULT_LIMITS)
+    size = sum(path.stat().st_size for path in log.glob("*.json"))
+    if size > DEFAULT_LIMITS.file_bytes:
+        raise too_large(log, f"has more than {DEFAULT_LIMITS.file_bytes} bytes of commits")
+
+
+@contextmanager
+def _log_failures(table: LakeTable) -> Iterator[None]:
+    """Raise what delta-rs says of a log that it cannot read as a `DataError`."""
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        yield
+    except ElsinoreError:
+        raise
+    except TableNotFoundError as error:
+        if table.version is not None:  # one that was cleaned from the log
+            problem = f"cannot read the Delta table {table}: its log has no such version any more"
+            hint = f"{table.path} is the newest one"
+            raise DataError(problem, hint=hint, file=str(table.path)) from error
+        problem = f"{table.path} has a directory _delta_log without a commit: it is no Delta table"
+        hint = "restore the log, or remove _delta_log to read the files as they are"
+        raise DataError(problem, hint=hint, file=str(table.path)) from error
+    except (DeltaError, OSError, ValueError, OverflowError) as error:
+        if failing := storage_error(error):
+            raise failing from error
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:_SHOWN]
+        problem = f"cannot read the Delta table {table}: {why}"
+        raise DataError(problem, hint=_export(table), file=str(table.path)) from error
+
+
+def _require_features(opened: DeltaTable, table: LakeTable) -> None:
+    """Refuse a table whose rows would be read wrongly, by the name of what it uses."""
+    unknown = sorted({*(opened.protocol().reader_features or ())} - _FEATURES)
+    mode = opened.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mode not in ("none", "name"):
+        unknown.append(f"columnMapping by {mode}")
+    if unknown:
+        problem = f"the Delta table {table.path} uses {', '.join(unknown)}, which is not read"
+        raise DataError(problem, hint=_export(table), file=str(table.path))
+
+
+def _export(table: LakeTable) -> str:
+    source = f"spark.read.format('delta').load('{table.path}')"
+    return f"export it with Spark: {source}.write.parquet('events')"
+
+
+def _names(opened: DeltaTable, table: LakeTable, schema: StreamSchema | None) -> list[str]:
+    """Return the names of a table's columns, if a schema can be read from them."""
+    names = [str(field.name) for field in opened.schema().fields]
+    if schema is not None and (problem := column_problem(names, schema, nested=True)):
+        raise unreadable(table.path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])
+    return names
+
+
+def _pieces(
+    opened: DeltaTable, table: LakeTable, columns: Columns, limits: ReadLimits
+) -> Iterator[Piece]:
+    """Yield the rows of a table, with the types that its log gives to its columns."""
+    schema = pa.schema(opened.schema().to_arrow())
+    fields = [schema.field(name) for name in columns.wanted]
+    stored = {_physical_name(field): field for field in fields}
+    optional = {name for name, field in stored.items() if field.name in columns.optional}
+
+    def choose(names: list[str]) -> Columns:
+        return Columns([name for name in names if name in stored], optional)
+
+    for file in _data_files(opened, table):
+        at = 0
+        with local_copy(file.path) as path:
+            for rows, left_out in parquet_batches(path, limits, choose):
+                keep = _kept(file.keep, at, rows.num_rows)
+                at += rows.num_rows
+                of_table = _conformed(rows, fields, file, lambda: path)
+                names = tuple(stored[name].name for name in left_out)
+                of_table = of_table.drop_columns(list(names))
+                yield Piece(of_table if keep is None else of_table.filter(keep), names)
+
+
+def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
+    """Return the data files of a table in the order in which they were added."""
+    with _log_failures(table):
+        added = pa.table(opened.get_add_actions(flatten=True))
+        masks = _masks(opened)
+    partitions = opened.metadata().partition_columns
+    names = [f"partition.{name}" for name in partitions]
+    found = []
+    for row in added.select(["modification_time", "path", *names]).to_pylist():
+        relative = unquote(row["path"])
+        path = table.path / relative
+        _require_inside(relative, path, table)
+        values = {name: row[f"partition.{name}"] for name in partitions}
+        keep = masks.pop(str(path.absolute()) if is_here(path) else str(path), None)
+        if table.within is None or _directory(relative) == table.within:
+            found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
+    if masks:  # rows would count that are deleted
+        problem = f"the Delta table {table} has deleted rows in files that it does not have"
+        raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
+    return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
+
+
+def _kept(mask: pa.BooleanArray | None, at: int, count: int) -> pa.BooleanArray | None:
+    """Return which of some rows are not deleted; those behind the end of a mask are not."""
+    if mask is None:
+        return None
+    own = mask.slice(at, count)
+    return pa.concat_arrays([own, pa.repeat(pa.scalar(True), count - len(own))])
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _require_inside(relative: str, path: Path, table: LakeTable) -> None:
+    """Refuse a data file outside of its table: who writes a log could name any file."""
+    outside = scheme(relative) is not None or relative.startswith("/")
+    outside = outside or ".." in relative.split("/")
+    if is_here(path) and not outside:
+        outside = not path.resolve().is_relative_to(table.path.resolve())
+    if outside:
+        problem = (
+            f"the Delta table {table.path} has a data file outside of its directory: {relative}"
+        )
+        hint = "copy the table, a shallow clone for example, with its data files"
+        raise DataError(problem, hint=hint, file=str(table.path))
+
+
+def _masks(opened: DeltaTable) -> dict[str, pa.BooleanArray]:
+    """Return by path which rows of data files are not deleted, for those with deleted rows."""
+    if "deletionVectors" not in (opened.protocol().reader_features or ()):
+        return {}
+    masks = {}
+    for row in pa.table(opened.deletion_vectors()).to_batches():
+        for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
+            parsed = urlparse(uri.as_py())
+            is_file = parsed.scheme == "file"
+            masks[unquote(parsed.path) if is_file else uri.as_py()] = keep.values
+    return masks
+
+
+def _physical_name(column: pa.Field) -> str:
+    """Return what data files call a column."""
+    name = (column.metadata or {}).get(_PHYSICAL_NAME)
+    return column.name if name is None else name.decode()
+
+
+def _conformed(
+    rows: pa.Table, fields: list[pa.Field], file: _DataFile, path: Callable[[], Path]
+) -> pa.Table:
+    """Return rows of a data file with the table's columns.
+
+    Those that it lacks are NULL, as it is older than they are, or the values of its partition.
+    """
+    count, columns = rows.num_rows, {}
+    for column in fields:
+        if column.name in file.partition:
+            value = pa.scalar(file.partition[column.name], column.type)
+            columns[column.name] = pa.chunked_array([pa.repeat(value, count)])
+            continue
+        name = _physical_name(column)
+        stored = rows[name].combine_chunks() if name in rows.column_names else None
+        try:
+            columns[column.name] = _as_declared(stored, column, count)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            problem = f": column {column.name} is not what the table's log declares: {error}"
+            raise unreadable(path(), problem, Reason.CORRUPT_FILE, "write it anew") from error
+    return pa.table(columns)
+
+
+def _as_declared(stored: pa.Array | None, column: pa.Field, count: int) -> pa.Array:
+    """Return a stored column with the type, and the names inside of it, that the log declares."""
+    kind = column.type
+    if stored is None:
+        return pa.nulls(count, kind)
+    if types.is_struct(kind) and types.is_struct(stored.type):
+        inside = dict(zip(stored.type.names, stored.flatten(), strict=True))
+        parts = [_as_declared(inside.get(_physical_name(f)), f, count) for f in kind]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=stored.is_null())
+    if stored.type == kind or types.is_nested(kind):  # no attribute is read from a list or map
+        return stored
+    return pc.cast(stored, kind, safe=not types.is_timestamp(kind))  # nanoseconds are cut off

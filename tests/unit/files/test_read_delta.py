@@ -1,0 +1,348 @@
+"""Delta tables as events: the rows of one version, however the table came to have them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import elsinore
+from elsinore.catalog.load_schema import read_schema
+from elsinore.cli.main import run_command
+from elsinore.errors import DataError, ElsinoreError, ParameterError, SetupError
+from elsinore.files.read_events import read_events
+from elsinore.files.rejection import UnreadableFile
+from elsinore.library.infer_schema import infer_schema
+
+SCHEMA = """\
+stream: u
+time: {field: t, unit: iso}
+type: {field: e}
+types: {A: {uid: long}}
+"""
+QUERY = "QUERY n RETURN uid, COUNT(*) PATTERN A x GROUP-BY uid WITHIN 1 day;"
+BASE = 1_700_000_000_000_000
+
+
+def rows(count: int, first: int = 0, uid: int = 1, **more: Any) -> pa.Table:
+    times = [BASE + (first + number) * 1_000_000 for number in range(count)]
+    instants = pa.array(times, pa.timestamp("us", "UTC"))
+    return pa.table({"t": instants, "e": ["A"] * count, "uid": [uid] * count, **more})
+
+
+def put(path: Path, table: pa.Table, **options: Any) -> Path:
+    write_deltalake(str(path), table, **{"mode": "append", **options})
+    return path
+
+
+def counts(*paths: Path, schema: str = SCHEMA) -> dict[Any, int]:
+    found = elsinore.workload(QUERY, schema=schema).run([*paths])
+    return {row["uid"]: row["COUNT(*)"] for row in found["n"].to_pylist()}
+
+
+def test_deleted_updated_and_compacted_rows_do_not_count(tmp_path: Path) -> None:
+    put(put(tmp_path / "d", rows(4)), rows(3, 4, 2))
+    DeltaTable(str(tmp_path / "d")).delete("uid = 1")
+    assert counts(tmp_path / "d") == {2: 3}
+    put(put(tmp_path / "o", rows(4)), rows(4), mode="overwrite")
+    assert counts(tmp_path / "o") == {1: 4}
+    for at in range(3):
+        put(tmp_path / "c", rows(2, 2 * at))
+    DeltaTable(str(tmp_path / "c")).optimize.compact()
+    assert counts(tmp_path / "c") == {1: 6}
+    put(tmp_path / "u", rows(4))
+    DeltaTable(str(tmp_path / "u")).update(
+        updates={"uid": "2"}, predicate="t > '2023-11-14T22:13:21Z'"
+    )
+    assert counts(tmp_path / "u") == {1: 2, 2: 2}
+    assert "uid: long" in infer_schema(tmp_path / "u")
+
+
+def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(put(tmp_path / "d", rows(4)), rows(3, 4, 2))
+    assert counts(tmp_path / "d@0") == {1: 4}
+    monkeypatch.chdir(tmp_path)
+    assert counts(Path("d@v1")) == counts(Path("d")) == {1: 4, 2: 3}
+    with pytest.raises(DataError, match=r"table d has no version 2 \(the newest one is d@1\)"):
+        counts(Path("d@2"))
+    with pytest.raises(ParameterError, match=r"'latest' is not a version of the table d"):
+        counts(Path("d@latest"))
+    with pytest.raises(DataError, match=r"no such file: gone@1"):
+        counts(Path("gone@1"))
+    with pytest.raises(ParameterError, match="is given twice"):
+        counts(Path("d"), Path("d@0"))
+    put(tmp_path / "d@0", rows(1, uid=9))  # a directory that is called so
+    assert counts(Path("d@0")) == {9: 1}
+    pq.write_table(rows(1, uid=8), "x@1.parquet")
+    assert counts(Path("x@1.parquet")) == {8: 1}
+
+
+def test_the_oldest_versions_of_a_log_that_was_cleaned(tmp_path: Path) -> None:
+    for at in range(3):
+        put(tmp_path / "d", rows(1, at))
+    DeltaTable(str(tmp_path / "d")).create_checkpoint()
+    (tmp_path / "d/_delta_log/00000000000000000000.json").unlink()
+    assert counts(tmp_path / "d") == {1: 3}
+    with pytest.raises(
+        DataError, match=r"cannot read the Delta table .*d@0: its log has no such version"
+    ):
+        counts(tmp_path / "d@0")
+
+
+def test_tables_below_a_directory_and_files_beside_them(tmp_path: Path) -> None:
+    put(tmp_path / "all/a/one", rows(2))
+    put(tmp_path / "all/a/one", rows(2), mode="overwrite")
+    put(tmp_path / "all/b", rows(1, uid=2))
+    pq.write_table(rows(3, uid=3), tmp_path / "all/x.parquet")
+    (tmp_path / "all/b/notes.jsonl").write_text("{}\n")
+    # Of a name that hides the files of its partitions.
+    put(tmp_path / "all/c", rows(1, uid=4, _p=["x"]), partition_by=["_p"])
+    shutil.copytree(tmp_path / "all/b", tmp_path / "all/_old/b")
+    assert counts(tmp_path / "all") == {1: 2, 2: 1, 3: 3, 4: 1}
+    assert counts(tmp_path / "all/c") == {4: 1}
+    empty = put(tmp_path / "empty", rows(0))
+    assert counts(empty) == {}
+
+
+def test_parts_of_a_table_are_refused(tmp_path: Path) -> None:
+    table = put(tmp_path / "d", rows(2, uid=1), partition_by=["uid"])
+    [part] = table.rglob("*.parquet")
+    (tmp_path / "link.parquet").symlink_to(part)
+    log = table / "_delta_log"
+    for path in (part, part.parent, log, log / f"{0:020}.json", tmp_path / "link.parquet"):
+        with pytest.raises(
+            ParameterError, match=r"is a part of the Delta table .*give the whole table"
+        ):
+            counts(path)
+    (table / "events.jsonl").write_text('{"t": "2024-01-01", "e": "A", "uid": 5}\n')
+    assert counts(table / "events.jsonl") == {5: 1}, "no data file of a table"
+
+
+def test_a_command_line_with_the_files_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(table := tmp_path / "d", rows(2))
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    (tmp_path / "q.sase").write_text(QUERY)
+    told = ["run", str(tmp_path / "q.sase"), "--schema", str(tmp_path / "s.yaml"), "--input"]
+    assert run_command([*told, str(table)]) == 0
+    assert json.loads(capsys.readouterr().out)["values"] == {"COUNT(*)": 2}
+    assert run_command([*told, *map(str, table.glob("*.parquet"))]) == 2
+    assert "is a part of the Delta table" in capsys.readouterr().err
+
+
+def test_partition_columns_have_their_types(tmp_path: Path) -> None:
+    schema = """\
+stream: u
+time: {field: t, unit: iso}
+type: {field: e}
+types: {A: {uid: {type: string, nullable: true}, day: timestamp, n: {type: long, nullable: true}}}
+"""
+    days = pa.array([date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 2)])
+    texts, numbers = pa.array(["a b/ü=1", None, "x"]), pa.array([1, None, 3], pa.int32())
+    table = rows(3).drop_columns(["uid"]).append_column("uid", texts)
+    table = table.append_column("day", days).append_column("n", numbers)
+    put(path := tmp_path / "p q ü#?", table, partition_by=["day", "uid", "n", "e"])
+    events, report = read_events([path], read_schema(schema), max_bad_share=0)
+    assert report.accepted == 3
+    found = {row["uid"]: (row["day"], row["n"]) for row in events.table.to_pylist()}
+    first = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+    second = first + 86_400_000_000
+    assert found == {"a b/ü=1": (first, 1), None: (second, None), "x": (second, 3)}
+
+
+def test_columns_that_files_are_older_than(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    extra = pa.array(["x", "y"])
+    put(path, rows(2, 1, extra=extra), schema_mode="merge")
+    schema = SCHEMA.replace("uid: long", "uid: long, extra: {type: string, nullable: true}")
+    events, _ = read_events([path], read_schema(schema), max_bad_share=0)
+    assert sorted(map(str, events.table["extra"].to_pylist())) == ["None", "x", "y"]
+
+
+def test_the_last_row_of_an_id_is_the_one_added_last(tmp_path: Path) -> None:
+    schema = read_schema(SCHEMA.replace("types:", "id: {field: id}\ntypes:"))
+    for uid in range(12):
+        put(tmp_path / "d", rows(1, uid=uid, id=["same"]))
+    events, report = read_events([tmp_path / "d"], schema, max_bad_share=1)
+    assert events.table["uid"].to_pylist() == [11]
+    rejected = report.rejected.to_pylist()
+    assert rejected[0]["file"] == f"{tmp_path}/d@11"
+    assert [row["position"] for row in rejected] == [*range(1, 12)]
+
+
+def test_rejected_rows_name_the_table_and_its_version(tmp_path: Path) -> None:
+    put(tmp_path / "d", rows(2))
+    put(tmp_path / "d", rows(1).set_column(1, "e", pa.array(["B"])))
+    with pytest.raises(DataError, match=r"d@1:3: unknown_type"):
+        read_events([tmp_path / "d"], read_schema(SCHEMA), max_bad_share=0)
+
+
+def _z85(data: bytes) -> str:
+    signs = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    text = ""
+    for (number,) in struct.iter_unpack(">I", data):
+        text += "".join(signs[number // 85**power % 85] for power in (4, 3, 2, 1, 0))
+    return text
+
+
+def _mark(path: Path, **changes: Any) -> None:
+    """Write a commit that replaces actions of the first one."""
+    first = path / f"_delta_log/{0:020}.json"
+    actions = [json.loads(line) for line in first.read_text().splitlines()]
+    for action in actions:
+        for kind, change in changes.items():
+            if kind in action:
+                action[kind] = {**action[kind], **change}
+    first.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def test_rows_of_deletion_vectors(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(5))
+    numbers = [1, 3]
+    bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, len(numbers) - 1, 16, *numbers)
+    vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    deleted = {"storageType": "i", "pathOrInlineDv": _z85(vector), "sizeInBytes": len(vector)}
+    _mark(path, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features},
+          add={"deletionVector": {**deleted, "cardinality": 2}})  # fmt: skip
+    events, _ = read_events([path], read_schema(SCHEMA), max_bad_share=0)
+    assert [(t - BASE) // 1_000_000 for t in events.table["_time"].to_pylist()] == [0, 2, 4]
+
+
+def test_columns_that_data_files_call_otherwise(tmp_path: Path) -> None:
+    inner = pa.StructArray.from_arrays([pa.array([7, 8])], ["col-9"])
+    table = rows(2).rename_columns(["col-1", "col-2", "col-3"]).append_column("col-4", inner)
+    path = put(tmp_path / "d", table, partition_by=["col-2"])
+    declared = json.loads(DeltaTable(str(path)).schema().to_json())
+    names = {"col-1": "t", "col-2": "e", "col-3": "uid", "col-4": "in", "col-9": "v"}
+
+    def rename(fields: list[dict[str, Any]]) -> None:
+        for field in fields:
+            mapping = {"id": int(field["name"][-1]), "physicalName": field["name"]}
+            field["metadata"] = {
+                f"delta.columnMapping.{key}": each for key, each in mapping.items()
+            }
+            field["name"] = names[field["name"]]
+            if isinstance(field["type"], dict):
+                rename(field["type"]["fields"])
+
+    rename(declared["fields"])
+    meta = {"schemaString": json.dumps(declared), "partitionColumns": ["e"]}
+    named = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "9"}
+    _mark(path, protocol={"minReaderVersion": 2, "minWriterVersion": 5},
+          metaData={**meta, "configuration": named})  # fmt: skip
+    schema = SCHEMA.replace("uid: long", "uid: long, v: {type: long, field: in.v}")
+    events, _ = read_events([path], read_schema(schema), max_bad_share=0)
+    assert events.table["v"].to_pylist() == [7, 8]
+    assert counts(path) == {1: 2}
+    by_id = {**named, "delta.columnMapping.mode": "id"}
+    _mark(path, metaData={**meta, "configuration": by_id})
+    with pytest.raises(DataError, match="uses columnMapping by id, which is not read"):
+        counts(path)
+
+
+def test_what_delta_rs_cannot_read_is_refused_by_name(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    features = {"readerFeatures": ["timestampNtz", "catalogOwned-preview"],
+                "writerFeatures": ["timestampNtz", "catalogOwned-preview"]}  # fmt: skip
+    _mark(path, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features})
+    with pytest.raises(DataError, match="catalog"):
+        counts(path)
+    (tmp_path / "e/_delta_log").mkdir(parents=True)
+    pq.write_table(rows(1), tmp_path / "e/x.parquet")
+    with pytest.raises(DataError, match="has a directory _delta_log without a commit"):
+        counts(tmp_path / "e")
+    (path / f"_delta_log/{0:020}.json").write_text("no json")
+    with pytest.raises(DataError, match="cannot read the Delta table"):
+        counts(path)
+
+
+@pytest.mark.parametrize(
+    "outside", ["../x.parquet", "/etc/x.parquet", "file:///tmp/x.parquet", "link"]
+)
+def test_data_files_outside_of_the_table_are_not_read(tmp_path: Path, outside: str) -> None:
+    path = put(tmp_path / "d", rows(1))
+    pq.write_table(rows(1, uid=7), tmp_path / "x.parquet")
+    if outside == "link":
+        (path / "link").symlink_to(tmp_path / "x.parquet")
+    _mark(path, add={"path": outside})
+    with pytest.raises(DataError, match=r"has a data file outside of its directory|cannot read"):
+        counts(path)
+
+
+def test_a_data_file_that_is_gone(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    next(path.glob("*.parquet")).unlink()
+    with pytest.raises(DataError, match=r"cannot read .*parquet: No such file"):
+        counts(path)
+
+
+def test_data_files_are_read_within_the_bounds_of_parquet(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    [file] = path.glob("*.parquet")
+    bomb = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["a" * 1_000_000]))
+    table = rows(3_000, s=bomb)
+    pq.write_table(
+        table, file, compression="zstd", store_schema=False, dictionary_pagesize_limit=1 << 30
+    )
+    schema = DeltaTable(str(path)).schema().to_json()
+    declared = json.loads(schema)
+    declared["fields"].append({"name": "s", "type": "string", "nullable": True, "metadata": {}})
+    _mark(path, metaData={"schemaString": json.dumps(declared)})
+    by_s = SCHEMA.replace("uid: long", "uid: long, s: string")
+    assert counts(path, schema=by_s) == {1: 3_000}, "no query reads it"
+    with pytest.raises(UnreadableFile, match="column s decodes to 3,"):
+        read_events([path], read_schema(by_s), max_bad_share=0)
+
+
+def test_a_checkpoint_that_takes_too_much_memory(tmp_path: Path) -> None:
+    put(path := tmp_path / "d", rows(1))
+    DeltaTable(str(path)).create_checkpoint()
+    assert counts(path) == {1: 1}
+    [checkpoint] = path.glob("_delta_log/*.parquet")
+    bomb = pa.DictionaryArray.from_arrays(pa.array([0] * 3_000), pa.array(["a" * 1_000_000]))
+    pq.write_table(
+        pa.table({"add": bomb}), checkpoint, store_schema=False, dictionary_pagesize_limit=1 << 30
+    )
+    with pytest.raises(UnreadableFile, match="column add decodes to 3,"):
+        counts(path)
+
+
+def test_tables_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
+    for name, marker in (
+        ("ice", "metadata/v1.metadata.json"),
+        ("hudi", ".hoodie/hoodie.properties"),
+    ):
+        (file := tmp_path / name / marker).parent.mkdir(parents=True)
+        file.write_text("{}")
+        data = tmp_path / name / "data/x.parquet"
+        data.parent.mkdir()
+        pq.write_table(rows(1), data)
+        form = {"ice": "Iceberg", "hudi": "Hudi"}[name]
+        with pytest.raises(DataError, match=f"is a table in the format {form}, which is not read"):
+            counts(tmp_path / name)
+        for part in (data, data.parent):
+            with pytest.raises(ParameterError, match=f"is a part of the {form} table"):
+                counts(part)
+        with pytest.raises(ElsinoreError, match=f"in the format {form}"):
+            counts(tmp_path)
+        shutil.rmtree(tmp_path / name)
+
+
+def test_without_delta_rs_a_table_is_no_directory_of_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "d", rows(1))
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(SetupError, match=r"needs deltalake, .*pip install 'elsinore\[pipeline\]'"):
+        counts(path)
