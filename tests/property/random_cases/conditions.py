@@ -103,7 +103,7 @@ def draw_where(dice: Dice, shape: Shape) -> Expression | None:
     conjuncts: list[Expression] = []
     if dice.chance(0.35, *_KEYED):
         per_alias = dice.aims(KEY_PER_ALIAS)
-        keys = draw_two_keys(dice, shape) if per_alias else ()
+        keys = draw_two_keys(dice, shape, apart=dice.chance(0.8)) if per_alias else ()
         keys = keys or draw_keys(dice, shape, dice.pick((1, 1, 2)))
         conjuncts += [Equivalence(keys)] if keys else []
     if dice.aims(*TWO_KEYS) and dice.chance(0.4) and len(found := draw_keys(dice, shape, 1)):

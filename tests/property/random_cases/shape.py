@@ -117,9 +117,13 @@ def draw_keys(dice: Dice, shape: Shape, count: int) -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def draw_two_keys(dice: Dice, shape: Shape) -> tuple[Reference, ...]:
-    """One attribute scoped to two occurrences, where two carry one."""
-    leaves = list(shape.positive)
+def draw_two_keys(dice: Dice, shape: Shape, *, apart: bool = False) -> tuple[Reference, ...]:
+    """One attribute scoped to two occurrences, where two carry one.
+
+    If `apart`, of types that occur once in trends: the engine refuses most others as ambiguous.
+    """
+    uses = Counter(leaf.type for leaf in shape.positive)
+    leaves = [leaf for leaf in shape.positive if not apart or uses[leaf.type] == 1]
     dice.shuffle(leaves)
     for name in (dice.pick(_NAMES), "k", "x"):
         carriers = [leaf.alias for leaf in leaves if name in TYPES[leaf.type]]
