@@ -195,7 +195,7 @@ def test_auto_says_at_once_what_it_leaves_to_twostep(
 ) -> None:
     """Before anything is read: there is no such file."""
     others = "QUERY m RETURN COUNT(x) PATTERN SEQ(A x+, A y+) WHERE x.x > 0 AND y.x <= 0 WITHIN 60;"
-    assert run(AMBIGUOUS + others, events="none.jsonl") == 1
+    assert run(AMBIGUOUS + others, events="none.jsonl") == 2
     said, failed = capsys.readouterr().err.splitlines()
     assert said == (
         "elsinore: n is left to twostep, which builds every trend and may take very long; greta "

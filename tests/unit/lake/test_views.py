@@ -212,7 +212,9 @@ def test_what_fails_leaves_the_file_as_it_was(
     assert run_command(["sql", "SELECT [1] AS l", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT error('broken')", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT 1 AS x, 2 AS x", "--format", "json"]) == 2
-    assert "two columns are called x (AS names them)" in capsys.readouterr().err
+    assert (
+        "two columns are called x (as in SELECT a AS first, b AS second)" in capsys.readouterr().err
+    )
     assert [path.read_text() for path in tmp_path.glob("[.o]*")] == ["old"]
     assert run_command(["sql", "SELECT 1 AS x", "--output", str(file)]) == 0
     assert file.read_text() == '"x"\n1\n'
