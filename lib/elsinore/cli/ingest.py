@@ -115,9 +115,9 @@ def _read(events: list[Path], stream: StreamSchema, allowed: float, spool: HourL
     lines = accepted = ignored = 0
     rejected = [REJECTED_SCHEMA.empty_table()]
     for file in files:
-        aside, events = _quarantined(file, stream), []
+        far, events = _quarantined(file, stream), []
         for batch, decoded in _decoded(file, stream):
-            decoded = _without(decoded, aside, batch)
+            decoded = _without(decoded, far, batch)
             events.append(decoded.events)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             hours = decoded.events[TIME_COLUMN].to_numpy() // HOUR * HOUR
