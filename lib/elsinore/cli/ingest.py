@@ -221,10 +221,10 @@ def _read(
     lines = accepted = ignored = 0
     rejected, found = [REJECTED_SCHEMA.empty_table()], _Times(now)
     for file in files:
-        aside, accepted_parts = _quarantined(file, stream, roots), []
+        far, accepted_parts = _quarantined(file, stream, roots), []
         for batch, decoded in _decoded(file, stream, roots):
             missing.add(decoded, pa.table(batch))
-            decoded = _without(decoded, aside, batch)
+            decoded = _without(decoded, far, batch)
             accepted_parts.append(decoded.events)
             own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
             times = decoded.events[TIME_COLUMN].to_numpy()

@@ -105,6 +105,7 @@ def _time_fault(time: int, schema: StreamSchema) -> Fault:
         number = time / length if time % length else time // length
         text, doubt = f"{number} in {unit}", doubt_of_unit(number)
     if not CALENDAR.contains(time):
+        text = "the time" if unit is TimeUnit.ISO else f"as a number in {unit} it"
         return Fault(Reason.TIME_OUT_OF_RANGE, f"{text} is not in the years 1 to 9999{doubt}")
     if any(mixed.contains(time) for mixed in _mixed_up(schema)):
         accept = "or add plausible: {min: 1970-01-01} if it is really of 1970"

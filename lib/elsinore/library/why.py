@@ -123,7 +123,9 @@ def _window_at(query: BoundQuery, start: object, *, calendar: bool) -> Interval:
         at = _typed(given, AttributeType.LONG if ticks else AttributeType.TIMESTAMP)
         window = None if at is None else query.window.bounds(at // query.window.slide)
         least, most = (MIN_INSTANT, MAX_INSTANT) if calendar else (_LONGS[0], _LONGS[-1])
-        if window is None or window.start > most or window.end <= least:
+        # The last windows of year 9999 end after it.
+        last = None if window is None else window.start if calendar else window.end
+        if window is None or last is None or window.start < least or last > most:
             raise ValueError(f"no window starts at {quoted(given)}")
     except (ValueError, OverflowError) as error:
         example = "as in 2013-02-08T10:00" if calendar else "a whole number"

@@ -87,7 +87,7 @@ def test_groups_bounds_and_empty_results_have_their_types() -> None:
 def test_rows_are_checked_as_lines_of_files_are() -> None:
     frame = events([
         (1, "A", "ann", -1, 0.5), (2, "B", "eve", None, None), (3, "A", None, 1, 0.5),
-        (4, "C", "ann", 1, 0.5), (-START, "A", "ann", 1, 0.5), (6, "B", "ann", 0, 0.0),
+        (4, "C", "ann", 1, 0.5), (-40 * START, "A", "ann", 1, 0.5), (6, "B", "ann", 0, 0.0),
     ])  # fmt: skip
     both = pd.concat([frame, frame])
     work = workload("COUNT(*) PATTERN B WITHIN 1 hour")
@@ -266,7 +266,7 @@ def test_why_lists_the_trends_of_a_result() -> None:
         (("slow", {}, "2013-01-01T10:00"), "there is no query 'slow'"),
         (("slow_cancelled", {}, "2013-01-01T10:00"), "is no group of slow_cancelled"),
         (("slow_cancelled", {"district": "d1"}, "2013-01-01T10:07"), "no window .* starts at"),
-        (("slow_cancelled", {"district": "d1"}, "ten"), "not an ISO 8601 instant"),
+        (("slow_cancelled", {"district": "d1"}, "ten"), "not an ISO 8601 timestamp"),
     ],
 )
 def test_what_has_no_why_is_said(arguments: Any, error: str) -> None:

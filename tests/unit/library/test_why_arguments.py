@@ -88,7 +88,7 @@ def test_nan_is_null_where_no_double_is_nan() -> None:
         ({"k": 7.5}, "7.5 is no long .k is a long"), ({"k": "7"}, "'7' is no long"),
         ({"k": 2**63}, "is no long"), ({"k": True}, "True is no long"), ({"b": 1}, "1 is no bool"),
         ({"x": "1"}, "'1' is no double"), ({"x": pd.Series([1])}, "is no double"),
-        ({"t": 0}, "0 is no timestamp"), ({"t": "soon"}, "not an ISO 8601 instant: 'soon'"),
+        ({"t": 0}, "0 is no timestamp"), ({"t": "soon"}, "'soon' is not an ISO 8601 timestamp"),
         ({"t": "0001-01-01T00:00+01:00"}, "not in the years"), ({}, "{} is no group of q"),
         (None, "None is no group of q .it groups by k"),
     ],
@@ -133,7 +133,7 @@ def test_a_day_begins_at_midnight() -> None:
         None, pd.NaT, 10**30, -(10**30), 2**63 - 1, 5.7, "soon", True, [],
         np.datetime64("20000-01-01"), pd.Timestamp(np.datetime64("20000-01-01")),
         "0001-01-01T00:00+01:00", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
-        datetime.max.replace(tzinfo=UTC), pa.scalar(2**62, pa.timestamp("us")),
+        pa.scalar(2**62, pa.timestamp("us")),
     ],
 )  # fmt: skip
 def test_what_is_no_start_of_a_window_is_refused(start: Any) -> None:
