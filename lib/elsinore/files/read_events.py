@@ -198,10 +198,11 @@ def _decoded(
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
     for path in files:
-        if not isinstance(path, Path):
-            is_frame = isinstance(path, Frame)
-            parts = read_frame(path, schema) if is_frame else read_delta(path, schema, read=read)
-            yield from ((path, part, None) for part in parts)
+        if isinstance(path, Frame):
+            yield from ((path, part, None) for part in read_frame(path, schema))
+            continue
+        if isinstance(path, LakeTable):
+            yield from ((path, part, None) for part in read_delta(path, schema, read=read))
             continue
         written = format_of(path.name) or form
         below = {name: text for name, text in columns_below(path, roots).items() if name in named}
