@@ -21,7 +21,7 @@ _ALONE = ("unshare", "--map-root-user", "--mount", "sh", "-ec")
 _SCRIPT = """
 land() { "$ELSINORE" land --start "$START" --end "$END" 2>&1 || true; echo "====="; }
 cp -r "$ELSINORE_HOME" "$FOLDER/source"
-mount -t tmpfs -o size=8m none "$ELSINORE_HOME"
+mount -t tmpfs -o size=8m,mode=0700 none "$ELSINORE_HOME"
 cp -r "$FOLDER/source/." "$ELSINORE_HOME"
 head -c 8100k /dev/zero > "$ELSINORE_HOME/filler"
 land

@@ -64,7 +64,7 @@ def write_zone(settings: Settings) -> None:
     put(settings, 10, kept, departure(2, 20, **gone), departure(3, 40, **gone), f"broken {GONE}!")
     # d2 comes again, d3 was another plane's; d4 is corrected by the key.
     put(settings, 11, departure(2, 20, **gone), departure(3, 40), departure(4, 5, 11))
-    put(settings, 12, departure(4, 5, 11, **gone), departure(5, 1, 12, carrier=7, **gone))
+    put(settings, 12, departure(4, 5, 11, **gone), departure(5, 1, 12, carrier=[7], **gone))
     of_it = departure(6, 1, 13, id=f"{GONE}-6", **gone)
     put(settings, 13, of_it, json.dumps(departure(7, 1, 13, **gone)))
     path = put(settings, 14, departure(8, 1, 14, **gone), departure(9, 2, 14))

@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from elsinore.errors import SetupError
 from elsinore.lake.delta_log import open_table, write_failures
 
-#: Properties that a Spark user sets, by the feature that they turn on.
+#: Properties that a Spark user sets, by the feature that they turn on. v2Checkpoint is not among
+#: them: Delta drops it only when checkpoints of the last day are gone.
 PROPERTIES = {
     "appendOnly": {"delta.appendOnly": "true"},
     "deletionVectors": {"delta.enableDeletionVectors": "true"},
     "inCommitTimestamp": {"delta.enableInCommitTimestamps": "true"},
     "rowTracking": {"delta.enableRowTracking": "true"},
     "typeWidening": {"delta.enableTypeWidening": "true"},
-    "v2Checkpoint": {"delta.checkpointPolicy": "v2"},
 }
 #: So that Delta does not ask to wait for a day.
 AT_ONCE = {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 0 hours"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,9 +151,14 @@ def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
     places = zip(*(_texts(table[name]) for name in _KEYS), strict=True)
     exact, values = table["exact"].to_pylist(), table["value"].to_pylist()
     return {
-        place: value if whole in (None, "") else integer_of(whole)
+        place: value if whole in (None, "") else _integer(whole)
         for place, whole, value in zip(places, exact, values, strict=True)
     }
+
+
+def _integer(exact: str | int | Decimal) -> int:
+    """An exact value, which is text in CSV and a number in Parquet and Arrow."""
+    return integer_of(exact) if isinstance(exact, str) else int(exact)
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:

@@ -266,6 +266,5 @@ def _lacking(query: BoundQuery, columns: EventColumns, ties: Ties | None) -> str
         if position.alias in aliases and not holds(predicate.condition, columns, rows).any():
             condition = print_bound(predicate.condition, query.aliases)
             return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
-    if ties is not None:
-        return ties.text
-    return "there are events of its types, but no trend: none meet all its clauses in one window"
+    why = "there are events of its types, but no trend: none meet all its clauses in one window"
+    return why if ties is None else f"{why}; {ties.text}"

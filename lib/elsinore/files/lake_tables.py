@@ -116,14 +116,15 @@ def require_readable(table: LakeTable) -> LakeTable:
         DataError: it is an Iceberg or Hudi table.
     """
     hints = {
-        TableFormat.ICEBERG: "export it: duckdb -c \"COPY (FROM iceberg_scan('{}')) TO "
-        "'events.parquet'\"; or pass pyiceberg's `scan().to_arrow()` to Workload.run",
+        TableFormat.ICEBERG: "export it: duckdb -c "
+        f"\"COPY (FROM iceberg_scan('{table.path}')) TO 'events.parquet'\"; "
+        "or pass pyiceberg's `scan().to_arrow()` to Workload.run",
         TableFormat.HUDI: "export it with Spark: "
-        "spark.read.format('hudi').load('{}').write.parquet('events')",
+        f"spark.read.format('hudi').load('{table.path}').write.parquet('events')",
     }
     if hint := hints.get(table.form):
         problem = f"{table.path} is a table in the format {table.form}, which is not read"
-        raise DataError(problem, hint=hint.format(table.path), file=str(table.path))
+        raise DataError(problem, hint=hint, file=str(table.path))
     return table
 
 

@@ -61,7 +61,7 @@ def read_parquet(
 
     def choose(names: list[str]) -> Columns:
         own.extend(names)
-        _require_columns(path, schema, [*names, *columns])
+        _require_columns(path, schema, names, columns)
         return columns_read(names, schema, read)
 
     pieces = (
@@ -82,7 +82,7 @@ def parquet_rows(
 
     def choose(names: list[str]) -> Columns:
         if schema is not None:
-            _require_columns(path, schema, [*names, *columns])
+            _require_columns(path, schema, names, columns)
         return Columns(names)
 
     for piece in parquet_batches(path, limits, choose):
@@ -142,8 +142,12 @@ def _without(schema: StreamSchema, there: Sequence[str], left_out: Sequence[str]
     return replace(schema, types=types)
 
 
-def _require_columns(path: Path, schema: StreamSchema, names: list[str]) -> None:
-    if problem := column_problem(names, schema, nested=True):
+def _require_columns(
+    path: Path, schema: StreamSchema, names: list[str], columns: DirectoryColumns
+) -> None:
+    """Raise UnreadableFile if neither a file nor its directories have a column that is needed."""
+    of_directories = (name for name in columns if name not in names)
+    if problem := column_problem([*names, *of_directories], schema, nested=True):
         raise unreadable(path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])
 
 

@@ -458,12 +458,12 @@ def _id(value: Any) -> str | Fault | None:
 
 def _exact_integer(value: float) -> int | Fault:
     """The integer that was written with a fraction of zero."""
-    if not math.isfinite(value):
-        return Fault(Reason.NOT_FINITE, f"{shown(value)} is not finite")
     text = _written(value)
     if "e" in text.lower() and isinstance(value, WrittenNumber):
         problem = "has an exponent, so it may have lost digits, as when a spreadsheet shortens ids"
         return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as text")
+    if not math.isfinite(value):
+        return Fault(Reason.NOT_FINITE, f"{text} is not finite")
     if not value.is_integer():
         return Fault(Reason.WRONG_TYPE, f"{text} is not a whole number")
     if abs(value) > EXACT_IN_DOUBLE:
@@ -478,6 +478,8 @@ def _written(value: float) -> str:
 
 
 def _long(value: Any) -> int | Fault:
+    if isinstance(value, str) and isinstance(written := _number_in(value), WrittenNumber):
+        return _exact_integer(written)
     if not _is_number(value):
         return _wrong(value, "long")
     if isinstance(value, float):

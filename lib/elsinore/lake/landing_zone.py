@@ -98,13 +98,17 @@ class Source:
 
         Nor does a file with columns in the names of directories that `*` stands for.
         """
-        varying = directory_columns(PurePosixPath(*self._varying))
-        return self.rule.is_raw and not self.name.endswith(".zst") and not varying
+        if self.table is not None or not self.rule.is_raw or self.name.endswith(".zst"):
+            return False
+        return not directory_columns(PurePosixPath(*self._varying))
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """The columns that its directories hold, below the fixed ones of the rule."""
-        return directory_columns(self.rule.below(self.name))
+        """The columns that its directories hold, below the fixed ones of the rule.
+
+        The log of a table has the values of its partitions.
+        """
+        return {} if self.table else directory_columns(self.rule.below(self.name))
 
     @property
     def _varying(self) -> list[str]:

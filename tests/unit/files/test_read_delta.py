@@ -76,7 +76,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         counts(Path("d@2"))
     with pytest.raises(ParameterError, match=r"'latest' is not a version of the table d"):
         counts(Path("d@latest"))
-    with pytest.raises(DataError, match=r"no such file: gone@1"):
+    with pytest.raises(ParameterError, match=r"no such file: gone@1"):
         counts(Path("gone@1"))
     with pytest.raises(ParameterError, match="is given twice"):
         counts(Path("d"), Path("d@0"))
