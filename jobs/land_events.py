@@ -132,9 +132,9 @@ def _refused_first(
 def _emptied_first(
     lake: Lake, workload: Workload, interval: Interval, figures: Mapping[str, Any]
 ) -> dict[str, list[str]]:
-    """The fields without values of the figures, but for those that a run of the day before had.
+    """Return the fields that lost their values, without fields that an alert of the last day had.
 
-    A column that stays away is one alert, not one for each hour.
+    A column that stays empty causes one alert, not one per hour.
     """
     found: dict[str, list[str]] = json.loads(figures.get(EMPTIED, "{}"))
     if not found:

@@ -1,4 +1,4 @@
-"""Looks up the packages of lock files in PyPI's advisories, with pip-audit.
+"""Look up the packages of lock files in PyPI's advisories, with pip-audit.
 
     python audit.py PIP_AUDIT LOCK...
 
@@ -18,7 +18,7 @@ CLEAN, VULNERABLE, NOT_DONE = 0, 1, 3
 
 
 def look_up(pip_audit: str, lock: Path) -> tuple[list[dict[str, Any]], str]:
-    """Returns what pip-audit says of each package, or an empty list and what went wrong."""
+    """Return pip-audit's result for each package, or an empty list and the problem."""
     command = [
         pip_audit, "--progress-spinner", "off", "--require-hashes", "--disable-pip",
         "--vulnerability-service", "pypi", "--format", "json", "--requirement", str(lock),
@@ -33,7 +33,7 @@ def look_up(pip_audit: str, lock: Path) -> tuple[list[dict[str, Any]], str]:
 
 
 def judge(lock: Path, packages: list[dict[str, Any]], problem: str) -> tuple[int, list[str]]:
-    """Returns an exit code, and lines that say what was found and what was not looked up."""
+    """Return an exit code, and lines with vulnerabilities and unaudited packages."""
     skipped = [package for package in packages if "skip_reason" in package]
     if problem or not packages or skipped:
         why = problem or (skipped[0]["skip_reason"] if skipped else "it names no package")
@@ -50,14 +50,14 @@ def judge(lock: Path, packages: list[dict[str, Any]], problem: str) -> tuple[int
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command line; prints a line for each finding, and returns the worst code."""
+    """Run the command line, print a line per finding, and return the worst code."""
     pip_audit, *locks = arguments
     codes = []
     for lock in map(Path, locks):
         code, lines = judge(lock, *look_up(pip_audit, lock))
         codes.append(code)
         sys.stderr.write("".join(f"audit: {line}\n" for line in lines))
-    # A vulnerability is the news, also if something else could not be looked up.
+    # A vulnerability takes precedence over packages that could not be looked up.
     return VULNERABLE if VULNERABLE in codes else max(codes, default=NOT_DONE)
 
 

@@ -1,9 +1,9 @@
-"""Writes a software bill of materials of jars: CycloneDX 1.6, as JSON.
+"""Write a software bill of materials of jars: CycloneDX 1.6, as JSON.
 
     python sbom.py OUTPUT DIRECTORY...
 
-Lists every jar below the directories with name, version and SHA-256. Jars bring names of their own
-(`pom.properties`); else the file name says them. The same jars give the same bytes.
+It lists every jar below the directories with name, version and SHA-256. Name and version come from
+`pom.properties` in the jar, or else from the file name. The same jars give the same bytes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _POM = re.compile(r"META-INF/maven/[^/]+/[^/]+/pom\.properties")
 
 
 def properties(jar: Path) -> dict[str, str]:
-    """Returns `groupId`, `artifactId` and `version` of a jar; empty if it names none or several.
+    """Return `groupId`, `artifactId` and `version` of a jar; empty if none or ambiguous.
 
-    Jars that contain others bring their properties as well: those count that the file is named by.
+    Jars that contain other jars have their properties, too: the file name decides which ones count.
     """
     found = []
     with zipfile.ZipFile(jar) as archive:
@@ -40,7 +40,7 @@ def properties(jar: Path) -> dict[str, str]:
 
 
 def component(jar: Path) -> dict[str, Any]:
-    """Returns a jar as a component of CycloneDX."""
+    """Return a jar as a component of CycloneDX."""
     own = properties(jar)
     named = _NAME.fullmatch(jar.stem)
     name = own.get("artifactId") or (named["name"] if named else jar.stem)
@@ -55,10 +55,10 @@ def component(jar: Path) -> dict[str, Any]:
 
 
 def bill(directories: list[Path]) -> dict[str, Any]:
-    """Returns the bill of all jars below some directories.
+    """Return the bill of all jars below some directories.
 
     Raises:
-        FileNotFoundError: there is no jar below one of them.
+        FileNotFoundError: one of them has no jar.
     """
     jars: list[Path] = []
     for directory in directories:
@@ -71,7 +71,7 @@ def bill(directories: list[Path]) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command line; returns 0, or 1 after one line on stderr."""
+    """Run the command line; return 0, or 1 after one line on stderr."""
     output, *directories = map(Path, arguments)
     try:
         made = bill(directories)

@@ -1,4 +1,4 @@
-"""The console of Rich that the package uses; separate, since many commands need no Rich."""
+"""The Rich console of the package, a separate module because many commands need no Rich."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elsinore.wording import escaped
 
 
 class SafeConsole(Console):
-    """A console that escapes the control and bidirectional characters of what it prints.
+    """A console that escapes control and bidirectional characters in its output.
 
     Its own escape sequences go to the stream below `guarded_output`.
     """

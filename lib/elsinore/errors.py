@@ -175,7 +175,7 @@ class OutOfMemoryError(ElsinoreError):
 
     @classmethod
     def of(cls, doing: str, error: MemoryError, hint: str = "give the process more memory") -> Self:
-        """Return the error of a step, such as `reading x.parquet`, that found no memory."""
+        """Return the error of a step, such as `reading x.parquet`, that ran out of memory."""
         why = f": {str(error).splitlines()[0][:200]}" if str(error) else ""
         return cls(f"out of memory while {doing}{why}", hint=hint)
 
@@ -216,7 +216,7 @@ class LostWorkerError(ElsinoreError):
 
 @contextmanager
 def memory_failures(doing: str, *, hint: str) -> Iterator[None]:
-    """Raise OutOfMemoryError, which says what was being done, if memory runs out."""
+    """Raise OutOfMemoryError, which names the step, if memory runs out."""
     try:
         yield
     except MemoryError as error:  # of Python, NumPy, Numba and Arrow

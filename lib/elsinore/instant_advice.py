@@ -1,4 +1,4 @@
-"""Reasons why a text is not an ISO 8601 timestamp, each with the spelling to use instead."""
+"""Explain why a string is not an ISO 8601 timestamp, and which spelling to use instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DAY = r"\d{4}-?\d\d-?\d\d"
 _CLOCK = rf"{_DAY}[Tt ]\d\d(:?\d\d){{0,2}}([.,]\d+)?"
 
-#: Patterns of refused texts, in the order in which they are tried, and what is wrong with each.
+#: Patterns of rejected strings, in the order in which they are tried, each with its problem.
 _REFUSALS = tuple(
     (re.compile(pattern, re.IGNORECASE | re.ASCII | re.DOTALL), reason)
     for pattern, reason in (
@@ -60,7 +60,7 @@ _REFUSALS = tuple(
 
 
 def spelling_problem(text: str) -> str:
-    """What is wrong with the spelling of a timestamp, and what to write.
+    """Return the problem with the spelling of a timestamp, and what to write.
 
     >>> spelling_problem("2024-W01-1")
     'it is a week date; write 2024-01-01T10:00:00Z'
@@ -71,13 +71,13 @@ def spelling_problem(text: str) -> str:
 def range_problem(
     year: str, month: str, day: str, hour: str | None, minute: str | None, second: str | None
 ) -> str:
-    """Which part of a well-spelled timestamp is too large or too small.
+    """Return which part of a well-spelled timestamp is too large or too small.
 
     >>> range_problem("2024", "02", "30", None, None, None)
     'February 2024 has 29 days; write 2024-01-01T10:00:00Z'
     """
     if year == "0000":
-        return f"there is no year 0; years are 0001 to 9999: {_WRITE}"
+        return f"years go from 0001 to 9999; {_WRITE}"
     if not 1 <= int(month) <= 12:
         return f"months go from 01 to 12; {_WRITE}"
     days = monthrange(int(year), int(month))[1]
@@ -87,4 +87,4 @@ def range_problem(
         return f"hours go from 00 to 23, and 24:00:00 is the midnight after a day; {_WRITE}"
     if int(minute or 0) > 59:
         return f"minutes go from 00 to 59; {_WRITE}"
-    return f"there is no second {second} (leap seconds are not counted); write 2016-12-31T23:59:59Z"
+    return f"seconds go from 00 to 59 (no leap seconds), not {second}; write 2016-12-31T23:59:59Z"

@@ -1,9 +1,9 @@
-"""Text and JSON of integers of any length.
+"""Convert integers of any length to and from text and JSON.
 
 Counts of trends grow exponentially: a hundred thousand events give counts of 30,000 digits. Python
-refuses to convert more than 4,300 digits, because its own conversion takes quadratic time and is a
-way to stop a process. That limit belongs to the whole process, so it stays as it is. GMP converts
-in nearly linear time and has no such limit.
+refuses to convert more than 4,300 digits, because its own conversion takes quadratic time, so that
+long input could block a process. That limit belongs to the whole process, so it stays as it is. GMP
+converts in nearly linear time and has no such limit.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import re
 from typing import Any
 from uuid import uuid4
 
-#: Python converts integers of fewer bits without looking at its limit (which is 640 digits at
-#: least); GMP is faster from here on.
+#: Python converts integers of fewer bits without checking its limit (at least 640 digits). From
+#: here on GMP is faster.
 _WIDE = 1_000
 _INTEGER = re.compile(r"-?[0-9]+")
 
@@ -83,7 +83,7 @@ def to_json(value: Any, **options: Any) -> str:
         return json.dumps(value, **options)
     except ValueError:  # from a long integer; any other cause is raised again below
         wide: dict[str, str] = {}
-        # The mark is random, so no text in the value can contain it.
+        # The marker is random, so that no string in the value can contain it.
         text = json.dumps(_with_marks(value, uuid4().hex, wide), **options)
         return re.sub("|".join(wide), lambda mark: wide[mark[0]], text) if wide else text
 

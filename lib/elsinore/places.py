@@ -37,7 +37,7 @@ STORES = ("abfs", "gs", "s3")
 #: How an address begins; a path makes one slash of two.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SECOND = 1_000_000_000
-#: What files of data may have of a mode.
+#: Mode bits that data files may keep.
 _NO_PROGRAM = 0o666
 
 
@@ -141,8 +141,8 @@ def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
     Args:
         path: the file.
         below: a trusted directory that contains it. If the file is on this machine, no link below
-            that directory is followed, and whoever opens the path that is given gets the very file
-            that was checked. None: the path is trusted, and is given itself.
+            that directory is followed, and the yielded path opens exactly the checked file. None:
+            the path is trusted, and is yielded itself.
 
     Raises:
         DataError: the file is gone, is a link, or is not a regular file.
@@ -206,7 +206,7 @@ def whole_file(
         parent = path.parent if temporary is None else Path(temporary)
         below = below if temporary is None else None
         directory = stack.enter_context(open_directory(parent, below, make=True))
-        # Until it has the mode of another file, nobody else can read what that one may hide.
+        # Until the file has the mode of `like`, which may be private, only its owner can read it.
         with naming(path):
             part, file = new_file(directory, 0o666 if like is None else 0o600)
         stack.callback(_remove, part, directory)
@@ -214,7 +214,7 @@ def whole_file(
             with ExitStack() as writing:
                 out: Any = file
                 if level is not None:
-                    # No file name and no time of writing in the header: both would change bytes.
+                    # The header has no file name and no time, which would change the bytes.
                     out = writing.enter_context(gzip.GzipFile("", "wb", level, file, mtime=0))
                 yield out
             if like is not None:

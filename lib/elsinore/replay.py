@@ -1,7 +1,7 @@
 """`elsinore replay`: the DAG `hourly_replay` over some hours of a stream.
 
-By Airflow's own one-process runner, `airflow dags test`: see
-docs/decisions/0004-replay-in-one-process.md. What it left is read without a JVM.
+It uses Airflow's one-process runner, `airflow dags test`: see
+docs/decisions/0004-replay-in-one-process.md. It reads the outcome without a JVM.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
 
 
 def _is_reached(settings: Settings, interval: Interval) -> bool:
-    """Return whether a window that ends in these hours holds an event that landed before."""
+    """Return whether a window that ends in these hours contains an earlier event."""
     if not DeltaTable.is_deltatable(str(settings.lake / "landings")):
         return False
     every = map(_workload, map(settings.of_workload, settings.workloads))
@@ -164,7 +164,7 @@ def _is_reached(settings: Settings, interval: Interval) -> bool:
 
 
 def _workload(settings: Settings) -> Workload | None:
-    """Return the queries of some settings; None if they are not valid, as their tasks have said."""
+    """Return the queries of some settings; None if invalid, which their tasks report."""
     with suppress(QueryError):
         return load_workload(settings.queries, load_schema(settings.schema_file))
     return None
@@ -317,7 +317,7 @@ def print_results(
 
 
 def _landed(settings: Settings, interval: Interval) -> str:
-    """Return what landed, without the empty files that say of an hour that it had no event."""
+    """Return what landed, without the empty files of hours without an event."""
     of_hours = Landings(interval).expression(by_day=False)
     landings = read_rows(settings.lake, "landings", where=of_hours)
     files, lines, accepted, duplicates, quarantined = (
@@ -363,8 +363,8 @@ def print_open_windows(every: Sequence[Settings], interval: Interval, console: C
     if rest:
         command = replay_command(rest, program(), stream)
         told.append(
-            f"          the scheduled runs publish those that end from {show_minute(rest.start)} "
-            f"on, or call after {show_minute(rest.end)}: {command}"
+            "          the scheduled runs publish windows that end from "
+            f"{show_minute(rest.start)} on, or call after {show_minute(rest.end)}: {command}"
         )
     if over:
         told += ["          next:", replay_command(over, program(), stream)]

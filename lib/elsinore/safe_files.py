@@ -22,7 +22,7 @@ from uuid import uuid4
 from elsinore.errors import DataError, SetupError
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-#: A pipe that nobody writes to is opened at once, so that it can be refused.
+#: A pipe without a writer is opened at once, so that it can be refused.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _PART = re.compile(r"\.[0-9a-f]{32}\.part")
@@ -30,7 +30,7 @@ _PART = re.compile(r"\.[0-9a-f]{32}\.part")
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give errors of the system the whole path, not a name in an open directory."""
+    """Put the whole path into errors of the system, not a name in an open directory."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def open_directory(path: Path, below: Path | None = None, *, make: bool = False)
         path: the directory.
         below: the trusted directory that contains it. Links on the way to this one are followed.
             None: `path` itself is trusted.
-        make: create missing directories: `below` and those above it for this user alone.
+        make: create missing directories: `below` and its parents only for this user.
 
     Yields:
         The descriptor.
@@ -99,7 +99,7 @@ def new_file(directory: int, mode: int = 0o666) -> tuple[str, BinaryIO]:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove what killed processes left of `new_file` in a directory and those below it."""
+    """Remove unfinished files of `new_file` in a directory and its subdirectories."""
     for path in directory.rglob(".*.part"):
         if _PART.fullmatch(path.name):
             with open_directory(path.parent, directory) as parent, suppress(FileNotFoundError):
@@ -179,7 +179,7 @@ def _shown(path: Path) -> str:
 def _is_link(name: str, directory: int) -> bool:
     with suppress(FileNotFoundError):
         return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
-    return True  # it was one, and is gone
+    return True  # it was one, and has been removed
 
 
 def _require_plain(path: Path, file: os.stat_result, directory: os.stat_result) -> None:
@@ -193,7 +193,7 @@ def _require_plain(path: Path, file: os.stat_result, directory: os.stat_result) 
 
 
 def _may_be_linked_by_others(file: os.stat_result, directory: os.stat_result) -> bool:
-    """Return whether a name may be a hard link that neither root, its owner nor we have made.
+    """Return whether a name may be a hard link that another user made.
 
     A system without `fs.protected_hardlinks` lets a producer link any file into its directory.
     """

@@ -106,7 +106,7 @@ def _find_root() -> Path:
     checkout = Path(__file__).resolve().parents[2]
     for folder in (here, *here.parents, checkout):
         if (folder / _MARK).is_dir():
-            if folder != checkout:  # whose code runs already
+            if folder != checkout:  # the checkout's code runs already
                 _require_trusted(folder)
             return folder
     raise SetupError(
@@ -116,9 +116,13 @@ def _find_root() -> Path:
 
 
 def _require_trusted(root: Path) -> None:
-    """Refuse a root that was found, not named, if other users can change it (SetupError).
+    """Refuse a root that was found, not named, if other users can change it.
 
-    Jobs and DAGs are imported from a root. In a shared directory such as /tmp anybody can make one.
+    Jobs and DAGs are imported from a root. In a shared directory such as /tmp any user can make a
+    root.
+
+    Raises:
+        SetupError: another user can change it.
     """
     code = [one for name in ("jobs", "dags") for one in (root / name, *(root / name).rglob("*"))]
     reasons = [_risk(one) for one in (root, *code) if one.exists()]
@@ -131,7 +135,7 @@ def _require_trusted(root: Path) -> None:
 
 
 def _risk(path: Path, *, sticky_is_safe: bool = False) -> str | None:
-    """Return why other users can change a file or what a directory holds; None if they cannot.
+    """Return why other users can change a file or directory; None if they cannot.
 
     In a sticky directory others can add entries, but replace only their own.
     """
@@ -146,7 +150,7 @@ def _risk(path: Path, *, sticky_is_safe: bool = False) -> str | None:
 
 
 def _is_own_group(group: int) -> bool:
-    """Whether a group is the user's own, of that name, which many systems give every user."""
+    """Return whether a group is the user's private group, which has the user's name."""
     try:
         return grp.getgrgid(group).gr_name == pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

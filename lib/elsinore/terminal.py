@@ -1,8 +1,8 @@
-"""Output for people: what events, files and queries contain cannot control the terminal.
+"""Escape terminal output, so that events, files and queries cannot control the terminal.
 
-`run_command` puts `guarded_output` around every command, so that whatever is printed or echoed is
-escaped. Rich needs escape sequences of its own; its text is escaped by `console.SafeConsole`, the
-only console that the package makes.
+`run_command` puts `guarded_output` around every command, so that all printed text is escaped. Rich
+needs its own escape sequences; `console.SafeConsole`, the only console of the package, escapes its
+text.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from elsinore.wording import escaped
 
 
 class SafeStream:
-    """A text stream that escapes what would control a terminal; all else is the stream's own.
+    """A text stream that escapes characters that control a terminal.
 
     Attributes:
-        rich_proxied_file: the stream below, to which consoles of Rich write.
+        rich_proxied_file: the underlying stream, to which consoles of Rich write.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        """Write a text with its control and bidirectional characters escaped."""
+        """Write a string with its control and bidirectional characters escaped."""
         self.rich_proxied_file.write(escaped(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write several texts as `write` does."""
+        """Write several strings as `write` does."""
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        """Flush the stream below."""
+        """Flush the underlying stream."""
         self.rich_proxied_file.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -46,13 +46,13 @@ class SafeStream:
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """Return the stream below a `SafeStream`, or the stream itself."""
+    """Return the stream under a `SafeStream`, or the stream itself."""
     return stream.rich_proxied_file if isinstance(stream, SafeStream) else stream
 
 
 @contextmanager
 def guarded_output() -> Iterator[None]:
-    """Escape what is written to standard output and standard error meanwhile."""
+    """Escape the text that is written to standard output and standard error meanwhile."""
     with ExitStack() as stack:
         if sys.stdout is not None:  # None if the caller has closed it
             stack.enter_context(redirect_stdout(SafeStream(sys.stdout)))

@@ -88,9 +88,9 @@ _MAX_OFFSET = 18 * 3600
 def parse_instant(text: str) -> int:
     """Return microseconds since the epoch of an ISO 8601 date or timestamp.
 
-    A text without an offset is in UTC. Digits beyond the microsecond are cut off: this is where all
-    texts lose them. Accepted are the extended and the basic format, `T24:00:00`, offsets of hours
-    only, `UTC` or `GMT` as an offset, and a blank instead of `T`.
+    A string without an offset is in UTC. Digits beyond the microsecond are cut off. Accepted are
+    the extended and the basic format, `T24:00:00`, offsets of hours only, `UTC` or `GMT` as an
+    offset, and a blank instead of `T`.
 
     Raises:
         ValueError: the text is not such a timestamp, or is not in the years 1 to 9999 of UTC. The
@@ -124,7 +124,7 @@ def _not_an_instant(text: str, problem: str) -> ValueError:
 
 
 def _offset(match: re.Match[str], text: str) -> int:
-    """Microseconds by which a timestamp is ahead of UTC.
+    """Return the microseconds by which a timestamp is ahead of UTC.
 
     Raises:
         ValueError: it is further from UTC than any zone, or its parts contradict one another.
@@ -189,7 +189,7 @@ _EXPANDED = re.compile(r"([+]\d{5,6}|-\d{4,6}|0000)(-\d\d-\d\dT[\d:.]+Z)", re.AS
 
 
 def parse_border(text: str) -> int:
-    """Return the microseconds of a timestamp or of a border of a window as `format_instant` has it.
+    """Return the microseconds of a timestamp or a window border of `format_instant`.
 
     Raises:
         ValueError: the text is neither.

@@ -21,8 +21,8 @@ LONGEST = 2**61 - 1
 #: The longest in microseconds: the windows of plausible times lie in the years that can be written.
 LONGEST_CALENDAR = 365_000 * DAY
 
-#: Windows that may hold one event, WITHIN divided by SLIDE. An event costs work and memory in each
-#: of its windows; `WITHIN 1 day SLIDE 10 seconds` has 8,640.
+#: Maximum number of windows with one event, WITHIN divided by SLIDE. An event costs work and memory
+#: in each of its windows; `WITHIN 1 day SLIDE 10 seconds` has 8,640.
 MOST_OVERLAPPING = 10_000
 
 
@@ -57,7 +57,7 @@ class Window:
 
     @property
     def overlapping(self) -> int:
-        """The largest number of windows that one instant lies in.
+        """The maximum number of windows that contain the same time.
 
         >>> Window(10, 3).overlapping, Window(10, 10).overlapping
         (4, 1)
@@ -83,9 +83,9 @@ class Window:
         return range(first, last + 1)
 
     def open_ends(self, instant: int, until: int, closed: Container[int]) -> tuple[int, int] | None:
-        """Return the first and the last end of the open windows that hold an instant.
+        """Return the first and the last end of the open windows that contain a time.
 
-        A window is open if it ends after `until` and its hour is not among the `closed` ones.
+        A window is open if it ends after `until` and its hour is not in `closed`.
 
         Args:
             instant: an event time.
@@ -147,8 +147,8 @@ def replay_ranges(
     """Return the hours to replay so that every window of some events is computed.
 
     The hours of an event begin with its own, in which it lands, and end with the hour that owns
-    the last window that holds it. Hours that are at most `gap` apart share a range. If more than
-    `most` ranges remain, those with the shortest gaps between them are joined.
+    the last window that contains it. Hours that are at most `gap` apart share a range. If more than
+    `most` ranges remain, ranges with the shortest gaps between them are joined.
 
     Args:
         windows: of the queries.
@@ -171,7 +171,7 @@ def replay_ranges(
 
 
 def _joined(ranges: list[Interval], most: int) -> tuple[Interval, ...]:
-    """Return ranges that keep the longest gaps only, so that they are not more than `most`."""
+    """Return at most `most` ranges, by joining across the shortest gaps."""
     gaps = range(1, len(ranges))
     kept = sorted(gaps, key=lambda n: ranges[n - 1].end - ranges[n].start)[: most - 1]
     cuts = [0, *sorted(kept), len(ranges)] if ranges else []

@@ -88,9 +88,9 @@ def plural(noun: str, number: float) -> str:
 
 
 def program() -> str:
-    """Return the command that starts Elsinore in this shell, for commands that are printed.
+    """Return the command that starts Elsinore in this shell, for printed commands.
 
-    It is `elsinore` if that is on PATH, or else the path that this process was called by.
+    It is `elsinore` if that is on PATH, or else the path of the running command.
     """
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent.name == "elsinore":
@@ -108,9 +108,9 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 def escaped(text: str) -> str:
-    r"""Return a text that cannot control a terminal; tabs and line ends stay.
+    r"""Return a string that cannot control a terminal; tabs and line ends stay.
 
-    Escapes are those of JSON, so that JSON stays what it was.
+    Escapes are written as in JSON, so that JSON keeps its meaning.
 
     >>> escaped('{"user": "\x9b31m\u202e"}')
     '{"user": "\\u009b31m\\u202e"}'

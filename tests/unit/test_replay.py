@@ -402,7 +402,7 @@ def test_windows_that_end_later_are_listed_with_the_command_for_them(settings: S
 def test_windows_that_end_in_the_future_are_left_to_scheduled_runs(settings: Settings) -> None:
     settings.workload_file.write_text(QUERIES.replace("1 day", "9000 days SLIDE 1 day"))
     *_, rest, _, command = opened(settings).splitlines()
-    assert "the scheduled runs publish those that end from" in rest
+    assert "the scheduled runs publish windows that end from" in rest
     start, end = command.split()[3::2]
     assert start == "2013-02-08T23:00"
     assert run_interval(start, end).end <= time.time() * 1_000_000

@@ -33,7 +33,7 @@ Scalar = str | int | float | bool
 
 
 def _type_text(value: Any) -> Any:
-    """The text that records have for a type: a number without quotes is its digits."""
+    """Return the text of a type in records; a number without quotes becomes its digits."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else value
@@ -73,7 +73,7 @@ class _PlausibleEntry(Strict):
         return self
 
     def to_plausible(self) -> Plausible:
-        """The rule: with limits of its own, distances count only if the schema gives one."""
+        """Return the rule; with limits, distances are checked only if the schema gives one."""
         limited = self.min is not None or self.max is not None
         within = self.within or (None if limited else Plausible().within)
         return Plausible(within, self.min, self.max, self.otherwise)

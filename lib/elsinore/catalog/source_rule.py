@@ -90,7 +90,7 @@ class SourceRule:
 
     @cached_property
     def _fixed(self) -> tuple[str, ...]:
-        """The directories of the path before the first one with a part that varies."""
+        """The fixed directories of the path, up to the first one with a variable part."""
         parts = PurePosixPath(self.files).parts[:-1]
         return tuple(takewhile(lambda part: not set(part) & set("*?{"), parts))
 

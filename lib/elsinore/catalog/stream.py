@@ -73,7 +73,7 @@ class Buckets(NamedTuple):
 
 
 class Otherwise(StrEnum):
-    """What becomes of an event whose time is not plausible."""
+    """The treatment of an event whose time is not plausible."""
 
     WARN = "warn"
     QUARANTINE = "quarantine"
@@ -82,12 +82,12 @@ class Otherwise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plausible:
-    """Which event times are plausible (`time.plausible` of a schema); times in microseconds.
+    """Rule for plausible event times (`time.plausible` of a schema), in microseconds.
 
     Attributes:
         within: how far an event may be from the others of its file; None: any distance.
         minimum, maximum: inclusive limits, if any.
-        otherwise: what becomes of other events.
+        otherwise: the treatment of other events.
     """
 
     within: int | None = 3_652 * DAY  # ten years
@@ -115,7 +115,7 @@ class StreamSchema:
         sources: where raw files lie that are not laid out as a landing zone is.
         keep_days: for how many days tables and folders of a lake keep what they hold, by name.
         buckets: how a lake lays its events out, if not by days alone.
-        plausible: which times are plausible, and what becomes of events with others.
+        plausible: the rule for plausible times, and the treatment of events with others.
         id_span: where ids are unique only within each day or hour (UTC) of event time, how long
             that is; None: in all time. Events of two such spans are never those of one id.
     """

@@ -35,7 +35,7 @@ _TYPES = {
     **dict.fromkeys(("query", "group_key", "aggregate", "exact"), pa.string()),
     "value": pa.float64(),
 }
-#: What reading another file comes to; of JSON that is nested too deeply, RecursionError.
+#: Errors of reading a file of another kind; JSON that is nested too deeply: RecursionError.
 _NO_RESULTS = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
 _KINDS = ["same", "changed", "added", "removed"]
 
@@ -162,7 +162,7 @@ def _integer(exact: str | int | Decimal) -> int:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    """Values as text; Python's datetimes lack the borders of windows beyond year 9999."""
+    """Return values as text; datetimes of Python do not reach borders beyond year 9999."""
     if not pa.types.is_timestamp(column.type):
         return list(map(str, column.to_pylist()))
     micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()

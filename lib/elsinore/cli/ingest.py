@@ -60,7 +60,7 @@ from elsinore.timeline import HOUR, Interval, hour_label, instant_of
 from elsinore.windows import Window, replay_ranges
 from elsinore.wording import program, some_of
 
-#: Commands that are printed at most: one for each stretch of hours far from all others.
+#: Maximum number of printed commands, one per range of hours that is far from all others.
 _MOST_COMMANDS = 10
 
 
@@ -130,14 +130,14 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
         zone += f" and {count_of(empty, 'empty one')} for hours without an event"
     over, rest = _replays(settings, stream, times.last, now)
     typer.echo(f"{counts[0]} of {counts[1]} below {zone}{'; next:' if over else ''}")
-    _tell_rest(rest, times, settings.stream)
+    _print_rest(rest, times, settings.stream)
     for part in over:
         typer.echo(replay_command(part, program(), settings.stream))
 
 
 @dataclass
 class _Times:
-    """By hour the last event time; and how many events lie after a moment, with the latest."""
+    """The last event time of each hour, and the number and the latest of future events."""
 
     now: int
     last: dict[int, int] = field(default_factory=dict)
@@ -156,9 +156,9 @@ class _Times:
 def _replays(
     settings: Settings, stream: StreamSchema, last: dict[int, int], now: int
 ) -> tuple[list[Interval], list[Interval]]:
-    """Return the hours to replay: those that are over, and those that are not.
+    """Return the hours to replay: past hours and future hours.
 
-    Without a valid workload they are the hours of the events; a line on standard error says so.
+    Without a valid workload these are the hours of the events, with a warning on standard error.
     """
     windows, invalid = set[Window](), list[str]()
     for name in settings.workloads:
@@ -168,17 +168,17 @@ def _replays(
         except QueryError as error:
             invalid.append(f"{queries.name}: {error.diagnostics[0].message}")
     if invalid:
-        told = f"cannot read the queries ({some_of(invalid, 2)})"
+        problem = f"cannot read the queries ({some_of(invalid, 2)})"
         typer.echo(
-            f"elsinore: {told}: these hours do not cover windows of theirs that end later", err=True
+            f"elsinore: {problem}: these hours do not cover their windows that end later", err=True
         )
     ranges = replay_ranges(windows, last, gap=GAP, most=_MOST_COMMANDS)
     parts = [split_at(hours, now) for hours in ranges]
     return [over for over, _ in parts if over], [rest for _, rest in parts if rest]
 
 
-def _tell_rest(rest: list[Interval], times: _Times, stream: str) -> None:
-    """Say which events and windows cannot be replayed yet, and when they can."""
+def _print_rest(rest: list[Interval], times: _Times, stream: str) -> None:
+    """Print which events and windows cannot be replayed yet, and when they can."""
     if times.future:
         latest = show_minute(max(times.last.values()))
         typer.echo(
@@ -196,7 +196,7 @@ def _tell_rest(rest: list[Interval], times: _Times, stream: str) -> None:
 
 
 def _warn_of_gaps(hours: list[int], filled: int) -> None:
-    """Say that hours without an event have no empty file, as they are too many."""
+    """Print a warning if there are too many hours without an event to write empty files."""
     gaps = (later - hour for hour, later in pairwise(hours))
     missing = sum(gap // HOUR - 1 for gap in gaps if gap <= GAP) - filled
     if missing:
@@ -214,7 +214,7 @@ def _read(
     """Put the lines of all events into their hours, in the order of the files.
 
     Raises:
-        DataError: too many lines are bad, there is no event, or they lie in too many hours.
+        DataError: too many lines are bad, the files have no event, or events are in too many hours.
     """
     files = [file for file in files_of(events)[0] if not isinstance(file, Frame)]
     roots, missing = [path for path in events if path.is_dir()], MissingFields(stream)
@@ -240,7 +240,7 @@ def _read(
     if report.bad_share > allowed:
         raise too_many_bad(report, allowed)
     if not accepted:
-        raise DataError("there is no event in these files", hint=f"{lines} lines were read")
+        raise DataError("these files have no event", hint=f"{lines} lines were read")
     for warning in missing.warnings():
         typer.echo(f"elsinore: {warning}", err=True)
     if aside := lines - accepted:
@@ -251,7 +251,7 @@ def _read(
 def _decoded(
     file: Path | LakeTable, stream: StreamSchema, roots: Sequence[Path]
 ) -> Iterator[tuple[pa.RecordBatch, Decoded]]:
-    """Yield the lines of a file or table in parts, each with what it decodes to."""
+    """Yield the lines of a file or table in parts, each with its decoded events."""
     form = format_of(file.name) or InputFormat.JSONL
     columns = columns_below(file, roots) if isinstance(file, Path) else NO_COLUMNS
     for batch in as_lines(file, form, stream, columns):
@@ -268,9 +268,9 @@ def _odd_times(events: list[pa.Table], stream: StreamSchema) -> OddTimes:
 def _quarantined(
     file: Path | LakeTable, stream: StreamSchema, roots: Sequence[Path]
 ) -> dict[int, Fault]:
-    """Faults, by position, of records whose times are too far from the others of their file.
+    """Return reasons, by position, to reject records far from the others of their file.
 
-    That needs all of its times before its first line is put anywhere, so such a file is read twice.
+    The check needs all times of a file before its first line is written, so the file is read twice.
     """
     if stream.plausible.otherwise is not Otherwise.QUARANTINE:
         return {}
@@ -280,7 +280,7 @@ def _quarantined(
 
 
 def _without(decoded: Decoded, faults: dict[int, Fault], batch: pa.RecordBatch) -> Decoded:
-    """Decoded lines, of which some are rejected for faults by position."""
+    """Return decoded lines without the rejected ones, which are given by position."""
     gone = pc.is_in(decoded.events["position"], pa.array(list(faults), pa.int64()))
     events = decoded.events.filter(gone)
     if not events.num_rows:
@@ -309,8 +309,8 @@ def _move(zone: Path, hour: int, spool: HourLines) -> bool:
     numbers = {found[2]: int(found[1]) for found in there}
     if spool.digest(hour) in numbers:
         return False
-    # Of events with one id, that of the last file counts: numbered, and behind a sign that comes
-    # after those in the names of others, `-` and `.`. (There are files with `-` from before.)
+    # If events share an id, the last file wins. So files are numbered after a `~`, which sorts
+    # after the `-` and `.` in other names. (Earlier releases wrote `-`.)
     number = max(numbers.values(), default=0) + 1
     spool.move(hour, folder / f"{stem}~{number:04}-{spool.digest(hour)}.jsonl.gz", zone)
     return True

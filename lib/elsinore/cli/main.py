@@ -134,8 +134,8 @@ def run_command(arguments: list[str]) -> int:
     """Run one command; errors go to standard error, one line each.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or an input that
-        is not there.
+        The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or a missing
+        input.
     """
     with guarded_output():
         return _run_command(arguments)
@@ -170,7 +170,7 @@ def _run_command(arguments: list[str]) -> int:
 
 @contextmanager
 def _process_failures() -> Iterator[None]:
-    """Raise what goes wrong with memory, nesting and files as errors of ours."""
+    """Raise errors of memory, nesting and files as errors of Elsinore."""
     try:
         yield
     except MemoryError as error:
@@ -189,7 +189,7 @@ def _process_failures() -> Iterator[None]:
 
 
 def warn_of_open_home(home: Path) -> None:
-    """Say on standard error how to close a home that every user of the machine can read."""
+    """Print on standard error how to close a home that every local user can read."""
     if is_here(home) and is_reachable(home):
         shown = shlex.quote(str(home))
         typer.echo(f"elsinore: every user can read {shown}; close it: chmod 700 {shown}", err=True)
@@ -239,7 +239,7 @@ def _runner(checkout: Path) -> ModuleType:
 
 def progress_line() -> Progress:
     """A line on standard error, on a terminal only, that disappears when the work is done."""
-    # Commands that take no time import nothing for it.
+    # Fast commands import nothing for this.
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from elsinore.console import SafeConsole
@@ -251,7 +251,7 @@ def progress_line() -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        # Rich would read the escape sequences of what is written meanwhile.
+        # Rich would interpret escape sequences in the text that is written meanwhile.
         redirect_stdout=False,
         redirect_stderr=False,
         disable=not console.is_terminal,

@@ -44,7 +44,8 @@ _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 _Input = Annotated[
     list[Path],
     typer.Option(
-        "--input", help="jsonl, csv, parquet, .gz, .zst; files, folders, Delta tables, - (stdin)."
+        "--input",
+        help="jsonl, csv, parquet, .gz, .zst; files, directories, Delta tables, - (stdin).",
     ),
 ]
 _More = Annotated[
@@ -221,7 +222,7 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
 
 
 def _tell_ties(ties: Sequence[Ties], rows: list[ResultRow]) -> None:
-    """Say how many events share their time, once for each partition of the events."""
+    """Print how many events share their time, once for each partitioning of the events."""
     answered = {row.query for row in rows}
     for one in ties:
         names = f"{some_of(one.queries, _NAMED)}: "
@@ -238,11 +239,12 @@ def _tell_why_empty(
     rows: list[ResultRow],
     ties: Sequence[Ties],
 ) -> None:
-    """Say of each query without a row what it lacks, as far as that is easily seen."""
+    """Print for each query without a row what it lacks, if that is cheap to find."""
     if not len(events):
         aside = "every line was set aside or passed over"
         why = aside if report.lines else "there is not a line in them"
-        _say(f"no answers, for there are no events: {count_of(report.files, 'file')} read, {why}")
+        read = count_of(report.files, "file")
+        _say(f"no results, because the input has no events: {read} read, {why}")
         return
     answered = {row.query for row in rows}
     columns = EventColumns(events)

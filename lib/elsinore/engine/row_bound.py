@@ -1,7 +1,8 @@
-"""Bounds on the windows and result rows of a run, so that no query can take all memory.
+"""Limit the windows and result rows of a run, so that no query can take all memory.
 
-How many windows may hold one event is known when a query is bound (`windows.MOST_OVERLAPPING`). How
-many windows the data fill, and how many of them have a trend, is known only here.
+The number of windows that may contain one event is checked when a query is bound
+(`windows.MOST_OVERLAPPING`). Only the executors can count the windows that contain events, and the
+windows with a trend.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from elsinore.engine.partial_rows import WindowRows
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query.bound import BoundQuery
 
-#: Result rows of a query, and of all queries of `elsinore run` together. A finished row takes some
+#: Result rows of a query, and of all queries of `elsinore run` together. A finished row takes about
 #: 750 bytes of Python objects.
 MOST_ROWS = 5_000_000
 
 #: Windows of the groups of a query that hold an event of its pattern. The greta and hamlet
-#: executors take some 150 bytes for each, whether or not it holds a trend.
+#: executors take about 150 bytes for each, whether or not it contains a trend.
 MOST_WINDOWS = 20_000_000
 
 _HINT = (
@@ -61,13 +62,17 @@ class RowBound:
         self._rows = np.zeros(len(self.queries), np.int64)
 
     def add(self, rows: WindowRows) -> None:
-        """Count some rows; QueryError: a query has more than `MOST_ROWS`."""
+        """Count some rows.
+
+        Raises:
+            QueryError: a query has more than `MOST_ROWS`.
+        """
         self._rows += np.bincount(rows.keys[:, 2], minlength=len(self.queries))
         most = int(self._rows.argmax())
         require_few_rows(self.queries[most], int(self._rows[most]))
 
     def counted(self, parts: Iterable[WindowRows]) -> Iterator[WindowRows]:
-        """Yield the parts, and stop as `add` does."""
+        """Yield the parts and count their rows; raises as `add`."""
         for rows in parts:
             self.add(rows)
             yield rows

@@ -92,9 +92,9 @@ def last_events(
     entries: StateEntries,
     keys: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """int64[N]: the time of the last event strictly before each entry, in its partition.
+    """Return as int64[N] the time of the last earlier event in the partition of each entry.
 
-    An event of any type lies in the partitions that have its values of the keys that apply to it.
+    An event of any type is in the partitions with its values of the keys that apply to it.
     `keys` are the codes of each partition's keys, by name.
     """
     distinct, ranks = np.unique(columns.times, return_inverse=True)
@@ -119,7 +119,7 @@ def last_events(
 
 
 def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, ...], list[str]]:
-    """The types of the stream by the partition keys that apply to their events, by name."""
+    """Return the types of the stream by the partition keys that apply to their events."""
     keys = {name: key for name, key in query.named_keys.items() if _makes_partitions(query, key)}
     found: dict[tuple[str, ...], list[str]] = {}
     for kind in schema.by_name:
@@ -129,7 +129,7 @@ def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, .
 
 
 def _makes_partitions(query: BoundQuery, key: Key) -> bool:
-    """Whether a key keeps events apart: not if it binds a single event of each trend."""
+    """Return whether a key separates events; not if it binds a single event per trend."""
     if key.group_label is not None:
         return True
     bound = frozenset(query.positions[index].alias for index in key.positions)
@@ -137,9 +137,9 @@ def _makes_partitions(query: BoundQuery, key: Key) -> bool:
 
 
 def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bool:
-    """Whether a key binds each position of trends at which events of a type may be.
+    """Return whether a key binds each position of trends that events of a type can have.
 
-    If there is none, it must bind each position of trends whose events have the attribute.
+    Without such positions, it must bind each position whose events have the attribute.
     """
     carriers = schema.carriers(key.attribute)
     positions = {p.index: p.type for p in query.positions if not p.negated}

@@ -1,4 +1,4 @@
-"""Counts events with equal times: they are never adjacent in a trend."""
+"""Count events with equal times, which are never adjacent in a trend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_query import count_of
 from elsinore.query.syntax import KleenePlus, KleeneStar, Pattern, parts_of
 
-#: Of more events only some times are looked at, with all their events: about so many.
+#: Maximum number of events that are counted exactly. Beyond it, a sample of times with about this
+#: number of events is counted.
 _SAMPLE = 1 << 14
 #: A smaller share is not reported.
 _LITTLE = 0.01
@@ -28,22 +29,22 @@ _Ints = npt.NDArray[np.int64]
 
 
 class Ties(NamedTuple):
-    """How many events share their time with another event of their partition."""
+    """Count of the events that share their time with another event of their partition."""
 
-    queries: tuple[str, ...]  #: those with these event types and keys
+    queries: tuple[str, ...]  #: queries with these event types and keys
     keys: tuple[str, ...]  #: the attributes that partition the events
     events: int  #: events of the types
-    tied: int  #: of these, those that share their time; an estimate if `is_estimate`
-    cut: int  #: of those, the ones that tie only because nanoseconds are cut off
+    tied: int  #: events that share their time; an estimate if `is_estimate`
+    cut: int  #: tied events whose nanoseconds differ, which are cut off
     is_estimate: bool = False
 
     @property
     def are_many(self) -> bool:
-        """Return whether the share is worth a line."""
+        """Return whether the share is large enough to report."""
         return self.tied > _LITTLE * self.events
 
     def joined(self, other: Ties) -> Ties:
-        """Return these counts with those of other times, for the same queries."""
+        """Return the sum of these counts and counts of other times, for the same queries."""
         return self._replace(
             events=self.events + other.events,
             tied=self.tied + other.tied,
@@ -78,13 +79,13 @@ def ties_of(
 ) -> list[Ties]:
     """Count the events that share their time, for each set of event types and keys of queries.
 
-    A query whose trends are single events has no ties. Of many events a sample of the times is
-    looked at; its counts are scaled up.
+    A query whose trends are single events has no ties. If there are many events, the counts of a
+    sample of the times are scaled up.
 
     Args:
         queries: queries over the stream of the events.
         events: typed events in any order.
-        nanoseconds: int16[N], what was cut off each time; None if nothing was.
+        nanoseconds: int16[N], the nanoseconds that were cut off each time; None if all are 0.
     """
     names: dict[tuple[frozenset[str], tuple[Key, ...]], list[str]] = defaultdict(list)
     keys: dict[tuple[frozenset[str], tuple[str, ...]], tuple[Key, ...]] = {}
@@ -136,7 +137,7 @@ def _partition_keys(query: BoundQuery) -> tuple[Key, ...]:
 
 
 def _sampled(times: _Ints) -> _Ints:
-    """Return the rows of all events, or of those of some times."""
+    """Return the rows of all events, or of the events at some times."""
     part = len(times) // _SAMPLE
     if part <= 1:
         return np.arange(len(times))
@@ -150,7 +151,7 @@ def _count(
     events: EventTable,
     nanoseconds: np.ndarray | None,
 ) -> tuple[int, int]:
-    """Return how many of some rows tie, and how many of those only without their nanoseconds."""
+    """Return how many rows tie, and how many tie only without their nanoseconds."""
     groups = _grouped(times[rows])
     shared = _is_shared(groups)
     rows, groups = rows[shared], groups[shared]  # others cannot tie in a partition either
@@ -174,7 +175,7 @@ def _count(
 
 
 def _grouped(values: _Ints) -> _Ints:
-    """Return numbers from 0 on that are equal where values are."""
+    """Return group numbers from 0 on, equal for equal values."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 

@@ -24,7 +24,7 @@ _KINDS = {
 MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".parquet": b"PAR1"}
 
 
-#: What to do with files whose names end so, if their first bytes say nothing.
+#: Advice by file extension, for files that are not recognized by their first bytes.
 _BY_NAME = {
     **dict.fromkeys(
         (".tsv", ".tab"), "write commas instead of tabs, as by `tr '\\t' ,`, into a .csv"
@@ -35,7 +35,7 @@ _BY_NAME = {
 
 
 def odd_name(name: str) -> str | None:
-    """What to do with a file of a format that is not read; None if its name says none such."""
+    """Return advice for a file whose name has an unsupported format; else None."""
     return next((hint for end, hint in _BY_NAME.items() if name.lower().endswith(end)), None)
 
 
@@ -63,9 +63,10 @@ _JSON = {
 
 
 def _before_object(line: str, at: int) -> str | None:
-    """What comes before an object that fills the rest of a line; None if it is not like that.
+    """Return the problem of a line with a prefix before its object; None without a prefix.
 
-    `at` is where JSON is left: what begins as JSON, or as a part of an object, is none of these.
+    `at` is the end of the JSON. A prefix that begins as JSON, or as a part of an object, does not
+    count.
     """
     before = line[: max(line.find("{"), 0)]
     own = before.strip(" \t")
@@ -78,7 +79,7 @@ def _before_object(line: str, at: int) -> str | None:
 
 
 def json_problem(line: str, error: JSONDecodeError) -> str:
-    """What is wrong with a line that is no JSON, and what to write."""
+    """Return the problem of a line that is not JSON, and what to write."""
     at = error.pos
     if before := _before_object(line, at):
         return f"{before} stands before the object; a line is one JSON object"
@@ -90,7 +91,7 @@ def json_problem(line: str, error: JSONDecodeError) -> str:
 #: What to write in the place of texts, by the types that they should have.
 _VALUES = (
     ("long|double", r"[+-]?[0-9]+(\.[0-9]+)?",
-     "it stands in quotes; quoted_numbers: true in the schema allows that"),
+     "it is in quotes; quoted_numbers: true in the schema allows that"),
     ("long|double", r"(?i)null|none|n/?a|\\n|-", "what is missing is an empty cell (null in JSON)"),
     ("long|double", r".*\d\D.*|\D+\d.*", "a number stands alone and has a point, as in 1234.5"),
     ("boolean", ".*", "it is true or false"),

@@ -44,9 +44,9 @@ def as_lines(
 ) -> Iterator[pa.RecordBatch]:
     """The lines of a file, or rows of a file or table as lines of JSON with all their columns.
 
-    Lines stay as they are, but for `columns` that the file's directories hold: they are added to
-    objects without such a key. Cells of CSV are typed by the schema where they spell a value of
-    their type, and stay text elsewhere; so `decode_lines` makes the same events of these lines as
+    Lines stay as they are, except that `columns` of the file's directories are added to objects
+    without such a key. Cells of CSV are typed by the schema if they spell a value of their type,
+    and stay text otherwise; so `decode_lines` makes the same events of these lines as
     `read_csv` and `read_parquet` of the rows, and refuses the others for the same reasons.
 
     Returns:
@@ -75,7 +75,7 @@ def as_lines(
 def with_columns(
     lines: pa.RecordBatch, columns: DirectoryColumns, schema: StreamSchema
 ) -> pa.RecordBatch:
-    """Return lines of JSON with the columns that their file's directories hold."""
+    """Return lines of JSON with the columns of their file's directories."""
     if not columns:
         return lines
     texts = add_to_lines(lines["line"], columns, schema)
@@ -136,7 +136,7 @@ def _row_by_row(
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)
             except (ValueError, OverflowError) as error:  # times and texts that Python lacks
                 problem = f" holds a value that JSON cannot: {str(error)[:200]}"
-                raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
+                raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
             yield from enumerate(lines, position + 1)
             position += len(lines)
 

@@ -1,8 +1,8 @@
-"""Batches of Parquet files, refused before decoding if that would take too much memory.
+"""Read batches of Parquet files, and refuse files that would take too much memory.
 
 A file of 1 KB can decode to 60 GB: one long value in a dictionary that many rows refer to, pages
-that repeat a byte, a column of one value. So the sizes of what is read are known before it is
-decoded: from page headers, and from the lengths of the values in dictionaries.
+that repeat a byte, a column of one value. So the decoded sizes are computed before decoding: from
+page headers, and from the lengths of the values in dictionaries.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ BATCH_ROWS = 65_536
 #: Bytes per value of each physical type once decoded; a text takes an offset and its own bytes.
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 _OFFSET = 4
-#: Bytes of a dictionary whose values need not be looked at: they are short.
+#: Bytes of a dictionary whose values need no check, because they are short.
 _SHORT = 256
-#: A decimal that is stored as text is decoded to so many bytes at most.
+#: Maximum number of bytes of a decoded decimal that is stored as text.
 _DECIMAL = 32
 
 
 class Columns(NamedTuple):
-    """The columns to read, and those of them to leave out if the file is too large with them."""
+    """The columns to read, and the optional ones to leave out if the file is too large."""
 
     wanted: Sequence[str]
     optional: Collection[str] = ()
 
 
-#: Chooses columns from those of a file.
+#: Chooses columns from the columns of a file.
 Choose = Callable[[list[str]], Columns]
 
 
@@ -76,7 +76,7 @@ def parquet_batches(path: Path, limits: ReadLimits, choose: Choose) -> Iterator[
 
 
 def require_bounded(path: Path, limits: ReadLimits) -> None:
-    """Refuse a Parquet file that somebody else decodes, if it is too large; as `parquet_batches`.
+    """Refuse a Parquet file that decodes to too much, for other readers.
 
     Raises:
         DataError: the file cannot be opened.
@@ -88,7 +88,7 @@ def require_bounded(path: Path, limits: ReadLimits) -> None:
 
 @contextmanager
 def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
-    """Open a file, and raise what goes wrong with it as `parquet_batches` does."""
+    """Open a file; raises as `parquet_batches`."""
     with open_unpacked(path, limits) as stream:
         # A packed file, or a pipe.
         is_packed = path.suffix.lower() in PACKED
@@ -110,26 +110,26 @@ def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
         except MemoryError as error:
             raise OutOfMemoryError.of(f"reading {path}", error) from error
         except (pa.ArrowException, OSError, ValueError) as error:
-            problem = f" is no sound Parquet file: {str(error).splitlines()[0][:200]}"
+            problem = f" is not a sound Parquet file: {str(error).splitlines()[0][:200]}"
             if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
                 problem = " is cut off: its end is missing"
-            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
 
 
 @dataclass(slots=True)
 class _Size:
-    """What one column decodes to."""
+    """The decoded size of one column."""
 
-    least: int = 0  #: bytes that it takes for sure
+    least: int = 0  #: bytes that it takes at least
     most: int = 0  #: bytes that it takes if each value is as long as the longest one
-    per_row: float = 0  #: bytes of a row, at most or so
+    per_row: float = 0  #: bytes per row, about the maximum
     leaves: set[str] = field(default_factory=set)  #: paths of the leaves that hold texts
     prefixes: int = 0  #: bytes of the largest page whose values repeat the value before
     longest: int = 0  #: bytes of the longest value in a dictionary
 
 
 class _BoundedFile:
-    """A Parquet file and how much of it may be decoded."""
+    """A Parquet file, with limits on its decoded size."""
 
     def __init__(self, path: Path, source: pa.NativeFile, size: int, limits: ReadLimits) -> None:
         self._path, self._source, self._limits = path, source, limits
@@ -145,8 +145,8 @@ class _BoundedFile:
             self._source,
             page_checksum_verification=True,
             coerce_int96_timestamp_unit="us",
-            # A thread that still held the file as Python ends broke off one run in seven of a file
-            # without rows (pyarrow 26).
+            # A thread that still had the file open at Python's exit made one run in seven of a file
+            # without rows fail (pyarrow 26).
             pre_buffer=False,
             **options,
         )
@@ -164,7 +164,7 @@ class _BoundedFile:
             yield Piece(pa.table(batch), left_out)
 
     def require_bounded(self) -> None:
-        """Refuse the file if all its columns decode to too much."""
+        """Refuse the file if all its columns decode to too many bytes."""
         self._plan(self.names, ())
 
     def _plan(self, columns: Sequence[str], optional: Collection[str]) -> tuple[list[str], int]:
@@ -193,7 +193,7 @@ class _BoundedFile:
         return list(sizes), max(1, min(BATCH_ROWS, rows))
 
     def _leaves(self, group: int, columns: Sequence[str]) -> Iterator[_Leaf]:
-        """Yield what is stored of some columns in a row group, as `iter_batches` selects it."""
+        """Yield the chunks of some columns in a row group, as `iter_batches` selects them."""
         row_group = self._metadata.row_group(group)
         for index in range(row_group.num_columns):
             chunk = row_group.column(index)
@@ -305,17 +305,17 @@ class _Leaf:
 
     @property
     def least(self) -> int:
-        """Bytes that it decodes to, at least."""
+        """Minimum number of decoded bytes."""
         return max(self.pages.size, self.pages.values * self._width)
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether values are texts or bytes of any length."""
+        """Return whether values are strings or bytes of any length."""
         return self._stored.physical_type == "BYTE_ARRAY" and not self._is_decimal
 
     @cached_property
     def _width(self) -> int:
-        """Bytes that each value takes, at least, once decoded."""
+        """Minimum number of bytes of each decoded value."""
         if self._is_decimal:
             return _DECIMAL
         if self._stored.physical_type == "FIXED_LEN_BYTE_ARRAY":
@@ -328,7 +328,7 @@ class _Leaf:
 
 
 def _is_plainly_bounded(chunk: Any, stored: Any) -> bool:
-    """Return whether a chunk decodes to as much as its rows tell, whatever its pages state.
+    """Return whether the row count bounds the decoded size, whatever the pages state.
 
     Its values have one width and one row each, and its packing is no more than 22-fold.
     """

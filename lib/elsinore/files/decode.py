@@ -39,7 +39,7 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Numbers that Arrow reads and Python does not; `Infinity` is among them, which both do.
 _ODD_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)")
-#: How Arrow reports a number in a field whose values should be text; whole numbers may be there.
+#: Arrow's message for a number in a field that should be text; whole numbers are allowed there.
 _NUMBER_FOR_TEXT = re.compile(r"Column\(/(.*)\) changed from string to number")
 #: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
 #: one that is no JSON slows down no more than these. (To look for it by halves took longer.)

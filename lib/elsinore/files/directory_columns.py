@@ -1,4 +1,4 @@
-"""Columns that the names of directories hold, as in `country=DE/part-0.parquet` (Hive's layout)."""
+"""Columns in the names of directories, as in `country=DE/part-0.parquet` (Hive's layout)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 #: The end of an index that no string reaches.
 _END = 2**62
 
-#: By column, the text that a directory's name holds; None is NULL.
+#: By column, the text in a directory's name; None is NULL.
 DirectoryColumns: TypeAlias = Mapping[str, str | None]
 NO_COLUMNS: DirectoryColumns = MappingProxyType({})
 
@@ -31,8 +31,8 @@ def columns_below(file: Path, roots: Sequence[Path]) -> dict[str, str | None]:
     """Return the columns in the names of the directories between one of some roots and a file.
 
     Args:
-        file: the path of a file, as it was found.
-        roots: directories that were given as input. A file below none of them has no columns.
+        file: the path of a file.
+        roots: directories that were given as input. Other files have no columns.
 
     Raises:
         DataError: see `directory_columns`.

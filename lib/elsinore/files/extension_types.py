@@ -1,4 +1,4 @@
-"""Arrow extension types as the plain types that values are read from."""
+"""Convert Arrow extension types to the plain types that values are read from."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def without_extensions(table: pa.Table) -> pa.Table:
     """Return a table whose extension types are plain, also inside structs, lists and dictionaries.
 
     UUIDs become text such as `550e8400-e29b-41d4-a716-446655440000`. Values that are stored as text
-    or bytes, such as JSON, become these. Other types stay: the number that pandas stores for a
-    period is no value.
+    or bytes, such as JSON, become strings or bytes. Other types stay: the number that pandas stores
+    for a period is not a value.
     """
     for index, field in enumerate(table.schema):
         if _has_extension(field.type):
@@ -64,7 +64,7 @@ def _plain(array: pa.Array) -> pa.Array:
         first = array.offsets[0]  # of a slice; `from_arrays` takes none with a mask
         offsets, values = pc.subtract(array.offsets, first), array.values[first.as_py() :]
         return type(array).from_arrays(offsets, _plain(values), mask=array.is_null())
-    # Maps and other lists, which no attribute can be read from.
+    # No attribute can be read from maps and other lists.
     texts = [None if value is None else str(value) for value in array.to_pylist()]
     return pa.array(texts, pa.string())
 

@@ -1,4 +1,4 @@
-"""Names of files that may be copies of each other, or later than their order says."""
+"""Find files that may be copies of each other, or later than their order suggests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked
 BY_ENDING = "which sorts after it only by the end of its name"
 MODIFIED_EARLIER = "which was modified earlier"
 
-#: Times of modification that say nothing differ by less: a second, in nanoseconds.
+#: Modification times that differ by less are taken as equal: a second, in nanoseconds.
 _CLOSE = 1_000_000_000
 _BLOCK = 1 << 20
 
@@ -81,7 +81,7 @@ def _hold_the_same(one: Path, other: Path) -> bool:
 
 
 def _read(stream: BinaryIO) -> bytes:
-    """Return the next bytes: a stream that unpacks may return fewer than are asked for."""
+    """Return the next bytes; a stream that unpacks may return fewer than requested."""
     parts, size = list[bytes](), 0
     while size < _BLOCK and (part := stream.read(_BLOCK - size)):
         parts.append(part)
@@ -109,10 +109,10 @@ def _stem(path: str) -> tuple[str, ...]:
 
 
 def order_doubt(loser: str, winner: str, loser_modified: int, winner_modified: int) -> str:
-    """Return why records of a file may correct those of the file that won, or nothing.
+    """Return why a file that lost may have the corrections; empty if it does not.
 
-    Times of modification are nanoseconds since 1970, 0 if unknown. Those of files that were copied
-    together are close to each other, in any order.
+    Modification times are nanoseconds since 1970, 0 if unknown. If files were copied together, the
+    times are close to each other, in any order.
     """
     if sorts_by_ending(loser, winner):
         return BY_ENDING

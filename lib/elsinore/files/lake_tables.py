@@ -1,7 +1,7 @@
-"""Directories that are tables of a lake (Delta, Iceberg, Hudi): found, so never read as files.
+"""Find directories that are lake tables (Delta, Iceberg, Hudi), so as not to read them as files.
 
-Their data files also hold rows that were deleted, updated or compacted away: only the table's log
-names the files that count.
+Their data files also contain rows that were deleted, updated or compacted away: only the table's
+log names the current files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from elsinore.errors import DataError, ParameterError
 
-#: Directories of a table that hold no data files.
+#: Directories of a table without data files.
 _LOGS = ("_delta_log", "metadata", ".hoodie")
 _VERSION = re.compile(r"(.+)@v?(\d+)")
 _ICEBERG_METADATA = re.compile(r".+\.metadata\.json(\.gz)?")
@@ -37,7 +37,7 @@ class LakeTable(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What to call it: its directory's name, and its version if one is named."""
+        """The name in messages: its directory's name, and its version if one is named."""
         return self.path.name + ("" if self.version is None else f"@{self.version}")
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class LakeTable(NamedTuple):
 
 
 def format_of_table(path: Path) -> TableFormat | None:
-    """Return the format of the table whose directory is at `path`; None if it is no table."""
+    """Return the format of the table at `path`; None if it is not a table."""
     if _is_directory(path / "_delta_log"):
         return TableFormat.DELTA
     if _is_directory(path / ".hoodie"):
@@ -58,7 +58,7 @@ def format_of_table(path: Path) -> TableFormat | None:
 
 
 class TableFinder:
-    """Finds the tables that paths are, or lie inside of; looks into each directory once."""
+    """Finds the tables that contain some paths; reads each directory once."""
 
     def __init__(self) -> None:
         self._known: dict[Path, TableFormat | None] = {}
@@ -71,7 +71,7 @@ class TableFinder:
         return None if form is None else LakeTable(path, form)
 
     def around(self, path: Path) -> LakeTable | None:
-        """Return the table that a file or directory lies inside of, links followed or not."""
+        """Return the table that contains a file or directory, links followed or not."""
         for whole in dict.fromkeys((path.absolute(), path.resolve())):
             for parent in whole.parents:
                 if table := self.at(parent):
@@ -129,14 +129,14 @@ def require_readable(table: LakeTable) -> LakeTable:
 
 
 def part_of_table(path: Path, table: LakeTable) -> ParameterError:
-    """Return the error of a path inside of a table, which has the table's outdated rows, too."""
+    """Return the error of a path inside of a table, which may have outdated rows."""
     problem = f"{path} is a part of the {table.form} table {table.path}, and may hold deleted rows"
     hint = f"give the whole table: {table.path}"
     return ParameterError(problem, hint=hint, file=str(path))
 
 
 def is_in_log(path: Path, table: LakeTable) -> bool:
-    """Return whether a path is, or lies in, a directory in which a table keeps its log."""
+    """Return whether a path is, or is inside, a directory with a table's log."""
     for whole in (path.absolute(), path.resolve()):
         if whole.is_relative_to(table.path):
             parts = whole.relative_to(table.path).parts

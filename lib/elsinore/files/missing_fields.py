@@ -1,4 +1,4 @@
-"""Fields of nullable attributes that files do not have: such an attribute is NULL in each event."""
+"""Find missing fields of nullable attributes, which are NULL in each event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from elsinore.wording import closest, listed, some_of
 #: Lines of JSON of one type in one file that are searched for a field, and lines in all.
 _LINES_OF_TYPE = 20
 _LINES = 10_000
-#: Files that are named.
+#: Maximum number of files that a warning names.
 _NAMED = 3
 
 #: A file by its name, and the code of an event type.
@@ -32,13 +32,13 @@ _Counts: TypeAlias = npt.NDArray[np.int64]
 
 
 class _Fields(NamedTuple):
-    """The fields of a file, as paths with dots, and those of them that are NULL in JSON."""
+    """The fields of a file, as paths with dots, and the fields that are NULL in JSON."""
 
     names: frozenset[str]
     nulls: frozenset[str] = frozenset()
 
     def lack(self, path: str) -> bool:
-        """Return whether a field is not there. What is inside of NULL may be there."""
+        """Return whether a field is missing; a field inside of NULL may exist."""
         return path not in self.names and self.nulls.isdisjoint(beginnings(path))
 
 
@@ -97,7 +97,7 @@ class MissingFields:
             self._keep_lines(runs, codes, events["position"].to_numpy(), lines)
 
     def _counts(self, events: pa.Table, places: npt.NDArray[np.int64], size: int) -> list[_Counts]:
-        """Return by place the number of events, and for each attribute the number of values."""
+        """Return by file and type the number of events, and of values of each attribute."""
         number = np.bincount(places, minlength=size)
         found = [number]
         for name in self._names:
@@ -111,7 +111,7 @@ class MissingFields:
         return found
 
     def _keep_lines(self, runs: list[_Run], codes: _Counts, at: _Counts, lines: pa.Table) -> None:
-        """Keep some lines of each type that lacks values so far, to look at their keys later."""
+        """Keep some lines of each type that lacks values, to check their keys later."""
         begins = dict(_runs(lines["file"]))
         line_at = lines["position"].to_numpy()
         for file, (start, end) in runs:
@@ -149,15 +149,15 @@ class MissingFields:
         if has_none and len(without) == len(known) and without:
             meant = self._meant(code, attribute.raw, [known[file] for file in without])
             return _Lacking(attribute.raw, (), meant)
-        # An object of JSON may omit a key: in some of the files this says something only if
-        # there is a similar one.
+        # A JSON object may omit a key, so a key that only some files lack is reported only if
+        # they have a similar one.
         hints = {file: self._meant(code, attribute.raw, [known[file]]) for file in without}
         told = [file for file in without if file in self._fields or hints[file]]
         meant = next((hints[file] for file in told if hints[file]), None)
         return _Lacking(attribute.raw, tuple(told), meant) if told else None
 
     def _fields_of(self, file: str, code: int) -> _Fields | None:
-        """Return the fields of a file; of JSON those of a type's first lines, if some were kept."""
+        """Return the fields of a file; in JSON, the fields of the type's first kept lines."""
         if file in self._fields:
             return self._fields[file]
         if (file, code) not in self._lines:
@@ -166,7 +166,7 @@ class MissingFields:
         return _json_fields(self._lines[file, code])
 
     def _meant(self, code: int, field: str, where: Iterable[_Fields]) -> str | None:
-        """Return a hint at a field that is called alike, and that the type does not read."""
+        """Return a hint at a field with a similar name that the type does not read."""
         names = frozenset[str]().union(*(fields.names for fields in where))
         own_fields = (attribute.raw for attribute in self._schema.types[code].attributes)
         read = {*self._schema.raw_needed, *own_fields}

@@ -12,7 +12,7 @@ from pyarrow import types
 
 from elsinore.files.typed import Column
 
-#: int16[N], 0 to 999: what each time has beyond its microsecond; None if all are 0.
+#: int16[N], 0 to 999: the nanoseconds of each time beyond its microsecond; None if all are 0.
 Nanoseconds: TypeAlias = npt.NDArray[np.int16] | None
 
 #: The length of `2025-03-03T10:00:00.123456Z`: a shorter text has no nanoseconds.
@@ -35,7 +35,7 @@ def _in_texts(texts: pa.Array) -> Nanoseconds:
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) < _MICROSECONDS:
         return None
-    # With `Z` at its end such a text has microseconds: few columns need a closer look.
+    # With `Z` at its end such a text has microseconds, so few columns need the slow check.
     ends_early = pc.and_(pc.equal(lengths, _MICROSECONDS), pc.ends_with(texts, "Z"))
     may_have = pc.and_(pc.greater_equal(lengths, _MICROSECONDS), pc.invert(ends_early))
     rows = np.flatnonzero(pc.fill_null(may_have, False).to_numpy(zero_copy_only=False))
@@ -49,7 +49,7 @@ def _in_texts(texts: pa.Array) -> Nanoseconds:
 
 
 def joined(parts: list[tuple[Nanoseconds, int]]) -> Nanoseconds:
-    """Return those of several parts as one; each comes with the number of its events."""
+    """Return the nanoseconds of several parts as one array; each part has its event count."""
     if all(part is None for part, _ in parts):
         return None
     return np.concatenate(

@@ -1,4 +1,4 @@
-"""Page headers of Parquet files: what decoding allocates, known before anything is decoded.
+"""Read page headers of Parquet files, to know the size of decoded pages before decoding.
 
 The footer of a file states sizes, too, but nothing checks them. Decoders allocate what page headers
 state. Headers are Thrift structs in the compact protocol (parquet.thrift, `PageHeader`).
@@ -17,14 +17,14 @@ _LONGEST_HEADER = 16 << 20
 #: The length of a chunk does not include the header of its dictionary in some old files.
 _OVERHANG = 100
 _DICTIONARY_PAGE = 2
-#: Where a header holds the number of values and their encoding, by the kind of its page.
+#: Header fields with the number of values and their encoding, by the kind of the page.
 _OF_VALUES = {0: (5, 2), 3: (8, 4)}
 _DELTA_BYTE_ARRAY = 7
 
 
 @dataclass(slots=True)
 class Pages:
-    """What the pages of one column chunk, or of several, state."""
+    """The sizes that the pages of one or several column chunks state."""
 
     values: int = 0  #: values with NULLs, each entry of a list counted
     size: int = 0  #: bytes of all pages, unpacked
@@ -34,7 +34,7 @@ class Pages:
 
 
 def read_pages(source: pa.NativeFile, chunk: Any) -> Pages:
-    """Return what the page headers of a column chunk state, as a reader comes to them.
+    """Return the sizes in the page headers of a column chunk, in reading order.
 
     Args:
         source: the file.
@@ -98,7 +98,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
 
 
 def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
-    """Return a value of a kind and where it ends; of texts and lists nothing is kept."""
+    """Return a value of a kind and where it ends; texts and lists are skipped."""
     match kind:
         case 1 | 2:
             return kind == 1, at

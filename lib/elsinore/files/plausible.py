@@ -1,4 +1,4 @@
-"""Which event times are possible, which are suspicious, and how the two are reported."""
+"""Check for impossible and suspicious event times, and report them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from elsinore.timeline import (
 
 _HINT = "time.plausible in the schema changes this check"
 _Mask = npt.NDArray[np.bool_]
-#: Events that one warning names.
+#: Maximum number of events that a warning names.
 _NAMED = 3
 #: A cluster of several events is suspicious if it has at most this share of its file's events.
 _SMALL_SHARE = 0.2
@@ -57,7 +57,7 @@ def _limits(schema: StreamSchema) -> Interval:
 
 
 def usable_times(times: pa.Array, schema: StreamSchema) -> pa.BooleanArray:
-    """Whether each time may be an event's; NULL for NULL.
+    """Return whether each time is allowed for an event; NULL for NULL.
 
     A number counts as a mix-up of units, and is not usable, if it means 1970 in its own unit and
     one of the years 1971 to 2399 in a coarser one. A schema that gives `plausible.min`, or accepts
@@ -72,7 +72,7 @@ def usable_times(times: pa.Array, schema: StreamSchema) -> pa.BooleanArray:
 
 
 def _mixed_up(schema: StreamSchema) -> Iterator[Interval]:
-    """The times that would be likely ones if their numbers were in a coarser unit."""
+    """Return which times would be likely if their numbers were in a coarser unit."""
     rule, unit = schema.plausible, schema.time_unit
     if unit is TimeUnit.ISO or rule.otherwise is Otherwise.ACCEPT or rule.minimum is not None:
         return
@@ -83,7 +83,7 @@ def _mixed_up(schema: StreamSchema) -> Iterator[Interval]:
 
 
 def time_faults(times: pa.Array, schema: StreamSchema) -> Iterator[tuple[int, Fault]]:
-    """Each time that no event may have, as (index, fault)."""
+    """Yield each time that no event may have, as (index, fault)."""
     least, most = pc.min_max(times).as_py().values()
     possible = possible_times(schema)
     # One pass suffices for nearly all columns: mix-ups of units are times of 1970.
@@ -115,7 +115,7 @@ def _time_fault(time: int, schema: StreamSchema) -> Fault:
 
 
 def _beyond(time: int, schema: StreamSchema) -> str:
-    """Which limit of the schema a time exceeds."""
+    """Return the limit of the schema that a time exceeds."""
     rule = schema.plausible
     if rule.minimum is not None and time < rule.minimum:
         return f"is before {_short(rule.minimum)} (time.plausible.min)"
@@ -134,13 +134,13 @@ def _short(time: int) -> str:
 class OddTimes(NamedTuple):
     """Suspicious times among events."""
 
-    rows: _Mask  #: which events have one
+    rows: _Mask  #: which events have a suspicious time
     faults: dict[int, Fault]  #: by row, for quarantine
     warnings: tuple[str, ...]  #: one line per file, or limit
 
 
 def odd_times(events: pa.Table, schema: StreamSchema) -> OddTimes:
-    """Suspicious times of events, by the rule `time.plausible` of the schema.
+    """Return suspicious times of events, by the rule `time.plausible` of the schema.
 
     Args:
         events: columns of `decoded_schema`.
@@ -212,7 +212,7 @@ def _distances(
 def _warning(
     events: pa.Table, rows: npt.NDArray[np.int64], faults: dict[int, Fault], what: str
 ) -> str:
-    """One line about some events, the first of them by file and position."""
+    """Return a line about some events, with the first events by file and position."""
     places = events.select(["file", "position"]).take(pa.array(rows[:_NAMED])).to_pylist()
     named = [
         f"{place['file']}:{place['position']}: {faults[int(row)].text}"
@@ -225,7 +225,7 @@ def _warning(
 
 
 def _far_from_others(ordered: npt.NDArray[np.int64], within: int) -> _Mask:
-    """Which of some times, in ascending order, are in small parts beyond a gap."""
+    """Return which times, in ascending order, are in small parts beyond a gap."""
     starts = np.flatnonzero(np.concatenate([[True], np.diff(ordered) > within]))
     sizes = np.diff(np.append(starts, len(ordered)))
     main = len(sizes) - 1 - int(np.argmax(sizes[::-1]))

@@ -56,9 +56,9 @@ def read_csv(
     An empty field is NULL, quoted or not. Fields are not trimmed. Columns that an event's type
     does not have are ignored for it. Positions are lines, the header's being 1; a record that runs
     over several lines has its first. If that is bad, as where a quote is never closed, its first
-    line is rejected and the others are read anew. A field has at most 131,072 characters. Blank
-    lines are no records. The file may be packed as `.csv.gz` or `.csv.zst`. `columns` are those
-    that its directories hold.
+    line is rejected and the others are read again. A field has at most 131,072 characters. Blank
+    lines are not records. The file may be packed as `.csv.gz` or `.csv.zst`. `columns` are the
+    columns of its directories.
 
     Raises:
         DataError: the file cannot be read.

@@ -1,7 +1,7 @@
-"""Events from Delta tables: the rows of one version, without those deleted or updated since.
+"""Read events from Delta tables: the rows of one version, without deleted and outdated rows.
 
-delta-rs reads the log and deletion vectors; data files are read as other Parquet files are, within
-the same bounds.
+delta-rs reads the log and deletion vectors. Data files are read like other Parquet files, with the
+same limits.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from elsinore.places import is_here, local_copy, scheme, state
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-#: Features that a reader must know, and that this one does: those of delta-rs, and what data files
-#: of other types and names need.
+#: Supported features that a reader must know: the features that delta-rs supports, and those for
+#: data files with other types and names.
 _FEATURES = {
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview",
     "v2Checkpoint", "vacuumProtocolCheck",
@@ -86,7 +86,7 @@ def read_delta(
 def delta_rows(
     table: LakeTable, schema: StreamSchema | None, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a Delta table with all its columns; raises as `read_delta`."""
+    """Yield the rows of a Delta table with all columns; raises as `read_delta`."""
     opened = open_delta(table)
     columns = Columns(_names(opened, table, schema))
     for piece in _pieces(opened, table, columns, limits):
@@ -141,7 +141,7 @@ def _require_bounded_log(log: Path) -> None:
 
 @contextmanager
 def _log_failures(table: LakeTable) -> Iterator[None]:
-    """Raise what delta-rs says of a log that it cannot read as a `DataError`."""
+    """Raise errors of delta-rs about an unreadable log as `DataError`."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -150,10 +150,10 @@ def _log_failures(table: LakeTable) -> Iterator[None]:
         raise
     except TableNotFoundError as error:
         if table.version is not None:  # one that was cleaned from the log
-            problem = f"cannot read the Delta table {table}: its log has no such version any more"
+            problem = f"cannot read the Delta table {table}: its log no longer has this version"
             hint = f"{table.path} is the newest one"
             raise DataError(problem, hint=hint, file=str(table.path)) from error
-        problem = f"{table.path} has a directory _delta_log without a commit: it is no Delta table"
+        problem = f"{table.path} is not a Delta table: its directory _delta_log has no commit"
         hint = "restore the log, or remove _delta_log to read the files as they are"
         raise DataError(problem, hint=hint, file=str(table.path)) from error
     except (DeltaError, OSError, ValueError, OverflowError) as error:
@@ -165,7 +165,7 @@ def _log_failures(table: LakeTable) -> Iterator[None]:
 
 
 def _require_features(opened: DeltaTable, table: LakeTable) -> None:
-    """Refuse a table whose rows would be read wrongly, by the name of what it uses."""
+    """Refuse a table with unsupported features, and name them."""
     unknown = sorted({*(opened.protocol().reader_features or ())} - _FEATURES)
     mode = opened.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mode not in ("none", "name"):
@@ -235,7 +235,7 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
 
 
 def _kept(mask: pa.BooleanArray | None, at: int, count: int) -> pa.BooleanArray | None:
-    """Return which of some rows are not deleted; those behind the end of a mask are not."""
+    """Return which rows are not deleted; rows after the end of a mask are not deleted."""
     if mask is None:
         return None
     own = mask.slice(at, count)
@@ -247,7 +247,7 @@ def _directory(path: str) -> str:
 
 
 def _require_inside(relative: str, path: Path, table: LakeTable) -> None:
-    """Refuse a data file outside of its table: who writes a log could name any file."""
+    """Refuse a data file outside of its table: a log could name any file."""
     outside = scheme(relative) is not None or relative.startswith("/")
     outside = outside or ".." in relative.split("/")
     if is_here(path) and not outside:
@@ -261,7 +261,7 @@ def _require_inside(relative: str, path: Path, table: LakeTable) -> None:
 
 
 def _masks(opened: DeltaTable) -> dict[str, pa.BooleanArray]:
-    """Return by path which rows of data files are not deleted, for those with deleted rows."""
+    """Return by path which rows are not deleted, for data files with deleted rows."""
     if "deletionVectors" not in (opened.protocol().reader_features or ()):
         return {}
     masks = {}
@@ -274,7 +274,7 @@ def _masks(opened: DeltaTable) -> dict[str, pa.BooleanArray]:
 
 
 def _physical_name(column: pa.Field) -> str:
-    """Return what data files call a column."""
+    """Return the name of a column in data files."""
     name = (column.metadata or {}).get(_PHYSICAL_NAME)
     return column.name if name is None else name.decode()
 
@@ -284,7 +284,8 @@ def _conformed(
 ) -> pa.Table:
     """Return rows of a data file with the table's columns.
 
-    Those that it lacks are NULL, as it is older than they are, or the values of its partition.
+    Missing columns get the value of the file's partition, or NULL if the file is older than they
+    are.
     """
     count, columns = rows.num_rows, {}
     for column in fields:
@@ -298,7 +299,7 @@ def _conformed(
             columns[column.name] = _as_declared(stored, column, count)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             problem = f": column {column.name} is not what the table's log declares: {error}"
-            raise unreadable(path(), problem, Reason.CORRUPT_FILE, "write it anew") from error
+            raise unreadable(path(), problem, Reason.CORRUPT_FILE, "write it again") from error
     return pa.table(columns)
 
 

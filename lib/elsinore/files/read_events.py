@@ -51,7 +51,7 @@ from elsinore.files.rejection import (
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
-#: Files, directories, frames, and tables of a lake.
+#: Files, directories, DataFrames, and tables of a lake.
 Source = Path | Frame | LakeTable
 
 #: Called after each batch with what was last read and the number of lines decoded so far in all.
@@ -60,7 +60,7 @@ OnProgress = Callable[[Source, int], None]
 
 _NAMED = 3
 _AT_ONCE = 8_192
-#: The column of nanoseconds while ids are made unique; no attribute begins so.
+#: The column of nanoseconds during deduplication; no attribute name begins with `_`.
 _NANOSECONDS = "_nanoseconds"
 _Rows = npt.NDArray[np.int64]
 
@@ -113,20 +113,25 @@ def read_events(
     form: InputFormat | None = None,
     read: Collection[str] | None = None,
 ) -> tuple[EventTable, ReadReport]:
-    """Typed events of files and frames, one of each id, and what became of every line.
+    """Return typed events of files and DataFrames, deduplicated by id, and a report.
 
     The format follows from the name: `.jsonl`, `.ndjson` and `.json` (JSON lines), `.csv`,
-    `.parquet`, each with or without `.gz` or `.zst`; `form` is that of files that are named and
-    whose own names do not say. A folder stands for the files of these formats below it, in the
-    order of their paths; names that begin with `.` or `_` are passed over. A directory that is a
-    Delta table, or is below such a folder, stands for the rows of the table. `progress` is told of
-    each batch; `max_bad_share` is of rejected lines, of all lines together. `read` names the
-    attributes that queries read, None: all (see `read_parquet`).
+    `.parquet`, each with or without `.gz` or `.zst`. A directory yields the files of these formats
+    below it, in the order of their paths, except names that begin with `.` or `_`. A Delta table in
+    or below it yields its rows.
+
+    Args:
+        sources: what to read.
+        schema: how to read an event.
+        max_bad_share: the maximum share of rejected lines, of all lines together.
+        progress: called after each batch.
+        form: the format of named files whose extension is not known.
+        read: the attributes that queries read, None: all (see `read_parquet`).
 
     Raises:
-        ParameterError: a name says no known format, or a file is given twice.
-        DataError: a file is missing or unreadable, a folder holds no files, or too many lines
-            are bad; then the field `report` holds the `ReadReport`.
+        ParameterError: a name has no known format, or a file is given twice.
+        DataError: a file is missing or unreadable, a directory has no files, or too many lines
+            are bad; in the last case, the field `report` has the `ReadReport`.
     """
     files, passed_over = files_of(sources, form, or_else="; or give --input-format")
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
@@ -172,7 +177,7 @@ def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tupl
     """Check the times of events; reject the implausible ones if the schema quarantines them.
 
     Returns:
-        What is left, and warnings about implausible times that stay.
+        The remaining events, and warnings about implausible times among them.
     """
     odd = odd_times(decoded.events, schema)
     if schema.plausible.otherwise is not Otherwise.QUARANTINE or not odd.faults:
@@ -193,7 +198,7 @@ def _decoded(
     roots: Sequence[Path],
     read: Collection[str] | None,
 ) -> Iterator[tuple[Source, Decoded, pa.Table | None]]:
-    """Decoded batches with the file last read and, of JSON, the lines that went into each."""
+    """Yield decoded batches with the file last read and, for JSON, the lines of each batch."""
     named = names_read(schema, nested=True)
     # Lines of small files are decoded together; see `decode_lines`.
     waiting: list[pa.RecordBatch] = []
@@ -268,7 +273,7 @@ def files_of(
 
 
 def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]:
-    """Return what to read below a directory, by path, and the files that are left out."""
+    """Return the sources below a directory, by path, and the files that are left out."""
     if finder.at(folder) is None and (table := finder.around(folder)):
         raise part_of_table(folder, table)
     tables = finder.below(folder)
@@ -282,7 +287,7 @@ def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]
 
 
 def _table_version(path: Path, finder: TableFinder) -> LakeTable:
-    """Return the table of `table@version`; ParameterError: the path names nothing."""
+    """Return the table of `table@version`, or raise ParameterError for a missing path."""
     if table := named_version(path, finder):
         return require_readable(table)
     hint = "leave * without quotes, for the shell, or name the directory"
@@ -299,7 +304,7 @@ def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
             if odd := odd_file(opened.read(8)):
                 raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
     hint = odd_name(path.name) or _hint(or_else)
-    raise ParameterError(f"cannot tell the format of {path}", hint=hint, file=str(path))
+    raise ParameterError(f"unknown format: {path}", hint=hint, file=str(path))
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -335,11 +340,11 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
 
 
 class Distinct(NamedTuple):
-    """What is left of events once their ids are unique, in the order given.
+    """Deduplicated events, in the order given.
 
-    Of the others `duplicates` equalled the one that was kept; `superseded` (columns of
-    `REJECTED_SCHEMA`) did not. `lost` counts the latter that may be corrections: by their file, the
-    one that won, and why they may be.
+    `duplicates` counts dropped events that equal the kept one; `superseded` (columns of
+    `REJECTED_SCHEMA`) has the dropped events that differ from it. `lost` counts superseded events
+    that may be corrections, by their file, the file that won, and the reason.
     """
 
     events: pa.Table

@@ -59,11 +59,11 @@ class ReadLimits:
     ratio: int = 200  #: gzip files that unpack to more than this many times their size are refused
     #: ... once they exceed this many bytes: small files may well be repetitive.
     ratio_from: int = 64 << 20
-    #: a batch has so many lines at most, and about so many bytes.
+    #: the maximum number of lines in a batch, and about the maximum number of bytes.
     batch_lines: int = 32_768
     batch_bytes: int = 16 << 20
-    #: a batch of Parquet decodes to about so many bytes at most. `file_bytes`, `ratio` and
-    #: `ratio_from` bound what all of the file decodes to, and `line_bytes` each of its values.
+    #: about the maximum decoded bytes of a Parquet batch. `file_bytes`, `ratio` and `ratio_from`
+    #: limit the decoded bytes of a Parquet file, and `line_bytes` the bytes of each value.
     decoded_batch_bytes: int = 128 << 20
 
 
@@ -210,7 +210,7 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
             hint = "pack it again without --long"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint) from error
         problem = f" is damaged: {str(error)[:200]}"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it anew") from error
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:

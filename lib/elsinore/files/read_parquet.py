@@ -47,9 +47,9 @@ def read_parquet(
         path: the file.
         schema: how to read an event.
         limits: bounds on what is decoded.
-        columns: the columns that the file's directories hold.
-        read: the attributes that queries read, None: all. If the file is within the limits only
-            without a column of others, this column is left out, and they are NULL.
+        columns: the columns of the file's directories.
+        read: the attributes that queries read, None: all. If the file exceeds the limits only
+            because of columns of other attributes, these are left out and are NULL.
 
     Raises:
         DataError: the file cannot be read.
@@ -93,9 +93,9 @@ def parquet_rows(
 def typed_rows(
     pieces: Iterable[Piece], label: str, schema: StreamSchema, names: Collection[str]
 ) -> Iterator[Decoded]:
-    """Typed events of rows, whose positions count from 1 in what the label names.
+    """Yield typed events of rows, whose positions count from 1 in the source `label`.
 
-    `names` are those of all columns, also of those that are not decoded.
+    `names` are the names of all columns, including columns that are not decoded.
     """
     position, labels = 1, pa.repeat(label, BATCH_ROWS)
     for rows, left_out in pieces:
@@ -112,7 +112,7 @@ def typed_rows(
 def columns_read(
     names: Sequence[str], schema: StreamSchema, read: Collection[str] | None = None
 ) -> Columns:
-    """The columns that a schema's fields are, or lie inside of; see `read_parquet` for `read`."""
+    """Return the columns that contain a schema's fields; see `read_parquet` for `read`."""
     attributes = [each for event_type in schema.types for each in event_type.attributes]
     needed = [*schema.raw_needed, *(a.raw for a in attributes if read is None or a.name in read)]
     required = {first_name(field, names) for field in needed}
@@ -122,7 +122,7 @@ def columns_read(
 
 
 def event_columns(table: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """A table with all columns of a schema in its order; those that it lacks are NULL."""
+    """Return a table with all columns of a schema in its order; missing columns are NULL."""
     there = set(table.column_names)
     columns = [
         table[field.name] if field.name in there else pa.nulls(table.num_rows, field.type)
@@ -132,7 +132,7 @@ def event_columns(table: pa.Table, wanted: pa.Schema) -> pa.Table:
 
 
 def _without(schema: StreamSchema, there: Sequence[str], left_out: Sequence[str]) -> StreamSchema:
-    """A schema without the attributes whose columns were left out."""
+    """Return a schema without the attributes whose columns were left out."""
     names = {*there, *left_out}
 
     def kept(attribute: Attribute) -> bool:
@@ -177,10 +177,10 @@ def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
     kinds = re.search(r"Conversion failed for column (.+) with type (.+)", why)
     if kinds and kinds[2] != "object":
         why = f"column {kinds[1]} is of the type {kinds[2]}, which Arrow does not have"
-        return DataError(f"{name} is no table that Arrow can read: {why}", hint=_CAST)
-    if "'_pli128'" in why:  # how polars calls it
+        return DataError(f"Arrow cannot read the table {name}: {why}", hint=_CAST)
+    if "'_pli128'" in why:  # the name in polars
         why = "a column is of the type Int128, which Arrow does not have"
-        return DataError(f"{name} is no table that Arrow can read: {why}", hint=_CAST)
+        return DataError(f"Arrow cannot read the table {name}: {why}", hint=_CAST)
     if kinds:
         why = f"column {kinds[1]} has values of several types"
     if "non-struct" in why:
@@ -190,7 +190,7 @@ def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
         hint = "a whole number has more than 64 bits: mend it, or leave its column out"
     elif isinstance(error, pa.ArrowException):
         hint = "columns have values of one type; mend those, or leave them out"
-    return DataError(f"{name} is no table that Arrow can read: {why}", hint=hint)
+    return DataError(f"Arrow cannot read the table {name}: {why}", hint=hint)
 
 
 def frame_table(data: Any) -> pa.Table:

@@ -124,7 +124,7 @@ def bad_lines(reasons: Mapping[str, int]) -> int:
 
 
 def empty_files(reasons: Mapping[str, int]) -> int:
-    """Return how many quarantined "lines" stand for an empty file, by their number per reason."""
+    """Return the number of empty files among quarantined lines, from the counts per reason."""
     return reasons.get(Reason.EMPTY_FILE, 0)
 
 

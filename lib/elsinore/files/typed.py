@@ -2,9 +2,9 @@
 
 A raw column is Arrow's, or a list of what JSON parsed to, None where missing. Times of every
 spelling become int64 microseconds, or ticks of no unit. Whole numbers and booleans are read as
-their JSON text where a string is wanted, so that CSV, JSON and Parquet agree; nothing else is
-coerced that JSON tells apart. Of Arrow any width of integer is a long, any integer, float or
-decimal a double, and dates are their midnight.
+their JSON text if a string is wanted, so that CSV, JSON and Parquet agree. Other JSON types are not
+coerced. In Arrow, any width of integer is a long, any integer, float or decimal is a double, and
+dates are their midnight.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PLAIN_ISO = {
         pa.timestamp("us", "UTC")
     ),
 }
-#: Times that numbers most likely mean. No number is one of them in two of the units s, ms and us.
+#: Likely times of numbers. No number is a likely time in two of the units s, ms and us.
 LIKELY = Interval.parse("1971-01-01", "2400-01-01")
 #: Days since 30 December 1899, as spreadsheets count them: 1954 to 2119.
 _EXCEL_DAYS = range(20_000, 80_000)
@@ -96,14 +96,13 @@ class _Rule(NamedTuple):
 
 
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
-    """A column of raw values as an attribute's type.
+    """Return a column of raw values as an attribute's type.
 
-    A string may be a whole number (5 or 5.0 is "5") or a boolean ("true"); a whole number is fine
-    as a double; a number with a fraction of zero is fine as a long while doubles are exact (below
-    2^53) and it has no exponent; timestamps are ISO 8601 text, or Arrow's. A double may be NaN;
-    infinite ones are left to `check_limits`. `quoted`
-    numbers and booleans may stand in text: plain decimals without blanks around them, `nan`,
-    `inf`, `true` and `false`, all in any case; an empty text is NULL.
+    A string may be a whole number (5 or 5.0 is "5") or a boolean ("true"). A double may be a whole
+    number or NaN; `check_limits` checks for infinity. A long may be a number with a fraction of
+    zero if doubles are exact there (below 2^53) and it has no exponent. Timestamps are ISO 8601
+    text, or Arrow's. If `quoted`, numbers and booleans may be text: plain decimals without blanks
+    around them, `nan`, `inf`, `true` and `false`, all in any case; an empty string is NULL.
     """
     return _typed(column, _RULES[kind], quoted)
 
@@ -135,7 +134,7 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
 
 
 def type_ids(column: Column) -> Typed:
-    """A column as event ids: text, or whole numbers as text; an empty id counts as missing."""
+    """Return a column as event ids: text, or whole numbers as text; an empty id is missing."""
     return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="no id"), quoted=False)
 
 
@@ -148,9 +147,9 @@ def _natural_ids(column: pa.Array, quoted: bool) -> Typed | None:
 
 
 def _digits_of(column: pa.Array) -> Typed | None:
-    """Whole numbers as decimal text; None if the column has others, or no numbers."""
+    """Return whole numbers as decimal text; None if the column has other values."""
     of = column.type
-    if types.is_floating(of):  # pandas has integers beside NULL as doubles
+    if types.is_floating(of):  # pandas stores integers with NULL as doubles
         doubles = column.cast(pa.float64())
         exact = pc.less_equal(pc.abs(doubles), float(EXACT_IN_DOUBLE))
         whole = pc.and_(exact, pc.equal(doubles, pc.floor(doubles)))
@@ -298,9 +297,9 @@ def plain_number(value: Decimal) -> int | float:
 
 
 def _micros(column: pa.Array, wrong: Reason) -> Typed:
-    """Microseconds since the epoch of timestamps and dates.
+    """Return timestamps and dates as microseconds since the epoch.
 
-    This is where columns of nanoseconds lose the digits beyond the microsecond.
+    Digits beyond the microsecond are cut off here.
     """
     of = column.type
     missing = pc.is_null(column).to_numpy(zero_copy_only=False)
@@ -323,7 +322,7 @@ def _micros(column: pa.Array, wrong: Reason) -> Typed:
 
 
 def likely_unit(value: object) -> TimeUnit | None:
-    """The unit in which a number, or a text that spells one, most likely is a time."""
+    """Return the unit in which a number, or its text, most likely is a time."""
     text = str(value)[:30]
     if _DIGITS.fullmatch(text):
         for unit, length in NUMBER_LENGTHS.items():
@@ -333,7 +332,7 @@ def likely_unit(value: object) -> TimeUnit | None:
 
 
 def doubt_of_unit(value: object) -> str:
-    """What a number that is not a time of its unit may be, to be appended to an error.
+    """Return a guess about a number that is not a time of its unit, to append to an error.
 
     >>> doubt_of_unit("1740996000000"), doubt_of_unit("noon")
     ('; is it in ms? then say so by unit: ms', '')
@@ -341,7 +340,7 @@ def doubt_of_unit(value: object) -> str:
     if unit := likely_unit(value):
         return f"; is it in {unit}? then say so by unit: {unit}"
     if re.fullmatch(r"1[0-9]{18}", str(value)):
-        return "; is it in nanoseconds? there is no unit of them: divide by 1000, unit: us"
+        return "; is it in nanoseconds? divide it by 1000, and use unit: us"
     if re.fullmatch(r"[0-9]{5}(\.[0-9]+)?", str(value)) and int(str(value)[:5]) in _EXCEL_DAYS:
         return "; is it a date of Excel? format the column as yyyy-mm-dd hh:mm:ss and save it again"
     return ""
@@ -404,11 +403,11 @@ def _numeric_time(value: Any, unit: TimeUnit) -> int | Fault:
 
 
 def _instead_of_number(value: Any) -> str:
-    """What to change if a time should be a number and is not."""
+    """Return what to change if a time should be a number and is not."""
     if not isinstance(value, str):
         return ""
     if _NUMBER.fullmatch(value[:40]):
-        return "; it stands in quotes: quoted_numbers: true in the schema accepts that"
+        return "; it is in quotes: quoted_numbers: true in the schema accepts that"
     if re.match(r"\d{4}-?\d\d-?\d\d", value):
         return "; is it ISO 8601? then say so by unit: iso"
     return ""
@@ -427,7 +426,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _string(value: Any) -> str | Fault:
-    """A text, or the JSON text of a boolean or a whole number."""
+    """Return a string, or the JSON text of a boolean or a whole number."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if _is_number(value):
@@ -457,7 +456,7 @@ def _id(value: Any) -> str | Fault | None:
 
 
 def _exact_integer(value: float) -> int | Fault:
-    """The integer that was written with a fraction of zero."""
+    """Return the integer that was written with a fraction of zero."""
     text = _written(value)
     if "e" in text.lower() and isinstance(value, WrittenNumber):
         problem = "has an exponent, so it may have lost digits, as when a spreadsheet shortens ids"
@@ -473,7 +472,7 @@ def _exact_integer(value: float) -> int | Fault:
 
 
 def _written(value: float) -> str:
-    """A number as its file has it, if that is known."""
+    """Return a number as written in its file, if that is known."""
     return shown(value.text if isinstance(value, WrittenNumber) else value).strip("'")
 
 
@@ -498,13 +497,13 @@ def _boolean(value: Any) -> bool | Fault:
 
 
 class WrittenNumber(float):
-    """A number whose text matters if an integer is wanted: it has an exponent, or is too large."""
+    """Number whose text matters if an integer is wanted: with an exponent, or too large."""
 
     text: str
 
 
 def decimal_number(text: str) -> float:
-    """A number with a fraction or an exponent, with its text if that may be needed."""
+    """Return a number with a fraction or an exponent, with its text if that may be needed."""
     value = float(text)
     if "e" not in text and "E" not in text and abs(value) <= EXACT_IN_DOUBLE:
         return value

@@ -31,9 +31,7 @@ def require_format(path: Path) -> str:
     for suffix in _FORMATS:
         if path.name.lower().endswith(suffix) and path.name.lower() != suffix:
             return suffix
-    raise ParameterError(
-        f"cannot tell the format of {path}", hint=f"names end in {', '.join(_FORMATS)}"
-    )
+    raise ParameterError(f"unknown format: {path}", hint=f"names end in {', '.join(_FORMATS)}")
 
 
 def write_events(events: EventTable, path: Path, on_written: OnWritten | None = None) -> None:

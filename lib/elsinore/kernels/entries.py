@@ -94,7 +94,7 @@ def find_spans(
 ) -> np.ndarray:  # fmt: skip
     """Return all spans of `fill_spans` as int64[M, 4].
 
-    `require` gets their number before room is made for them, and raises if they are too many.
+    `require` gets their number before memory is allocated, and raises if they are too many.
     """
     arguments = (offsets, times, within, slide, first, last)
     found = np.empty((offsets.size, 4), np.int64)

@@ -51,28 +51,29 @@ COLLECTED = "_collected"
 #: The directory of a home, or of a stream in it, for records on their way to the landing zone, and
 #: for the lock. It is not in the landing zone: producers could put links there.
 ASIDE = ".collected"
-#: How directories there begin that `ingest` has; and what is collected.
+#: Prefix of the directories of `ingest` there; and the directory of collected records.
 INGESTED, SPOOL = "_ingest-", "spool"
 
-#: Longer stretches without an event are no nights or weekends: files of theirs may be missing.
+#: Maximum gap without an event that is filled with empty files. In a longer one, files may be
+#: missing.
 GAP = 7 * DAY
-#: Hours that the events of one file, or of one call of `ingest`, may lie in (22 years); and about
-#: as many files are written by one call of `collect`.
+#: Maximum number of hours of the events in one file or call of `ingest` (22 years). It is also
+#: about the maximum number of files that a call of `collect` writes.
 MOST_HOURS = 200_000
-#: Empty files that are written for one file or call: somewhat more than the hours of a year.
+#: Maximum number of empty files for one file or call: somewhat more than the hours of a year.
 MOST_EMPTY = 10_000
 #: Bytes of lines that wait until they are written.
 _WAITING = 64 << 20
-#: Bytes of a note: more hours than there are since 1900 need less.
+#: Maximum bytes of a note: all hours since 1900 need less.
 _MOST_NOTED = 128 << 20
 #: Characters of a source's name in those of its hour files.
 _SHOWN = 120
 
 
 class HourLines:
-    """Lines by hour, in packed files of a folder until they are moved to where they belong.
+    """Lines by hour, in packed files of a directory until they are moved to the landing zone.
 
-    The directory must be private: what it held before is removed, and names in it are predictable.
+    The directory must be private: earlier contents are removed, and names in it are predictable.
     The hours of lines are at most `MOST_HOURS`.
     """
 
@@ -86,13 +87,13 @@ class HourLines:
         self.remove()
 
     def add(self, hours: npt.NDArray[np.int64], lines: pa.Array, *, ordered: bool = True) -> None:
-        """Put lines, in their order, behind those of their hours that are there.
+        """Append lines, in their order, to the files of their hours.
 
         Rows of a table have no order: if not `ordered`, `digest` is the same in any order, so that
         compaction of the table changes no hour.
 
         Raises:
-            DataError: they lie in too many hours; the directory is removed.
+            DataError: the lines are in too many hours; the directory is removed.
         """
         order = np.argsort(hours, kind="stable")
         own, sizes = np.unique(hours, return_counts=True)
@@ -109,7 +110,7 @@ class HourLines:
         if len(self.lines) > MOST_HOURS:
             self.remove()
             raise DataError(
-                f"the events lie in more than {MOST_HOURS:,} hours, and each becomes a file",
+                f"the events are in more than {MOST_HOURS:,} hours, and each becomes a file",
                 hint="split them, such as by year",
             )
         if self._size > _WAITING:
@@ -120,14 +121,14 @@ class HourLines:
         self._put(hour, b"", 0)
 
     def digest(self, hour: int) -> str:
-        """What tells the lines of an hour from others."""
+        """Return a digest of the lines of an hour."""
         whole = self._digests[hour].copy()
         if self._unordered[hour]:
             whole.update(str(self._unordered[hour]).encode())
         return str(whole.hexdigest()[:12])
 
     def move(self, hour: int, path: Path, zone: Path) -> None:
-        """Put the file of an hour in the place of what is there, in a landing zone.
+        """Move the file of an hour into a landing zone, where it replaces an existing file.
 
         Raises:
             DataError: a directory of the landing zone is a link.
@@ -136,7 +137,7 @@ class HourLines:
         move(self._folder / str(hour), path, zone)
 
     def remove(self) -> None:
-        """Remove the folder with all that was not moved."""
+        """Remove the directory with all files that were not moved."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _put(self, hour: int, text: bytes, lines: int) -> None:
@@ -157,15 +158,15 @@ class HourLines:
 
 
 def _number_of(line: str) -> int:
-    """What tells a line from others, as a number of which sums are made."""
+    """Return the digest of a line as a number, so that digests can be added."""
     return int.from_bytes(hashlib.sha256(line.encode()).digest())
 
 
 def hours_between(hours: list[int]) -> list[int]:
-    """Return the hours without an event between some that have one, which are in order.
+    """Return the hours without an event between ascending hours with events.
 
-    Without gaps of more than a week. If the hours are more than `MOST_EMPTY`, the longest gaps are
-    left out, so that a small file does not make very many empty ones.
+    Gaps of more than a week are left out. If there are more than `MOST_EMPTY` hours, the longest
+    gaps are left out, too, so that a small file does not make very many empty ones.
     """
     gaps = [(later - hour, hour) for hour, later in pairwise(hours) if HOUR < later - hour <= GAP]
     by_length = Counter(length for length, _ in gaps)
@@ -201,14 +202,14 @@ def collect(
 ) -> Collected:
     """Put the lines of all new and changed source files into files of their hours.
 
-    Those that can land where they lie are left to landing. Where paths tell a date, that is looked
-    at from so many days before an interval to a day after it: time zones differ. The lock and lines
-    on their way are in the directory `aside`, which others must not be able to write to; by default
-    it is next to the zone.
+    Files that can be ingested where they are stored are skipped. If paths contain a date, only
+    dates from `late_days` before the interval to a day after it are searched, as time zones differ.
+    The lock and temporary files are in the directory `aside`, which other users must not be able to
+    write to; by default it is next to the zone.
 
     Raises:
-        DataError: there is no landing zone, or the folder of a rule is missing.
-        SetupError: others control `aside`.
+        DataError: the landing zone or the directory of a rule is missing.
+        SetupError: other users control `aside`.
     """
     if not stream.sources:
         return Collected()
@@ -243,7 +244,7 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     same, unless a source has changed meanwhile: then a later run finds it changed.
     """
     if not zone.is_dir():
-        raise DataError(f"there is no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
+        raise DataError(f"no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
     with (private_directory(folder) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / SPOOL
@@ -268,14 +269,14 @@ def _collect(
     """Collect a file; None if it was collected as it is.
 
     Raises:
-        DataError: it cannot be read; nothing of it can be used now, as while it is written anew;
-            its events lie in too many hours; or this run has `made` as many files as one may.
+        DataError: it cannot be read; none of it can be used now, for example while it is rewritten;
+            its events are in too many hours; or this run has `made` the maximum number of files.
     """
     source, file = _as_it_is(zone, source)
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
     seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
-    if columns := source.columns:  # what earlier releases collected lacks them
+    if columns := source.columns:  # files that earlier releases collected lack them
         seen["columns"] = columns
     name = _file_name(source.name)
     path = zone / COLLECTED / f"{name}.json"
@@ -304,7 +305,7 @@ def _collect(
 
 
 def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
-    """A source and what it is now; of a table the version that is read."""
+    """A source in its current state; for a table, the version that is read."""
     base = base_of(zone, source.rule)
     if source.table is None:
         return source, describe(base, source.path, "")
@@ -385,7 +386,7 @@ def _file_name(name: str) -> str:
 
 
 def _noted(path: Path, zone: Path) -> dict[str, Any]:
-    """Return the note of a source file, which producers could have written; empty: none.
+    """Return the note of a source file; empty if it has none. Producers can write notes.
 
     Raises:
         DataError: it is a link, or is damaged.

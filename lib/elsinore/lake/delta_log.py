@@ -198,11 +198,11 @@ def _object(text: str | None) -> dict[str, Any]:
 
 @contextmanager
 def write_failures(table: str | Path) -> Iterator[None]:
-    """Raise what goes wrong with writing a table in our terms.
+    """Raise errors of writing a table as errors of Elsinore.
 
     Raises:
         ConflictError: another writer got there first.
-        DataError: the table takes no such rows.
+        DataError: the table does not accept the rows.
         SetupError: the disk is full or read-only, an object store refuses, the table is of an
             earlier release, or it has a feature that delta-rs cannot handle.
         StoreError: an object store does not answer.
@@ -371,7 +371,7 @@ def arrow_dataset(
 
 
 def _path_of(uri: str) -> Path:
-    """The path of a table on this machine; of one in a store, its address."""
+    """Return the path of a table on this machine, or its address in a store."""
     return Path(unquote(urlparse(uri).path)) if scheme(uri) == "file" else Path(uri)
 
 

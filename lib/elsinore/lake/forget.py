@@ -328,7 +328,7 @@ def forget(
 
 
 def _require_tables(lake: Lake) -> None:
-    """Refuse a home that never had events: somebody means another one.
+    """Refuse a home that never had events, as the user probably means another one.
 
     Raises:
         DataError: it has neither raw files nor tables.
@@ -366,7 +366,7 @@ def _drop_spools(settings: Settings) -> None:
     for folder in (*aside.glob(f"{INGESTED}*"), aside / SPOOL):
         shutil.rmtree(folder, ignore_errors=True)
     if is_here(zone := settings.landing):
-        # Of earlier releases, which had them in the landing zone.
+        # Earlier releases stored these lines in the landing zone.
         for folder in (*zone.glob(f"{INGESTED}*"), zone / COLLECTED / SPOOL):
             remove_tree(folder, zone)
         remove_unfinished(zone)
@@ -542,7 +542,7 @@ def _pages(settings: Settings, key: Key) -> Iterator[tuple[Path, Path | None]]:
                 if path.is_file() and key.is_shown(path.read_bytes()):
                     run = own.quality / path.relative_to(folder).parts[0]
                     yield path, path if folder == own.reports else run
-    unfinished = settings.local.glob(".*.part")  # what a killed one left of alerts
+    unfinished = settings.local.glob(".*.part")  # alerts that a killed process left
     for path in (*sorted((settings.local / "logs").rglob("*")), settings.alerts, *unfinished):
         lines = path.read_bytes().splitlines() if path.is_file() else ()
         if any(_shows(line, key, settings.stream) for line in lines):

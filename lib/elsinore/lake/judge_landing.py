@@ -183,24 +183,24 @@ def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> 
 
 
 def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
-    """What is told of a superseded line: its id, and where it was corrected."""
+    """Return the reason of a superseded line: its id, and the position of its correction."""
     winner = pa.array(new, mask=~superseded)
     file, position = rows["file"].take(winner), rows["position"].take(winner).cast(pa.string())
     event_id = pc.utf8_slice_codeunits(rows["event_id"], 0, _SHOWN)
     doubt = _doubts(rows, superseded, new)
-    told = ["id '", event_id, "' was corrected by ", file, ":", position, doubt, ""]
-    return pc.binary_join_element_wise(*told).combine_chunks()
+    parts = ["id '", event_id, "' was corrected by ", file, ":", position, doubt, ""]
+    return pc.binary_join_element_wise(*parts).combine_chunks()
 
 
 def _doubts(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
-    """Of superseded lines, what is said if their file sorts first only by the end of its name."""
+    """Return a note for superseded lines whose file sorts first only by its extension."""
     chosen = np.flatnonzero(superseded)
     found = np.full(rows.num_rows, "", object)
     own = rows.select(["landing", "file"])
     losers = own.take(pa.array(chosen)).to_pylist()
     winners = own.take(pa.array(new[chosen])).to_pylist()
     for row, loser, winner in zip(chosen.tolist(), losers, winners, strict=True):
-        # A later hour wins whatever its files are called.
+        # A later hour wins, whatever the names of its files.
         if loser["landing"] == winner["landing"] and sorts_by_ending(loser["file"], winner["file"]):
             found[row] = f", {BY_ENDING}"
     return pa.array(found, pa.string())

@@ -1,4 +1,4 @@
-"""What is probably wrong with the events of some landed hours, although each line is right."""
+"""Find probable problems with the events of landed hours whose lines are all valid."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from elsinore.query.bound import Workload
 from elsinore.settings import LakePath, Settings
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
-#: Earlier hours that an hour is compared with.
+#: Number of earlier hours that an hour is compared with.
 _HISTORY = 7 * DAY
-#: How improbable it must be that a field has no value by chance.
+#: Maximum probability that a field has no value by chance.
 _CHANCE = 0.001
-#: The place of a correction in the reason of a superseded line.
+#: The file and position of a correction in the reason of a superseded line.
 _CORRECTED_BY = re.compile(r" was corrected by (.+):[0-9]+(?:, .*)?$", re.DOTALL)
 
 #: An event type and the name of an attribute.
@@ -51,11 +51,11 @@ class _Filled(NamedTuple):
 
 
 def emptied_fields(lake: Lake, interval: Interval) -> dict[str, list[str]]:
-    """Return by hour the fields that have no value there, but had values in the week before.
+    """Return by hour the fields without a value that had values in the week before.
 
-    A producer that renames a column does that. A field that was filled seldom does not count if an
-    hour with so few events has no value of it with a probability of 0.001 or more. Nor does a type
-    without events in the hour.
+    A producer that renames a column causes this. A rarely filled field does not count if an hour
+    with the same number of events has no value of it with a probability of 0.001 or more. A type
+    without events in the hour does not count either.
 
     Returns:
         By the label of a landed hour, names such as `Checkout.price`, in the schema's order.
@@ -119,8 +119,9 @@ def _filled(
 def lost_corrections(lake: Lake, interval: Interval) -> list[str]:
     """Return a sentence about each file whose superseded lines may be corrections themselves.
 
-    Of the files of an hour the last one by name wins. A file that was modified later, or whose name
-    sorts first only because of its ending, probably has the corrections.
+    If several files of an hour have the same id, the last file by name wins. A file that was
+    modified later, or whose name sorts first only because of its extension, probably has the
+    corrections.
 
     Raises:
         DataError: a table cannot be read.
@@ -160,8 +161,8 @@ def packed_copies(
 ) -> list[tuple[str, str]]:
     """Return the pairs of files that differ only by how they are compressed.
 
-    Those are files of the landed hours, and files that the stream's rules are about. One of a pair
-    is probably a copy of the other, and its events without ids count twice.
+    The files are files of the landed hours, and source files of the stream's rules. One file of a
+    pair is probably a copy of the other, and its events without ids count twice.
 
     Raises:
         DataError: `landings` cannot be read, or the directory of a rule is missing.
@@ -179,7 +180,7 @@ def _source_names(lake: Lake, settings: Settings, looked: Interval) -> Iterator[
 def stored_ties(root: LakePath, workload: Workload, interval: Interval) -> list[Ties]:
     """Count the stored events of some hours that share their time, as `ties_of` does.
 
-    Events are read hour by hour: equal times are of one hour.
+    Events are read hour by hour, because equal times are in the same hour.
 
     Raises:
         DataError: `events` cannot be read.
@@ -201,7 +202,7 @@ def stored_ties(root: LakePath, workload: Workload, interval: Interval) -> list[
 
 
 def doubts(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
-    """Return the figures of a landing that say what is probably wrong; none if nothing is."""
+    """Return the metrics of a landing about probable problems; empty if there are none."""
     found = {
         EMPTIED: emptied_fields(lake, interval),
         LOST: lost_corrections(lake, interval),

@@ -84,19 +84,20 @@ class LandingFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or a table of a lake, that a rule of the stream is about."""
+    """A file, or a table of a lake, that matches a rule of the stream."""
 
     rule: SourceRule  #: the rule
     path: Path  #: where to read it
     name: str  #: its path below the landing zone, or else the absolute one
-    told: str  #: what the path tells of its time; see `SourceRule.told`
-    table: LakeTable | None = None  #: the table that it is; None: a file
+    told: str  #: the part of the path with its time, see the rule's method of this name
+    table: LakeTable | None = None  #: the table; None: a file
 
     @property
     def is_raw(self) -> bool:
-        """Whether it lands where it lies; what zstd has packed does not.
+        """True if it is ingested where it is stored.
 
-        Nor does a file with columns in the names of directories that `*` stands for.
+        Files packed by zstd are not, and neither are files with columns in the names of directories
+        that match `*`.
         """
         if self.table is not None or not self.rule.is_raw or self.name.endswith(".zst"):
             return False
@@ -104,15 +105,15 @@ class Source:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """The columns that its directories hold, below the fixed ones of the rule.
+        """The columns of its directories below the fixed directories of the rule.
 
-        The log of a table has the values of its partitions.
+        A table has none here: its log holds the values of its partitions.
         """
         return {} if self.table else directory_columns(self.rule.below(self.name))
 
     @property
     def _varying(self) -> list[str]:
-        """The parts of its path in which the rule tells no date."""
+        """The parts of its path without a date in the rule."""
         own, wanted = self.rule.below(self.name).parts, self.rule.below(self.rule.files).parts
         return [part for part, of in zip(own, wanted, strict=True) if "{" not in of]
 
@@ -120,15 +121,15 @@ class Source:
 def find_sources(
     zone: Path, rules: Iterable[SourceRule], interval: Interval | None
 ) -> Iterator[Source]:
-    """The files and tables that rules are about, by rule and name; the first that fits one counts.
+    """Yield the files and tables that match rules, by rule and name; the first rule wins.
 
-    If a rule fits data files of a table, its source is the table, or those of its current data
-    files that are in the same directory as these: others hold rows that count no more.
+    If a rule matches data files of a table, its source is the table, or its current data files in
+    the same directory: other data files have outdated rows.
 
-    Where paths tell a date, only folders of the days of an interval are looked into, or of all.
+    If paths contain a date, only directories of the days of the interval are searched; None: all.
 
     Raises:
-        DataError: the folder of a rule is missing.
+        DataError: the directory of a rule is missing.
     """
     seen: set[str] = set()
     finder = TableFinder()
@@ -154,7 +155,7 @@ def find_sources(
 
 
 def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
-    """What to call a table, or a part of one; None: it is outside of the landing zone."""
+    """Return the name of a table or a part of it; None if outside of the landing zone."""
     path = table.path / (table.within or "")
     if rule.base:
         return path.as_posix()
@@ -163,12 +164,12 @@ def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
 
 
 def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
-    """The table that a path is, or the part of one that is in its directory."""
+    """Return the table at a path, or the part of a table in the path's directory."""
     if not path.is_file():
         return finder.at(path)
     if (table := finder.around(path)) is None:
         return None
-    ways = (path.absolute(), path.resolve())  # it can lie inside of the table by a link
+    ways = (path.absolute(), path.resolve())  # it can be inside of the table through a link
     inside = next(way for way in ways if way.is_relative_to(table.path))
     within = inside.parent.relative_to(table.path).as_posix()
     return table._replace(within="" if within == "." else within)
@@ -208,7 +209,7 @@ def landing_files(
     written, are passed over.
 
     Raises:
-        DataError: there is no landing zone, a file cannot be read, or a link leads to it.
+        DataError: the landing zone is missing, a file cannot be read, or a link leads to it.
     """
     # A store lists a file twice that lies beside a folder of its name.
     return tuple(sorted({describe(zone, *named) for named in _named(zone, interval, rules)}))
@@ -258,7 +259,7 @@ def _require_same(file: LandingFile) -> None:
 
 
 def _state(file: LandingFile) -> tuple[int, int]:
-    """Return the size of a file as it is now, and when it was changed; raises as `status`."""
+    """Return the current size of a file and its modification time; raises as `status`."""
     path = place(file.path)
     if not is_here(path):
         return state(path)
@@ -309,7 +310,7 @@ def _named(
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
         raise DataError(
-            f"there is no landing zone {zone}",
+            f"no landing zone {zone}",
             hint=f"`mkdir -p {zone}` makes it; {raw_names(rules)}",
         )
     hours = {hour_label(hour) for hour in hours_of(interval)}
@@ -343,7 +344,7 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
 
 
 def describe_table(zone: Path, table: LakeTable, source: Source) -> LandingFile:
-    """A table as it is now: its size is its version, and it was changed by the last commit.
+    """Return the state of a table: its version as size, and the time of its last commit.
 
     Raises:
         DataError: it cannot be read, or a link leads out of the landing zone, or of the table.

@@ -1,4 +1,4 @@
-"""Windows that hold landed events and that no run has computed yet; read without a JVM."""
+"""Find windows with landed events that no run has computed yet, without a JVM."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class OpenWindows:
 
 
 def open_windows(lake: LakePath, workload: Workload, until: int) -> OpenWindows:
-    """Find the windows that end after a whole hour, hold an event that landed before it, and whose
-    hours are not published for the workload.
+    """Find the unpublished windows that end after a whole hour and contain an earlier event.
+
+    An event is earlier if it landed before the hour. A window is unpublished if its hour is not
+    published for the workload.
 
     Raises:
         DataError: a table is missing or damaged.
@@ -50,7 +52,7 @@ def open_windows(lake: LakePath, workload: Workload, until: int) -> OpenWindows:
 
 
 def is_reached(lake: LakePath, workload: Workload, interval: Interval) -> bool:
-    """Return whether a window that ends in some hours holds an event that landed before them.
+    """Return whether a window that ends in these hours contains an earlier event.
 
     Raises:
         DataError: the table `landings` is missing or damaged.
@@ -61,10 +63,10 @@ def is_reached(lake: LakePath, workload: Workload, interval: Interval) -> bool:
 
 
 def _last_events(lake: LakePath, until: int) -> set[int]:
-    """Return event times, one of which each open window holds.
+    """Return event times of which each open window contains at least one.
 
-    A window that ends after `until` and holds an earlier event holds all later events before
-    `until`, so the last of these stands for all. Events can land before their own hour.
+    A window that ends after `until` and contains an earlier event contains all later events before
+    `until`, so the last of them is enough. Events can land before their own hour.
     """
     before = pc.field("landing") < hour_label(until)
     rows = read_rows(lake, "landings", columns=["first_event", "last_event"], where=before)
@@ -95,7 +97,7 @@ def replay_command(hours: Interval, program: str = "elsinore", stream: str = "")
 
 
 def show_minute(instant: int) -> str:
-    """Return an instant as people write it, to the minute; beyond the year 9999 the last minute.
+    """Return a time to the minute, for messages; after year 9999, its last minute.
 
     >>> show_minute(90 * HOUR)
     '1970-01-04 18:00 UTC'
@@ -104,7 +106,7 @@ def show_minute(instant: int) -> str:
 
 
 def split_at(hours: Interval, now: int) -> tuple[Interval | None, Interval | None]:
-    """Return the whole hours that are over by an instant, and those that are not.
+    """Split hours into the hours that are over at a time, and the hours that are not.
 
     >>> split_at(Interval(0, 2 * HOUR), HOUR + 1)
     (Interval(start=0, end=3600000000), Interval(start=3600000000, end=7200000000))

@@ -171,7 +171,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     around = [run for run in later if run.start <= interval.start]
     if not later:
         hint = f"{step_command('aggregate', interval)} finds one"
-        raise DataError(f"there is no plan for {interval}", hint=hint)
+        raise DataError(f"no plan for {interval}", hint=hint)
     name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     plan = StaticPlan.from_json(_rows(lake, "body", kind=PLAN, fingerprint=name)[0]["body"])
     verify(plan, workload)

@@ -135,7 +135,7 @@ def _require_publishable(
     if any(origin.workload != workload_fingerprint(workload) for origin in origins.values()):
         raise RestagedError(
             f"staged results of {interval} are of another workload",
-            hint=f"{step_command('aggregate', interval)} computes those of this one",
+            hint=f"{step_command('aggregate', interval)} computes the results of this workload",
         )
     return origins
 

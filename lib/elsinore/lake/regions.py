@@ -162,7 +162,7 @@ def run_key(interval: Interval) -> str:
 
 
 def step_command(step: str, interval: Interval) -> str:
-    """Return the command that does a step of the pipeline for an interval, for hints.
+    """Return the command that runs a step of the pipeline for an interval, for hints.
 
     >>> step_command("land", Interval(0, 7_200_000_000))
     '`elsinore land --start 1970-01-01T00:00 --end 1970-01-01T02:00`'

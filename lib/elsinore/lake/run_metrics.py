@@ -50,8 +50,8 @@ _TRIED, _MISSED, _FAILED = "tried", "missed", "failed"
 #: The metric of landing that names what lies in the landing zone and is not read.
 UNREAD = "unread_files"
 
-#: Metrics of landing, as JSON: by hour the fields that have lost their values, sentences about
-#: corrections that lost, and pairs of files of which one may be a compressed copy.
+#: Metrics of landing, as JSON: by hour the fields without values, sentences about corrections that
+#: lost, and pairs of files of which one may be a compressed copy.
 EMPTIED, LOST, COPIES = "emptied_fields", "lost_corrections", "packed_copies"
 
 #: The metric of validation that publishing looks for.

@@ -15,13 +15,13 @@ from deltalake.exceptions import DeltaError
 
 from elsinore.errors import SetupError
 
-#: What delta-rs (1.6) says of features: where it stops to read, to write, and in its kernel.
+#: Messages of delta-rs (1.6) about features, from its reader, its writer and its kernel.
 _NAMED = (
     re.compile(r"reader features: \{([^}]*)\}"),
     re.compile(r"[Uu]nsupported table features(?: required)?: \[(.*?)\](?!\w)"),
     re.compile(r"Feature '?(\w+)'? is not supported"),
 )
-#: What it says without naming the feature.
+#: Messages of delta-rs that do not name the feature, with the feature.
 _IMPLIED = {
     "append-only": "appendOnly",
     "Max catalog version": "catalogManaged",
@@ -29,21 +29,21 @@ _IMPLIED = {
     "minimum reader version is 2": "columnMapping",
     "Failed to read checkpoint|v2 ?[Cc]heckpoint": "v2Checkpoint",
 }
-#: Names of features in Rust that are not those of Delta with a capital.
+#: Feature names in Rust that are not Delta's names with a capital letter.
 _RENAMED = {"clusteredTable": "clustering", "materializePartitionColumns": "clustering"}
-#: Features that others need, and that go with these.
+#: Features that are removed together with the features that need them.
 _NEEDED_BY_OTHERS = frozenset({"domainMetadata", "invariants", "vacuumProtocolCheck"})
-#: Those that `ALTER TABLE ... DROP FEATURE` of Delta 4 removes.
+#: Features that `ALTER TABLE ... DROP FEATURE` of Delta 4 removes.
 _DROPPED = frozenset({
     "catalogManaged", "catalogOwned-preview", "checkConstraints", "checkpointProtection",
     "columnMapping", "deletionVectors", "domainMetadata", "inCommitTimestamp", "rowTracking",
     "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck",
 })  # fmt: skip
-#: Of these, those of writers only: no older version of the table has to go with them.
+#: Removable features that only writers need: no older version of the table has to be deleted.
 _OF_WRITERS = frozenset({"checkConstraints", "domainMetadata", "inCommitTimestamp", "rowTracking"})
-#: Features that stay behind if the one that needs them is dropped.
+#: Features that remain after the feature that needs them is dropped.
 _LEFT_BEHIND = {"rowTracking": "domainMetadata"}
-#: What delta-rs says if another writer was first.
+#: Messages of delta-rs if another writer was first.
 _CONFLICT = re.compile(
     "concurrent transaction|since last commit|existing table version|version .*exists"
     "|does not follow|Failed to commit transaction|commit attempts",
@@ -52,13 +52,13 @@ _CONFLICT = re.compile(
 
 
 def is_conflict(error: DeltaError) -> bool:
-    """Whether a commit failed since another writer got there first."""
+    """Return whether a commit failed because another writer was first."""
     return _CONFLICT.search(str(error)) is not None
 
 
 @contextmanager
 def feature_failures(table: Path) -> Iterator[None]:
-    """Raise errors of delta-rs about table features as SetupError, by name and with the fix."""
+    """Raise errors of delta-rs about table features as SetupError, with the fix."""
     try:
         yield
     except DeltaError as error:
@@ -82,7 +82,7 @@ def features_of(text: str) -> list[str]:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Names from a list of Rust's or Python's, as Delta spells them."""
+    """Return the names in a list of Rust or Python, as Delta spells them."""
     for word in re.findall(r"[\w-]+", text.replace("Unknown", "")):
         name = word[0].lower() + word[1:]
         yield _RENAMED.get(name, name)
@@ -101,7 +101,7 @@ def unsupported(table: Path, features: Sequence[str]) -> SetupError:
 
 
 def how_to_remove(table: Path, features: Sequence[str]) -> str:
-    """Return the Spark SQL that removes features from a table, or what to do if nothing does."""
+    """Return the Spark SQL that removes features from a table, or another fix."""
     if kept := [name for name in features if name not in {*_DROPPED, "appendOnly"}]:
         return (
             f"Delta cannot drop {', '.join(kept)}: set ELSINORE_HOME to a new directory, and "

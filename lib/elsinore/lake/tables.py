@@ -476,7 +476,7 @@ class Difference(NamedTuple):
 
 
 def other_columns(table: Path, others: Sequence[str]) -> SetupError:
-    """Return the error of a table that no new column makes what its declaration says."""
+    """Return the error of a table that new columns cannot make match its declaration."""
     hint = "put the schema back, or set ELSINORE_HOME to a new directory and ingest the files again"
     if (added := _added_by_spark(table)) is not None:
         hint = f"run in Spark: RESTORE TABLE delta.`{table}` TO VERSION AS OF {added - 1}"
@@ -484,7 +484,7 @@ def other_columns(table: Path, others: Sequence[str]) -> SetupError:
 
 
 def _added_by_spark(table: Path) -> int | None:
-    """Return the first of the latest versions that only added columns, if Spark made them.
+    """Return the first of the latest versions that only added columns, if by Spark.
 
     Elsinore does not write a table that has an unknown column. So nothing is lost by going back.
     """

@@ -147,10 +147,10 @@ class Validation:
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; without any check, `outcome` is `not validated`.
 
-        `results_of_sample` counts results that are staged; `checked_places` also places (a group in
-        a window) where nothing is, and `checked_values` the aggregates of both. `searched_windows`
-        are those in which every group was looked for that should have a result; `skipped_windows`
-        could not be searched, and the rows of `validations` say why.
+        `results_of_sample` counts staged results. `checked_places` also counts pairs of a group and
+        a window without a result, and `checked_values` the aggregates of both. `searched_windows`
+        counts windows that were searched for missing results. `skipped_windows` could not be
+        searched; the rows of `validations` have the reasons.
         """
         windows = [item for item in self.compared if item.whole]
         results = [item for item in self.compared if not item.whole]

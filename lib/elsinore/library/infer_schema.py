@@ -80,24 +80,24 @@ _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
     ),
     InputFormat.JSONL: (AttributeType.TIMESTAMP,),
 }  # fmt: skip
-#: Texts that their values would not give back: 007, +1, and many digits as a double.
+#: Strings that are lost if read as numbers: 007, +1, and many digits as a double.
 _NOT_GIVEN_BACK = {
     AttributeType.TIMESTAMP: r"^\s*[0-9]{8}\s*$",  # digits only are an id rather than a date
     AttributeType.LONG: r"^-?0.|[^0-9-]",
     AttributeType.DOUBLE: r"^\+|^-?0[0-9]|^-?[0-9]{17,}$",
 }
-#: Texts that end in an offset from UTC. A date ends in a hyphen and two digits as well.
+#: Strings that end in an offset from UTC. A date also ends in a hyphen and two digits.
 _WITH_OFFSET = (
     r"(?i)(z|utc|gmt)\s*$|[t ][0-9]{2}.*[+-][0-9]{2}(:?[0-9]{2}){0,2}\s*$|"
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*[+-][0-9]{2}:?[0-9]{2}\s*$"
 )
-#: What to say of times by how many have an offset; metadata of their column.
+#: Comment on times by how many have an offset; metadata of their column.
 _OFFSETS = {
     b"all": [],
     b"none": [" no offset: read as UTC"],
     b"some": [" some values lack an offset: those are read as UTC"],
 }
-#: Texts that may be times as numbers.
+#: Strings that may be times as numbers.
 _QUOTED_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
 #: Texts of a column that tell whether it is worth a look at all of them.
 _PROBE = 256
@@ -112,7 +112,7 @@ _KINDS_OF = {
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 _IDS = ("id", "event_id", "uuid", "eventid")
-#: Units of time that numbers since 1970 have.
+#: Units of numbers since 1970.
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
 #: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
 _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
@@ -181,9 +181,9 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
 def _with_directories(
     table: pa.Table, files: Sequence[Source], sources: Sequence[Source]
 ) -> pa.Table:
-    """Append the columns that directories hold, with the values of all files in turn.
+    """Append the columns of directories, with the values of all files in turn.
 
-    The rows are those of the first file, whose own value says little of a column.
+    The rows are from the first file, and one value does not show the kind of a column.
     """
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     found = [columns_below(file, roots) for file in files if isinstance(file, Path)]
@@ -199,7 +199,7 @@ def _with_directories(
 
 
 def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
-    """The first rows, with columns in their plainest form, and fields that are left out.
+    """Return the first rows, with columns in their plainest form, and the omitted fields.
 
     Why a field is left out is its value.
     """
@@ -276,7 +276,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dict[str, str]]:
-    """The first rows, and fields of several kinds, which are left out, each with its kinds."""
+    """Return the first rows, and the omitted fields of several kinds, with their kinds."""
     if isinstance(source, Frame):
         return frame_table(source.data)[:_ROWS], {}
     if isinstance(source, LakeTable):
@@ -294,7 +294,7 @@ def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dic
 
 
 def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
-    """The first rows of some tables that are alike."""
+    """Return the first rows of some tables with the same columns."""
     first, rows = list[pa.Table](), 0
     for piece in pieces:
         first.append(piece)
@@ -305,7 +305,7 @@ def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
 
 
 def _csv_rows(block: bytes, texts: list[str]) -> pa.Table:
-    """The first rows of CSV; of some columns the texts."""
+    """Return the first rows of CSV; some columns stay text."""
     as_read = csv.ConvertOptions(
         column_types=dict.fromkeys(texts, pa.binary()), null_values=[""],
         strings_can_be_null=True, quoted_strings_can_be_null=True,
@@ -315,7 +315,7 @@ def _csv_rows(block: bytes, texts: list[str]) -> pa.Table:
 
 
 def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
-    """The first rows of JSON lines, and fields of several kinds, which are left out."""
+    """Return the first rows of JSON lines, and the omitted fields of several kinds."""
     mixed: dict[str, str] = {}
     if not block.strip():
         return pa.table({}), mixed
@@ -335,7 +335,7 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
 
 
 def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
-    """Rows of JSON lines, with what Arrow takes for times in some columns as text."""
+    """Return rows of JSON lines; in some columns, times stay text."""
     fields = [field.with_type(_as_texts(field.type)) for field in columns]
     return arrow_json.read_json(
         pa.BufferReader(block),
@@ -345,7 +345,7 @@ def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
 
 
 def _of_one_kind(block: bytes, path: str, kinds: set[str]) -> tuple[bytes, bool]:
-    """JSON lines in which a field has values of one kind: text, or none if that cannot be.
+    """Return JSON lines in which a field has values of one kind: text, or none.
 
     Args:
         block: the lines.
@@ -369,7 +369,7 @@ def _of_one_kind(block: bytes, path: str, kinds: set[str]) -> tuple[bytes, bool]
 
 
 def _loaded(line: bytes) -> Any:
-    """A line's value; an empty object if it is not JSON, which Arrow reports as such."""
+    """Return a line's value; an empty object if it is not JSON, which Arrow reports."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -377,7 +377,7 @@ def _loaded(line: bytes) -> Any:
 
 
 def _holder(record: Any, path: str) -> tuple[dict[str, Any], str] | None:
-    """The object that holds a field, or the list in which it is found, and the key there."""
+    """Return the object or list that contains a field, and the key in it."""
     if not isinstance(record, dict):
         return None
     for name, value in record.items():
@@ -467,7 +467,7 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
     for name in likely:
         if unit := _unit_of(_telling(table[name])):
             return name, unit
-    # Under other names numbers come last, and numbers in quotes after those.
+    # Under other names, numbers rank last, and numbers in quotes after them.
     order = (
         (AttributeType.TIMESTAMP, [TimeUnit.ISO]), (AttributeType.STRING, [TimeUnit.ISO]),
         (AttributeType.LONG, _CALENDAR_NUMBERS), (AttributeType.STRING, _CALENDAR_NUMBERS),
@@ -493,7 +493,7 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
 
 
 def _offsets(table: pa.Table, time: str) -> bytes:
-    """How many times of a column have an offset from UTC: a key of `_OFFSETS`."""
+    """Return how many times of a column have an offset from UTC: a key of `_OFFSETS`."""
     field = table.schema.field(time)
     if field.metadata:
         return bytes(field.metadata[b"offsets"])
@@ -518,7 +518,7 @@ def _telling(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _unit_of(values: pa.Array, among: Sequence[TimeUnit] = tuple(TimeUnit)) -> TimeUnit | None:
-    """The unit in which all values are likely times; None if they are not times."""
+    """Return the unit in which all values are likely times; None if there is none."""
     units = _units_of(values) if len(values) else []
     return next((unit for unit in units if unit in among and not _no_times(values, unit)), None)
 
@@ -538,7 +538,7 @@ def _units_of(values: pa.Array) -> list[TimeUnit]:
 
 
 def _no_times(values: pa.Array, unit: TimeUnit) -> list[int]:
-    """Which values are not read as times of a unit, or are unlikely as such."""
+    """Return which values are not times of a unit, or are unlikely times."""
     read = type_times(values, unit, quoted=True)
     real = CALENDAR if unit is TimeUnit.ISO else LIKELY if unit.is_calendar else TICKS
     outside = pc.or_(pc.less(read.array, real.start), pc.greater_equal(read.array, real.end))
@@ -552,7 +552,7 @@ def _types_of(table: pa.Table) -> list[str]:
         values = _distinct(table[name])
         if not 0 < len(values) <= _MOST_TYPES:
             continue
-        if types.is_integer(values.type):  # as names of types they occur again and again
+        if types.is_integer(values.type):  # names of types occur many times
             likely = len(values) < table.num_rows
         else:
             likely = pc.max(pc.utf8_length(values)).as_py() <= _LONGEST

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-#: Steps for each query that twostep runs: about a minute.
+#: Maximum number of steps per query that twostep runs: about a minute.
 BUDGET = 10_000_000
 #: Rows of a table that are shown.
 _SHOWN = 10
@@ -69,7 +69,11 @@ def answer(
 
 
 def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield partial rows; QueryError, naming the query with most rows: they are too many."""
+    """Yield partial rows.
+
+    Raises:
+        QueryError: there are too many rows; the error names the query with the most rows.
+    """
     rows = Counter[str]()
     for table in tables:
         for name in table["query"].value_counts().to_pylist():
@@ -97,8 +101,8 @@ class Results(dict[str, pa.Table]):
         ignored: how many lines were of types that the schema passes over.
         duplicates: how many events equalled another one with the same id, and were left out.
         events: how many were counted.
-        ties: how many events share their time with another event of their partition (`queries`,
-            `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
+        ties: counts of events that share their time with another event of their partition
+            (`queries`, `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
         warnings: sentences about what is probably wrong, such as a field that is missing, or a time
             of 1970 among others of today.
     """

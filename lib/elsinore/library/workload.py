@@ -137,8 +137,7 @@ class Workload:
 
         Raises:
             DataError: too many lines are bad, or a column is missing.
-            ParameterError: an argument cannot be, there is no such file, or it is not known what a
-                file holds.
+            ParameterError: an argument is invalid, or a file is missing or of an unknown format.
             UnsupportedQueryError: the executor cannot run one of the queries.
             BudgetError: a query that only twostep can run has too many trends.
         """

@@ -28,8 +28,8 @@ def airflow_environment(root: Path) -> dict[str, str]:
 
     It has a home in the checkout, listens on the loopback address only and sends nothing anywhere,
     but alerts and metrics where variables say so. Its pages ask for the password of the user
-    `admin`. A variable that is set already stays as it is, so that a deployment brings its own; so
-    does an option that Airflow is to get from a command or a secret.
+    `admin`. Variables that are already set stay as they are, so that a deployment can set its own.
+    The same holds for options that Airflow reads from a command or a secret.
     """
     home = Path(os.environ.get("AIRFLOW_HOME", root / ".airflow")).absolute()
     scripts = str(Path(sys.executable).parent)
@@ -84,9 +84,9 @@ def prepare_airflow(root: Path) -> None:
 
 
 def _keep_private(env: Mapping[str, str]) -> None:
-    """Close Airflow's home to other users: its database, its logs and its passwords.
+    """Close Airflow's home to other users, with its database, logs and passwords.
 
-    A home that the environment names, and that exists, keeps its mode.
+    An existing home that the environment names keeps its mode.
     """
     home, passwords = Path(env["AIRFLOW_HOME"]), Path(env.get(_PASSWORDS, ""))
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -131,17 +131,16 @@ def on_dag_run_running(dag_run: Any, msg: str) -> None:
             run.note = f"{start}:00 to {end}:00 UTC"
 
 
-#: Of a run of `airflow dags test` nobody is told before it has ended.
+#: Airflow calls no listener before the end of a run of `airflow dags test`.
 on_dag_run_success = on_dag_run_failed = on_dag_run_running
 
 
 def trusted_hosts() -> list[str]:
-    """Return the `Host` headers that the API server answers; `*` stands for all.
+    """Return the `Host` headers that the API server answers; `*` means all.
 
-    A page in a browser reaches a server on the loopback address under a name of its own by DNS
-    rebinding. So such a server answers only to names of this machine, and to those that Airflow's
-    configuration has for it. A server that listens elsewhere has names that only its operator
-    knows.
+    A page in a browser can reach a server on the loopback address under its own name by DNS
+    rebinding. So such a server answers only to names of this machine and names in Airflow's
+    configuration. If a server listens elsewhere, only its operator knows its names.
     """
     if conf.get("api", "host", fallback="") not in _LOOPBACK:
         return ["*"]

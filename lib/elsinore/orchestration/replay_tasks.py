@@ -248,8 +248,8 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
             warn(context, "landing_refused", told)
         if emptied := figures["emptied_first"]:
             names = (f"{label}: {', '.join(fields)}" for label, fields in sorted(emptied.items()))
-            told = "fields that had values in the week before have none in "
-            warn(context, "emptied", told + some_of(names, 5))
+            problem = "fields that had values in the week before have none in "
+            warn(context, "emptied", problem + some_of(names, 5))
         if figures["unread_first"]:
             warn(context, "unread", figures["unread_first"])
         silent, hours = figures["silent_hours"], context_interval(context).length // HOUR

@@ -20,7 +20,7 @@ from elsinore.timeline import (
 )
 from elsinore.wording import shown
 
-#: Hours that runs may be of: the longest window that ends in one begins in year 1 or later.
+#: Allowed hours of runs: the longest window that ends in one begins in year 1 or later.
 _RUNS = Interval.parse("1001-01-01", "9999-12-31")
 #: JSON-schema pattern of an instant that a user may give to a run: a whole hour in UTC, or a date.
 WHOLE_HOUR_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:00(:00(\.0{1,6})?)?(Z|[+]00:00)?)?$"
@@ -83,7 +83,7 @@ def day_interval(day: object) -> Interval:
 
 
 def _of_our_times(interval: Interval) -> Interval:
-    """The hours, if they are such as events may have: the longest windows begin before them."""
+    """Return the hours if events may have them, also in the longest windows."""
     if not (_RUNS.start <= interval.start and interval.end <= _RUNS.end):
         raise ParameterError(
             "runs are of hours in the years 1001 to 9999",

@@ -36,8 +36,8 @@ MAX_CHARACTERS = 400
 _DIGITS = 60
 
 
-#: An icon of Great Expectations', which a font from the network would draw. Values are escaped, so
-#: none of them can look like one.
+#: An icon of Great Expectations, which needs a font from the network. Values are escaped, so they
+#: cannot look like an icon.
 _ICON = re.compile(r'<i\s+class="fas (?P<name>fa-[a-z-]+)[^"]*"[^>]*>\s*</i>(?P<said>\s*\w+)?')
 _OUTCOMES = {
     "fa-check-circle": ("passed", "passed"),

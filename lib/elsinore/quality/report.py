@@ -88,7 +88,7 @@ def write_report(
         workload: for the texts of its queries; None: these are left out.
         night: whether it is one.
         airflow: address of the run's page in Airflow, if it has one.
-        of_stream: name by which commands find the stream; empty for the default one.
+        of_stream: name by which commands find the stream; empty for the default stream.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -303,7 +303,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
     missing = sum(query.staged != query.aggregates for query in data.queries)
     if missing:
         queries = count_of(missing, "query")
-        found.append(f"the staged results of {queries} differ from those that are published")
+        found.append(f"the staged results of {queries} differ from the published results")
     return found
 
 
@@ -335,7 +335,7 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
 
 
 def _emptied(data: ReportData) -> str:
-    """The hours in which fields have lost their values, with the fields."""
+    """Return the hours in which fields have lost their values, with the fields."""
     hours = data.emptied.items()
     return some_of(f"{show_hour(label)} {', '.join(names)}" for label, names in hours)
 
@@ -355,14 +355,14 @@ class Trend(NamedTuple):
     bars: tuple[Bar, ...]
     text: Callable[[float], str]
     total: float = 0.0  #: of the run's own bars
-    caption: str = ""  #: what the total is of
+    caption: str = ""  #: the meaning of the total
 
     @classmethod
     def of(
         cls, title: str, values: pd.Series, text: Callable[[float], str] = "{:,.0f}".format,
         own: str = "", total: float = 0.0, caption: str = "",
     ) -> Trend:  # fmt: skip
-        """Of values by hour or day, those from one on the run's own."""
+        """Return a trend of values by hour or day; bars from `own` on belong to the run."""
         values = values.where(np.isfinite(values), 0.0)
         heights = [value / values.max() if value else None for value in values]
         bars = tuple(map(Bar, values.index, heights, values, values.index >= own))
@@ -370,7 +370,7 @@ class Trend(NamedTuple):
 
 
 def trends(days: pd.DataFrame, own: str) -> tuple[Trend, ...]:
-    """Of `ReportData.days`, those from the day `own` on the run's; none of one day alone."""
+    """Return the trends of `ReportData.days`, marked from the day `own` on; none for one day."""
     if len(days) < 2:
         return ()
     totals = days[days.index >= own].sum()

@@ -152,16 +152,16 @@ class ReportData:
 
         `landing`, its label; numbers of `lines`, that are `accepted`, `duplicates` and
         `quarantined`; `reasons` counts the last by reason code; `first_event` and `last_event`,
-        instants. `empty` counts files without a line, which are among none of these.
+        timestamps. `empty` counts files without a line, which no other column counts.
         """
         landed = Landings(self.interval).expression(by_day=False)
         return _without_empty(read_rows(self.lake, "landings", where=landed).sort_by("landing"))
 
     @cached_property
     def unusable(self) -> list[tuple[str, str]]:
-        """Path below the landing zone and reason of each file that is quarantined whole.
+        """Path below the landing zone and reason of each file that is quarantined as a whole.
 
-        Without empty files: they say that an hour had no event.
+        Empty files are left out, as they only show that an hour had no event.
         """
         columns = ["file", "position", "reason"]
         landed = Landings(self.interval).expression(by_day=True)
@@ -296,14 +296,14 @@ class ReportData:
 
     @cached_property
     def open_windows(self) -> OpenWindows:
-        """The windows that hold landed events, end after the hours, and are not published."""
+        """The unpublished windows that contain landed events and end after the hours."""
         if self.workload is None:
             return OpenWindows()
         return open_windows(self.lake, self.workload, self.interval.end)
 
     @property
     def ends_some(self) -> bool:
-        """Whether a window of the workload ends in the hours; True if the workload is not known."""
+        """True if a window of the workload ends in the hours, or the workload is not known."""
         queries = self.workload.queries if self.workload else ()
         return not queries or any(query.window.ending_in(self.interval) for query in queries)
 
@@ -319,18 +319,18 @@ class ReportData:
 
         A result is one group in one window; it has a value for each aggregate. By name: `query`;
         `rows`, published results; `aggregates` and `staged`, published and staged values;
-        `checked`, `skipped` and `mismatches`, validated values by outcome; `searched`, windows in
-        which all results were looked for, which are no values; `results`, the staged
-        ones; `results_checked`, those of them that the reference has answered too,
-        `results_counted`, those of the checked whose trends were counted, being too many to build,
-        and `results_skipped`, those that were drawn and could not be answered; `has_results`,
-        whether there was anything to check; `finds_one` and `finds_percent`, the chance that one
-        wrong result, wherever it is, is among the checked, or one of those where one in a hundred
-        is wrong.
+        `checked`, `skipped` and `mismatches`, validated values by outcome; `searched`, windows that
+        were searched for missing results; `results`, staged results; `results_checked`, staged
+        results that the reference has computed too; `results_counted`, checked results whose trends
+        were counted, as they were too many to build; `results_skipped`, sampled results that the
+        reference could not compute; `has_results`, whether there was anything to check;
+        `finds_one`, the probability that the sample contains a single wrong result;
+        `finds_percent`, the probability that it contains a wrong result if one in a hundred is
+        wrong.
         """
         published, checks = self._published, self._checks
         staged = count_results(self.lake, STAGED, Hours(self.interval))
-        # A place without a result can be checked too; it is no result.
+        # A group and window without a result can be checked too, but does not count as a result.
         drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
         is_value = checks["group_key"] != EVERY_GROUP
 
@@ -424,7 +424,7 @@ class ReportData:
 
     @property
     def emptied(self) -> dict[str, list[str]]:
-        """By hour the fields that have no value there, but had values in the week before."""
+        """By hour, the fields without a value that had values in the week before."""
         found: dict[str, list[str]] = {}
         for text in self._details(EMPTIED):
             found |= json.loads(text)
@@ -501,7 +501,7 @@ class ReportData:
 
     @property
     def _empty_files(self) -> pd.Series:
-        """What empty files add to the figures of landing that count them, by metric."""
+        """The counts of empty files in the metrics of landing, by metric."""
         return pd.Series(self.hours["empty"].sum(), ["files", "lines", "quarantined"])
 
     @cached_property
@@ -529,7 +529,7 @@ class ReportData:
 
 
 def _without_empty(landings: pa.Table) -> pd.DataFrame:
-    """Return accounts of landings without empty files, which tables count as quarantined lines.
+    """Return row counts of landings without empty files, which tables count as quarantined.
 
     `ingest` writes them itself for hours without an event.
     """

@@ -73,7 +73,7 @@ class Story(NamedTuple):
 
     @property
     def number(self) -> float:
-        """What `size` is the logarithm of, at most 2: as much as a noun's form depends on."""
+        """The number whose logarithm is `size`, at most 2: enough for the form of a noun."""
         return min(float(round(2.0 ** min(self.size, 1.0))), 2.0)
 
     @property

@@ -175,7 +175,8 @@ def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
 def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
     """Aliases that two events of one trend, or of a pair of trends under AND, may have.
 
-    An alias that two events may have stands by itself. Events under NOT are part of no trend.
+    An alias that two events may have is in a pair with itself. Events under NOT are not part of a
+    trend.
 
     >>> from elsinore.query.syntax import Disjunction, EventPattern as E, KleenePlus
     >>> found = may_meet(Disjunction((KleenePlus(E("A", "a")), E("B", "b"))))
@@ -198,7 +199,7 @@ def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
 
 
 def _trend_aliases(pattern: syntax.Pattern) -> list[str]:
-    """The aliases of a pattern that are not under NOT."""
+    """Return the aliases of a pattern that are not under NOT."""
     match pattern:
         case syntax.EventPattern(alias=alias):
             return [alias]

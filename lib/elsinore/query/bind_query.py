@@ -91,10 +91,11 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
 
 
 def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
-    """What other attributes there are, and what values are allowed, changes no result.
+    """Return a hash of the query and of the parts of the schema that affect its results.
 
-    Under `contiguous` it matters which types outside of the pattern have the attribute of a key:
-    their events separate only trends of their own partition.
+    Attributes that it does not read, and allowed values, are left out. Under `contiguous` the types
+    outside of the pattern that have the attribute of a key are a part of the hash: their events
+    separate only trends of their own partition.
     """
     parts = [query.text, str(schema.time_unit)]
     for kind in sorted(query.event_types):
@@ -184,7 +185,7 @@ def _about_several(written: syntax.Expression) -> str:
 
 
 def _attributes_of(written: syntax.Expression) -> set[str]:
-    """The names of all attributes that an expression reads."""
+    """Return the names of all attributes that an expression reads."""
     match written:
         case syntax.Reference():
             return {written.attribute}
@@ -261,7 +262,7 @@ def _refuse_return(scope: Scope, query: syntax.Query, item: syntax.Reference) ->
     """Note that RETURN names an attribute that GROUP-BY does not name, and what to write."""
     written = f"{item.qualifier}.{item.attribute}" if item.qualifier else item.attribute
     with suppress(BindFault):
-        scope.meant(item)  # else no event has it, or the qualifier names nothing: noted there
+        scope.meant(item)  # notes an unknown attribute or qualifier
         alike = [key for key in query.group_by if key.attribute == item.attribute]
         names = [key.attribute for key in query.group_by]
         hint = suggest(item.attribute, names) or f"add GROUP-BY {written}"
@@ -278,7 +279,7 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
         hint = suggest(item.function, known, 0.75) or f"there are {', '.join(known)}"
         scope.fault(f"there is no aggregate {item.function}", item.at, hint)
         bare = not scope.names(item.target) and scope.carriers(item.target)
-        if item.target != "*" and not bare:  # what else is wrong in its parentheses is noted too
+        if item.target != "*" and not bare:  # other errors in its parentheses are noted too
             carriers = scope.named(item.target, item.at)
             if item.attribute is not None:
                 scope.column(carriers[0], item.attribute, item.at)

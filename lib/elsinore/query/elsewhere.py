@@ -62,7 +62,7 @@ _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in 
 _JUST_BEFORE = re.compile(r"(?:\S+\s+){0,3}\S*\Z")
 
 
-#: Longer sequences are only hinted at.
+#: Maximum length of a sequence that a hint spells out.
 _WRITTEN_OUT = 6
 _COUNTS = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}?", re.ASCII)
 _REPEATED = re.compile(
@@ -72,7 +72,7 @@ _REPEATED = re.compile(
 
 
 def _repeated(before: str, counts: str) -> str:
-    """What to write for `{2,}` and its like, with the number and the type that were written.
+    """Return what to write for repetitions such as `{2,}`, with their number and type.
 
     >>> _repeated("PATTERN View V", "{3,}")
     'three or more are SEQ(View a, View b, View c+)'

@@ -93,7 +93,7 @@ class Scope:
         return found
 
     def names(self, name: str) -> bool:
-        """Whether a name is an alias or a type of the pattern."""
+        """Return whether a name is an alias or a type of the pattern."""
         return any(name in (p.alias, p.type) for p in self.positions)
 
     def named(self, name: str, at: Location) -> tuple[Position, ...]:

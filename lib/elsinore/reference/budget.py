@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from elsinore.errors import BudgetError, ParameterError
 
-#: How many steps one enumeration may take: alternatives of the pattern and events tried, and trends
-#: or pairs looked at. A step costs some microseconds and, if it completes a trend, some hundred
-#: bytes.
+#: Default limit of steps per enumeration. A step tries an alternative of the pattern or an event,
+#: or checks a trend or a pair. It costs some microseconds and, if it completes a trend, some
+#: hundred bytes.
 BUDGET = 1_000_000
 
 #: Small pieces of work (a node of a condition, an event of a finished trend) that cost about as

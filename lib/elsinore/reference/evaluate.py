@@ -55,7 +55,7 @@ def reader(expression: BoundExpression) -> Reader:
 
 
 def size_of(expression: BoundExpression) -> int:
-    """Return the number of nodes of an expression, to which the time to read it is proportional."""
+    """Return the number of nodes of an expression; its evaluation time is proportional."""
     if isinstance(expression, Applied):
         return 1 + sum(map(size_of, expression.operands))
     return 1

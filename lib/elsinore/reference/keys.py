@@ -41,7 +41,7 @@ class Keys:
             for position in query.positions
         )
         self._applying = {name: _applying(query, schema, name) for name in schema.by_name}
-        #: for each event type, the numbers of the partition keys that apply to it; each set once.
+        #: for each event type, the numbers of the partition keys that apply to it; sets are shared.
         self.applying = set(self._applying.values())
 
     @property
@@ -74,7 +74,7 @@ class Keys:
         return None
 
     def in_partition(self, event: Event, values: KeyValues) -> bool:
-        """Whether an event, of any type, lies in the partition of a trend with these values.
+        """Return whether an event of any type is in the partition of a trend.
 
         See `docs/language.md`, SEMANTICS: it has the trend's value in each partition key that
         applies to it and that binds an event of the trend.
@@ -88,7 +88,7 @@ class Keys:
         )
 
     def partition_of(self, event: Event) -> tuple[tuple[int, ...], KeyValues] | None:
-        """Numbers and values of the partition keys that apply to an event.
+        """Return numbers and values of the partition keys that apply to an event.
 
         None if an equivalence key among them is NULL or NaN: the event is in no partition.
         """
@@ -107,11 +107,11 @@ class Keys:
         return tuple(found)
 
 
-# ---- under `contiguous`: the keys that decide in which partition an event lies
+# ---- under `contiguous`: the keys that decide in which partition an event is
 
 
 def _applying(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, ...]:
-    """Numbers of the partition keys that apply to the events of a type."""
+    """Return the numbers of the partition keys that apply to the events of a type."""
     return tuple(
         number
         for number, key in enumerate(query.keys)
@@ -120,15 +120,15 @@ def _applying(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, 
 
 
 def _makes_partitions(query: BoundQuery, key: Key) -> bool:
-    """Whether a key names the rows, or may bind two events of one trend."""
+    """Return whether a key is in GROUP-BY, or may bind two events of one trend."""
     aliases = {position.alias for position in query.positions if position.index in key.positions}
     return key.group_label is not None or _most_events(query.pattern, aliases) > 1
 
 
 def _most_events(pattern: Pattern, aliases: Collection[str]) -> int:
-    """How many events of some aliases a trend may hold; what a loop repeats counts twice.
+    """Return how many events of some aliases a trend may have; loops count twice.
 
-    For AND this is about both trends of a pair. Events under NOT are part of no trend.
+    Under AND, both trends of a pair count. Events under NOT are not part of a trend.
     """
     if isinstance(pattern, EventPattern):
         return int(pattern.alias in aliases)
@@ -141,11 +141,11 @@ def _most_events(pattern: Pattern, aliases: Collection[str]) -> int:
 
 
 def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bool:
-    """Whether a key binds every part of the trend that an event of a type could be.
+    """Return whether a key binds every part of the trend that an event of a type could be.
 
-    An event of a type that no part of the trend has, under NOT or outside of the pattern, must not
-    differ by which of the two it is. A key applies to it if it binds every part of the trend whose
-    events have the attribute.
+    If no part of the trend has the type, it makes no difference whether the type is under NOT or
+    outside of the pattern: a key applies if it binds every part of the trend whose events have the
+    attribute.
     """
     carriers = schema.carriers(key.attribute)
     in_trends = [position for position in query.positions if not position.negated]

@@ -220,7 +220,7 @@ class Matcher:
             parted = self._candidates.next_in_partition(near.event.time, found.values)
             near, before = None, before if parted is None else parted + 1
         candidates = self._candidates.at(position, found.values, after, before)
-        # Looking for candidates is work too: a pattern may have hundreds of ways without any.
+        # The search for candidates counts too: a pattern may have hundreds of paths without any.
         nodes = self._sizes[step.position, position] if step and self._sizes else 0
         self.meter.spend(max(1, len(candidates)), pieces=len(candidates) * nodes)
         for _, event, carried in candidates:

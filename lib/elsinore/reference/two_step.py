@@ -116,11 +116,11 @@ def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> E
 def _numbers(
     query: BoundQuery, events: list[Event], windows: Collection[int] | None
 ) -> Iterator[int]:
-    """Yield the windows in ascending order; one at a time, for they may be very many."""
+    """Yield the windows in ascending order, one at a time to save memory."""
     if windows is not None:
         yield from sorted(set(windows))
         return
-    done: int | None = None  # the first window that no earlier event is in
+    done: int | None = None  # the first window without an earlier event
     for event in events:  # in the order of time
         indices = query.window.indices(event.time)
         yield from indices if done is None else range(max(indices.start, done), indices.stop)

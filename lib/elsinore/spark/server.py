@@ -1,22 +1,22 @@
 """One warm Spark for all tasks: a Spark Connect server on loopback, started when it is needed.
 
-Whoever needs it first starts it, in a session of processes of its own: a keeper, which ends it when
-nobody has worked with it for a while, the JVM, and for a moment what warms it up. All of them and
-all clients hold locks on files of `<home>/spark`, which the system releases however a process ends;
-nobody relies on a process id, which may be another's soon.
+The first client starts it, in a separate session of processes: a keeper, which ends it after some
+time without clients, the JVM, and for a moment a process that warms it up. All of them and all
+clients hold locks on files of `<home>/spark`, which the system releases however a process ends. No
+process relies on a process id, which the system may assign again.
 
 | file | holds |
 |---|---|
-| `starting` | the lock of whoever looks for the server, starts or ends it |
+| `starting` | the lock of a process that looks for the server, starts or ends it |
 | `alive` | a lock as long as the keeper or the JVM lives |
-| `clients` | shared locks of those that work with it |
-| `server.json` | once it answers, for its owner alone: process group, port, token, digest |
+| `clients` | shared locks of its clients |
+| `server.json` | once it answers, only for its owner: process group, port, token, digest |
 | `scratch` | temporary files of its processes, removed when it ends |
 
 `python -m elsinore.spark.server HOST PORT` becomes the server of a deployment, where others start
-and end it and have made its token; with more arguments it is the keeper. With a port alone it has a
-new server do a little of all that tasks do, so that the first of them finds it warm: of a cold one
-the first Python worker alone takes 5 s.
+and end it and have made its token; with more arguments it is the keeper. With only a port it warms
+up a new server with small samples of the tasks' work, because the first Python worker of a cold
+server takes 5 s.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) 
 
 
 def _java_in(folder: Path, options: str) -> str:
-    """Java options that make a directory the one for temporary files."""
+    """Return Java options that use a directory for temporary files."""
     quoted = str(folder).replace("\\", "\\\\").replace('"', '\\"')
     return f'"-Djava.io.tmpdir={quoted}" {options}'
 
@@ -365,9 +365,12 @@ def _require_java() -> None:
 
 
 def _require_secret(master: str) -> None:
-    """Refuse a cluster whose secret Spark's configuration does not contain (SetupError).
+    """Refuse a cluster without a secret in Spark's configuration.
 
     The secret cannot be passed on a command line, which other users can read.
+
+    Raises:
+        SetupError: the configuration does not contain the secret.
     """
     if master.startswith("local"):
         return

@@ -224,7 +224,7 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "{" not in shown
 
 
-EMPTY = "no answers, for there are no events: 1 file read"
+EMPTY = "no results, because the input has no events: 1 file read"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_schema_alone(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "told"),
     [
         ([], "--output is missing"),
-        (["--output", "events.txt"], "cannot tell the format"),
+        (["--output", "events.txt"], "unknown format: events.txt"),
         (["--output", "e.jsonl", "--burst", "0"], "burst is 0"),
         (["--output", "e.jsonl", "--slow", "1.5"], "slow is 1.5"),
         (["--output", "e.jsonl", "--resolution", "h"], "resolution"),

@@ -197,7 +197,7 @@ def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
     ("unit", "text", "error"),
     [
         ("integer", "", "events of the stream shop have no calendar time"),
-        ("ms", "", "there is no event in these files (0 lines were read)"),
+        ("ms", "", "these files have no event (0 lines were read)"),
         ("ms", "nothing\n", "1 of 1 lines are bad"),
     ],
 )
@@ -307,7 +307,7 @@ def test_it_covers_all_workloads_of_the_stream(
     (tmp_path / "q.sase").unlink()
     found, error = ingested(tmp_path, capsys, time)
     assert found == replays("2025-03-03T10 2025-03-03T11")
-    assert "these hours do not cover windows of theirs" in error
+    assert "these hours do not cover their windows" in error
 
 
 def test_hours_far_from_all_others_have_a_command_of_their_own(

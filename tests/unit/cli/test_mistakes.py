@@ -436,8 +436,8 @@ DATA: list[tuple[str, str | bytes, str]] = [
     ("e.xlsx", b"PK\x03\x04\x14\0", "e.xlsx is a zip archive, as Excel's files are (unpack it, or"),
     ("e.csv", b"PAR1\x15", "e.csv is a Parquet file (let its name end in .parquet)"),
     ("e.parquet", csv(), "e.parquet is text, not a Parquet file (let its name end in .csv"),
-    ("e.parquet", b"PAR1\x15\4\x15" * 9, "e.parquet is cut off: its end is missing (write it anew"),
-    ("e.parquet", b"\1\2\3" * 9, "is no sound Parquet file"),
+    ("e.parquet", b"PAR1\x15\4\x15" * 9, "e.parquet is cut off: its end is missing (write it"),
+    ("e.parquet", b"\1\2\3" * 9, "is not a sound Parquet file"),
     ("e.csv", "sep=,\n" + csv(), "e.csv:1: the line sep= is Excel's; remove it"),
     ("e.jsonl", line(seen=1740996000), "an attribute has no unit: write it as 2025-03-03T08:30:00"),
     ("e.jsonl", line(user={"id": 1}), "user: an object is not a string; field: a.b reads what is"),
@@ -448,7 +448,7 @@ DATA: list[tuple[str, str | bytes, str]] = [
     ("e.jsonl", line(event="Login"), "AddToCart, Checkout; other_types: ignore passes it over"),
     ("e.jsonl", line(event=None), "event is missing"),
     ("e.jsonl", line(event_id=None), "event_id is missing"),
-    ("e.jsonl", line(price="5"), "it stands in quotes; quoted_numbers: true in the schema"),
+    ("e.jsonl", line(price="5"), "it is in quotes; quoted_numbers: true in the schema"),
     ("e.jsonl", line(price=None), "price is missing; nullable: true in the schema allows that"),
     ("e.jsonl", line(price="5 €"), "'5 €' is not a double; a number stands alone"),
     ("e.jsonl", line(user=5.5), "user: 5.5 is not a whole number; write text in quotes"),
@@ -497,7 +497,7 @@ def test_times_in_another_unit_name_the_right_one(
 def test_times_and_numbers_of_another_kind_are_told_apart(message: Message) -> None:
     Path("s.yaml").write_text(SCHEMA.replace("unit: iso", "unit: us"))
     Path("e.jsonl").write_text(line(ts=1740996000000000000))
-    assert "in nanoseconds? there is no unit of them: divide by 1000" in message([*RUN, "e.jsonl"])
+    assert "in nanoseconds? divide it by 1000" in message([*RUN, "e.jsonl"])
     Path("s.yaml").write_text(SCHEMA.replace("unit: iso", "unit: integer"))
     Path("e.jsonl").write_text(line())
     Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN View WITHIN 9;")

@@ -205,7 +205,7 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
     good = write(tmp_path / "e.jsonl", raw(travel()))
     with pytest.raises(ParameterError, match=r"no such file: .*none\.jsonl \(check the path\)"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(ParameterError, match=r"cannot tell the format .* \(names end in \.jsonl"):
+    with pytest.raises(ParameterError, match=r"unknown format: .* \(names end in \.jsonl"):
         read(write(tmp_path / "e.xml", "<e/>"))
     with pytest.raises(ParameterError, match=r"e\.jsonl is given twice"):
         read(good, tmp_path)

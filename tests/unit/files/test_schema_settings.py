@@ -186,9 +186,7 @@ def test_numbers_in_quotes_are_taken_where_the_schema_says_so(form: str, tmp_pat
 def test_else_they_are_not(form: str, tmp_path: Path) -> None:
     schema = FLAT.replace("unit: ms", "unit: iso")
     record = RECORD | {"ts.ms": "2025-03-03", "x": None}
-    with pytest.raises(
-        DataError, match="n: '7' is not a long; it stands in quotes; quoted_numbers"
-    ):
+    with pytest.raises(DataError, match="n: '7' is not a long; it is in quotes; quoted_numbers"):
         read(schema, form, [record], tmp_path)
 
 

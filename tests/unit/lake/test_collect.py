@@ -272,7 +272,7 @@ def test_the_files_of_one_source_and_of_one_run_are_bounded(
     found = run(tmp_path, stream)
     assert found.figures["collected_files"] == 2
     assert list(found.refused) == ["c.csv"]
-    assert "the events lie in more than 47 hours" in found.refused["c.csv"]
+    assert "the events are in more than 47 hours" in found.refused["c.csv"]
     assert len(hours(tmp_path)) == 50
     monkeypatch.setattr(module, "MOST_HOURS", 0)
     for name in ("b.csv", "d.csv"):

@@ -154,7 +154,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
             "Do not rely on this run",
             "delays: 1 mismatch with the reference in 2",
         ),
-        ("unpublished", "Do not rely on this run", "differ from those that are published"),
+        ("unpublished", "Do not rely on this run", "differ from the published results"),
         ("landing", "Do not rely on this run", "5 lines, but 2 accepted"),
         ("judged", "Do not rely on this run", "Rows are right. Found:"),
         ("warned", "Published and validated, with warnings", "Rows are right. Found:"),

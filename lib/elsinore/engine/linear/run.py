@@ -82,9 +82,9 @@ def run_sweep(
     tables: Tables, events: Events, runs: np.ndarray, window: Window, digits: int = 0,
     bound: RowBound | None = None,
 ) -> Swept:  # fmt: skip
-    """Sweep all windows of some runs, in numbers of so many digits; 0 for 64 bits.
+    """Sweep all windows of some runs, with counts of `digits` digits; 0: 64 bits.
 
-    `bound` counts the rows; None: they are few.
+    `bound` counts the rows; None: there are few.
     """
     program = tables.program
     work, found = make_work(program, events, digits), make_found(program, digits)

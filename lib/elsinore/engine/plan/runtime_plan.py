@@ -34,7 +34,7 @@ from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.wording import some_of
 
-#: What takes less memory.
+#: Hint for runs that take too much memory.
 _LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events one after another"
 
 
