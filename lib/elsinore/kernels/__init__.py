@@ -1,45 +1,13 @@
 """Compiled propagation, windows, edge predicates and wide counts, over arrays alone."""
 
-import hashlib
 import os
-import tempfile
-from pathlib import Path
+
+from elsinore.kernels.cache_location import base_folder, cache_folder
+
+# Numba reads `.numba_config.yaml` in the working directory, on import and whenever it compiles, and
+# loads code from the cache directory that the file names. An environment variable wins over it.
+os.environ["NUMBA_CACHE_DIR"] = str(base_folder(os.environ.get("NUMBA_CACHE_DIR", "")))
 
 from numba import config
 
-_HERE = Path(__file__).parent
-
-
-def cache_folder(named: str = "") -> Path:
-    """Where compiled kernels are kept, one folder for each state of their sources.
-
-    Numba checks the file of the function that it loads, but not the files of the functions
-    compiled into it: after a change of one kernel file the others would keep its old code, also in
-    a folder that outlives the installation. Several machines may share one.
-
-    What is loaded from there is code, so it is never a folder that others can write to: the one
-    that is named, or else that of the sources, or else the user's cache, or else a new one.
-    """
-    digest = hashlib.sha256()
-    for source in sorted(_HERE.glob("*.py")):
-        digest.update(source.read_bytes())
-    return _base(named) / f"compiled-{digest.hexdigest()[:16]}"
-
-
-def _base(named: str) -> Path:
-    if named:
-        return Path(named)
-    if os.access(_HERE, os.W_OK):
-        return _HERE / "__pycache__"
-    try:
-        of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        kept = of_user / "elsinore" / "kernels"
-        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.access(kept, os.W_OK):
-            return kept
-    except (OSError, RuntimeError):  # no such home, or none of one's own
-        pass
-    return Path(tempfile.mkdtemp(prefix="elsinore-kernels-"))
-
-
-config.CACHE_DIR = str(cache_folder(os.environ.get("NUMBA_CACHE_DIR", "")))
+config.CACHE_DIR = str(cache_folder(os.environ["NUMBA_CACHE_DIR"]))

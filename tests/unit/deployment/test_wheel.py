@@ -16,7 +16,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def run(*command: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ours = ("PYTHONPATH", "NUMBA_CACHE_DIR")
+    env = {name: value for name, value in os.environ.items() if name not in ours}
     return subprocess.run(
         list(map(str, command)), cwd=folder, env=env, capture_output=True, text=True, check=True
     )

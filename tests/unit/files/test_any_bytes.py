@@ -51,7 +51,7 @@ def account(path: Path) -> tuple[int, int]:
 def test_json_lines(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(content)
-    if odd_file(content):
+    if odd_file(content[:8]):
         with pytest.raises(DataError):
             account(path)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elsinore import kernels
+from elsinore.kernels import cache_location
 from elsinore.kernels.entries import find_spans
 
 _IMPORTED = """
@@ -87,20 +87,20 @@ def test_the_folder_is_another_for_each_state_of_the_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also below a folder that is named, which may outlive what is installed."""
-    named = kernels.cache_folder(str(tmp_path / "kept"))
+    named = cache_location.cache_folder(str(tmp_path / "kept"))
     assert named.parent == tmp_path / "kept"
     (tmp_path / "one.py").write_text("changed", encoding="utf-8")
-    monkeypatch.setattr(kernels, "_HERE", tmp_path)
-    assert kernels.cache_folder(str(tmp_path / "kept")) != named
-    assert kernels.cache_folder().parent == tmp_path / "__pycache__"
+    monkeypatch.setattr(cache_location, "_HERE", tmp_path)
+    assert cache_location.cache_folder(str(tmp_path / "kept")) != named
+    assert cache_location.cache_folder().parent == tmp_path / "__pycache__"
 
 
 def test_sources_that_cannot_be_written_to_leave_the_cache_to_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _write_protect(kernels._HERE, monkeypatch)
+    _write_protect(cache_location._HERE, monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = kernels.cache_folder().parent
+    folder = cache_location.cache_folder().parent
     assert folder == tmp_path / "cache" / "elsinore" / "kernels"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -108,14 +108,33 @@ def test_sources_that_cannot_be_written_to_leave_the_cache_to_the_user(
 def test_without_a_home_the_cache_is_a_folder_that_nobody_else_can_fill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _write_protect(kernels._HERE, monkeypatch)
+    _write_protect(cache_location._HERE, monkeypatch)
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    first, second = kernels.cache_folder().parent, kernels.cache_folder().parent
+    first, second = cache_location.cache_folder().parent, cache_location.cache_folder().parent
     assert first != second
     assert first.parent == second.parent == tmp_path
     assert stat.S_IMODE(first.stat().st_mode) == 0o700
+
+
+def test_the_working_directory_does_not_choose_the_cache(tmp_path: Path) -> None:
+    """Numba reads a file there, also while it runs, and code is loaded from the cache."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import elsinore.kernels.entries, numba.core.config as config\n"
+        "from pathlib import Path\n"
+        "Path('.numba_config.yaml').write_text('cache_dir: evil')\n"
+        "config.reload_config()\n"
+        "print(config.CACHE_DIR)\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    for _ in range(2):  # the second time the file is there from the beginning
+        done = subprocess.run(
+            [sys.executable, script], cwd=tmp_path, env=clean, check=True, capture_output=True,
+            text=True,
+        )  # fmt: skip
+        assert Path(done.stdout.strip()).is_relative_to(cache_location.base_folder())
 
 
 def _write_protect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
