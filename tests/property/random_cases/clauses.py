@@ -6,7 +6,7 @@ from collections import Counter
 
 from elsinore.query.syntax import Aggregate, Conjunction, Duration, Reference, Semantics
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import TYPES, Shape
+from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape
 from tests.property.random_cases.signed import SIGNED
 
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
@@ -45,6 +45,8 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
     by_type = leaf.type in shape.types_once() and not dice.aims(_APART)
     if by_type and dice.chance(share, several, *_AMBIGUOUS):
         target = leaf.type
+    elif uses[leaf.type] > 1 and dice.aims(*CONTIGUOUS_KEYS) and dice.chance(0.8):
+        return None  # An aggregate of one of several occurrences is mostly ambiguous.
     function = dice.pick(_FUNCTIONS)
     if dice.aim in _AIMS and dice.chance(0.7):
         function = _AIMS[dice.aim]

@@ -11,6 +11,7 @@ from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import (
     CONTIGUOUS_KEYS,
     KEY_PER_ALIAS,
+    KEYS_OF_SOME,
     TWO_KEYS,
     TYPES,
     Shape,
@@ -132,7 +133,9 @@ def _flat(conjunct: Expression) -> tuple[Expression, ...]:
 
 
 def _locals(dice: Dice, shape: Shape) -> list[Expression]:
-    found = _telling_apart(dice, shape) if dice.aims("aliases told apart by conditions") else []
+    apart = dice.aims("aliases told apart by conditions")
+    apart = apart or (dice.aims(*KEYS_OF_SOME) and dice.chance(0.5))
+    found = _telling_apart(dice, shape) if apart else []
     if dice.chance(0.3, "local predicate", "ambiguous with predicate", "functions"):
         found += [_local(dice, dice.pick(shape.positive)) for _ in range(dice.pick((1, 1, 2)))]
     if shape.negated and dice.chance(0.3, "NOT with predicate"):

@@ -16,7 +16,7 @@ from elsinore.query.syntax import (
     Sequence,
 )
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.shape import TWO_KEYS
+from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TWO_KEYS
 
 #: Types that patterns draw from; a small alphabet makes streams match and patterns ambiguous.
 _ALPHABETS = ("A", "AB", "AAB", "ABC", "AABC", "ABCD", "ABBD")
@@ -46,6 +46,10 @@ class PatternDrawer:
         self._alphabet = dice.pick(_ALPHABETS[:3] if dice.aims(*_AMBIGUOUS) else _ALPHABETS)
         self._nots = 0
         self._not_share = 0.55 if "NOT" in (dice.aim or "") else 0.08
+        # Types that may still be drawn once. A key or an aggregate of one of several occurrences
+        # of a type is mostly ambiguous, and no executor can be compared on an ambiguous query.
+        distinct = dice.aims(*CONTIGUOUS_KEYS) and dice.chance(0.6)
+        self._unused = list("ABCD") if distinct else []
 
     def draw(self) -> Pattern:
         """A whole pattern."""
@@ -64,7 +68,9 @@ class PatternDrawer:
         return self._positive(2)
 
     def _leaf(self, types: str | None = None) -> EventPattern:
-        kind = self.dice.pick(types or self._alphabet)
+        kind = self.dice.pick(types or self._unused or self._alphabet)
+        if self._unused and not types:
+            self._unused.remove(kind)
         self._leaves += 1
         return EventPattern(kind, f"{kind.lower()}{self._leaves - 1}")
 

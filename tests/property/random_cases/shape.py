@@ -30,10 +30,15 @@ TWO_KEYS = ("two keys on one attribute", "two keys on one attribute, fixed lengt
 
 #: Constructs in which keys decide what lies between the events of contiguous trends.
 KEY_PER_ALIAS = "contiguous with a key per alias"
+_SCOPED = "contiguous with scoped key"
 CONTIGUOUS_KEYS = (
-    *("contiguous with key", "contiguous with NOT and key", "contiguous with scoped key"),
+    *("contiguous with key", "contiguous with NOT and key", _SCOPED),
     *(KEY_PER_ALIAS, "contiguous with NULL in a key", "contiguous with types outside the pattern"),
 )
+
+#: Constructs in which a key may bind only some occurrences of a type. Such a query is ambiguous
+#: unless conditions separate the occurrences.
+KEYS_OF_SOME = (_SCOPED, KEY_PER_ALIAS)
 
 _GROUPED = (
     *("grouping", "grouping some types lack", "NOT partial key"),
@@ -136,6 +141,8 @@ def draw_groups(dice: Dice, shape: Shape) -> tuple[Reference, ...]:
     """A GROUP-BY clause; mostly none."""
     if dice.aims(*TWO_KEYS):
         return draw_two_keys(dice, shape)
-    if not dice.chance(0.3, *_GROUPED):
+    # A scoped key in GROUP-BY is never ambiguous if its type occurs once.
+    scoped = dice.aims(_SCOPED) and dice.chance(0.4)
+    if not scoped and not dice.chance(0.3, *_GROUPED):
         return ()
     return draw_keys(dice, shape, dice.pick((1, 1, 2)))
