@@ -1,4 +1,4 @@
-"""Compiled propagation, windows, edge predicates and wide counts, over arrays alone."""
+"""Compiled propagation, windows, edge predicates and wide counts, over arrays only."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Where compiled kernels are cached."""
+"""The directory of compiled kernels."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ _HERE = Path(__file__).parent
 
 
 def cache_folder(named: str = "") -> Path:
-    """Where compiled kernels are kept, one folder for each state of their sources.
+    """Return the directory of compiled kernels, one for each state of their sources.
 
     Numba checks the file of the function that it loads, but not the files of the functions
     compiled into it: after a change of one kernel file the others would keep its old code, also in

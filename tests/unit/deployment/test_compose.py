@@ -192,7 +192,7 @@ def test_commands_exist(name: str) -> None:
             from airflow.cli.cli_parser import ALL_COMMANDS_DICT
 
             assert part in ALL_COMMANDS_DICT
-        case ["python", "-m", module]:
+        case ["python", "-P", "-m", module]:
             assert importlib.util.find_spec(module) is not None
         case ["worker", master]:
             assert master == SERVICES["spark-connect"]["environment"]["ELSINORE_SPARK_MASTER"]
