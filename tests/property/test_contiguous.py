@@ -26,7 +26,7 @@ from tests.property.random_cases.dice import Dice
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
 SCHEMA = stream_schema(TYPES)
-CASES = draws(400, 10_000)
+CASES = draws(200, 10_000)
 
 #: Trends of each group.
 Counts = dict[tuple[Any, ...], int]

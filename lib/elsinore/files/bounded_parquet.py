@@ -22,7 +22,7 @@ from pyarrow import types
 from elsinore.catalog.source_rule import PACKED
 from elsinore.errors import DataError, OutOfMemoryError
 from elsinore.files.advice import MAGIC, odd_file
-from elsinore.files.parquet_pages import Pages, read_pages
+from elsinore.files.parquet_pages import Pages, longest_text, read_pages
 from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
 from elsinore.files.rejection import Reason
 
@@ -206,7 +206,7 @@ class _BoundedFile:
                     pages = Pages(values, chunk.total_uncompressed_size)
                 else:
                     pages = read_pages(self._source, chunk)
-                yield _Leaf(path, column, group, row_group.num_rows, stored, pages)
+                yield _Leaf(chunk, column, group, row_group.num_rows, stored, pages)
 
     def _fit(
         self, sizes: dict[str, _Size], optional: Collection[str], decoded: dict[str, int]
@@ -239,6 +239,9 @@ class _BoundedFile:
             return 0
         if leaf.pages.dictionary <= _SHORT:
             return leaf.pages.dictionary
+        longest = longest_text(self._source, leaf.chunk, leaf.pages)
+        if longest is not None:
+            return longest
         coded = self._coded(leaf.path)
         batches = coded.iter_batches(1, row_groups=[leaf.group], columns=[leaf.path])
         with closing(batches):
@@ -297,9 +300,10 @@ class _Leaf:
     """A column chunk; a column of structs or lists has several in a row group."""
 
     def __init__(
-        self, path: str, column: str, group: int, rows: int, stored: Any, pages: Pages
+        self, chunk: Any, column: str, group: int, rows: int, stored: Any, pages: Pages
     ) -> None:
-        self.path, self.column, self.group, self.rows = path, column, group, rows
+        self.chunk, self.path = chunk, chunk.path_in_schema
+        self.column, self.group, self.rows = column, group, rows
         self.pages = pages
         self._stored = stored
 

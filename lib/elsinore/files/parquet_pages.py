@@ -6,9 +6,10 @@ state. Headers are Thrift structs in the compact protocol (parquet.thrift, `Page
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 #: Bytes that are read for a header; more if its statistics are longer, as far as Arrow reads.
@@ -20,6 +21,10 @@ _DICTIONARY_PAGE = 2
 #: Header fields with the number of values and their encoding, by the kind of the page.
 _OF_VALUES = {0: (5, 2), 3: (8, 4)}
 _DELTA_BYTE_ARRAY = 7
+#: Codecs of column chunks that `pyarrow.decompress` reads as Parquet does.
+_CODECS = {"BROTLI", "GZIP", "SNAPPY", "ZSTD"}
+#: Larger dictionaries are left to Arrow; writers stop at 1 MiB.
+_DICTIONARY = 4 << 20
 
 
 @dataclass(slots=True)
@@ -31,6 +36,8 @@ class Pages:
     largest: int = 0  #: bytes of the largest page, unpacked
     dictionary: int = 0  #: bytes of the dictionary, unpacked; 0 if there is none
     has_prefixes: bool = False  #: values repeat the start of the value before (DELTA_BYTE_ARRAY)
+    #: where the bytes of each dictionary are, and how many, packed; a sound chunk has one at most.
+    dictionaries: list[tuple[int, int]] = field(default_factory=list)
 
 
 def read_pages(source: pa.NativeFile, chunk: Any) -> Pages:
@@ -56,6 +63,7 @@ def read_pages(source: pa.NativeFile, chunk: Any) -> Pages:
         pages.largest = max(pages.largest, size)
         if kind == _DICTIONARY_PAGE:
             pages.dictionary = max(pages.dictionary, size)
+            pages.dictionaries.append((at + length, packed))
         elif kind in _OF_VALUES:
             place, encoding = _OF_VALUES[kind]
             of_values = header.get(place)
@@ -65,6 +73,34 @@ def read_pages(source: pa.NativeFile, chunk: Any) -> Pages:
             pages.has_prefixes |= of_values.get(encoding) == _DELTA_BYTE_ARRAY
         at += length + packed
     return pages
+
+
+def longest_text(source: pa.NativeFile, chunk: Any, pages: Pages) -> int | None:
+    """Return the length of the longest text in a chunk's dictionary.
+
+    Arrow needs ten times as long, because it looks for equal texts.
+
+    Returns:
+        None if the dictionary is large, has an empty or a long text or one with NUL characters, or
+        is packed in another way.
+    """
+    if len(pages.dictionaries) != 1 or pages.dictionary > _DICTIONARY:
+        return None
+    (at, packed), codec = pages.dictionaries[0], chunk.compression
+    source.seek(at)
+    data = source.read(packed)
+    if codec in _CODECS:
+        data = pa.decompress(data, pages.dictionary, codec.lower())
+    elif codec != "UNCOMPRESSED":
+        return None
+    page = np.frombuffer(data, np.uint8)
+    # A text follows its length in four bytes: if it is shorter than 256, one byte and three zeros.
+    is_zero = page == 0
+    starts = np.flatnonzero(is_zero[1:-2] & is_zero[2:-1] & is_zero[3:])
+    lengths = page[starts].astype(np.int64)
+    # Zeros elsewhere break this chain, which covers the page from its start to its end.
+    is_chain = np.array_equal(np.append(0, starts + 4 + lengths), np.append(starts, page.size))
+    return int(lengths.max(initial=0)) if is_chain else None
 
 
 def _read_header(source: pa.NativeFile, at: int) -> tuple[dict[int, Any], int]:
@@ -125,6 +161,8 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
 
 
 def _integer(data: bytes, at: int) -> tuple[int, int]:
+    if (number := data[at]) < 128:  # most are
+        return (number >> 1) ^ -(number & 1), at + 1
     number, at = _varint(data, at)
     return (number >> 1) ^ -(number & 1), at
 

@@ -98,14 +98,13 @@ def type_records(
     if own is not None and not own.all():
         rows, places = rows[own], places.filter(own)
         usable = usable.select(np.flatnonzero(own))
-    times = _times(usable, rows, schema, found)
+    times, cut = _times(usable, rows, schema, found)
     codes = _types(usable, rows, schema, found)
     ids = _ids(usable, rows, schema, found)
     columns = {"event_id": ids, TIME_COLUMN: times, TYPE_COLUMN: codes}
     columns |= _attributes(usable, rows, codes, schema, found)
     columns |= {name: places[name] for name in ("file", "position")}
     events = pa.table(columns)
-    cut = nanoseconds_of(usable.column(schema.time_field)) if schema.time_unit.is_calendar else None
     if found.first:
         is_good = ~np.isin(rows, list(found.first))
         events, cut = events.filter(pa.array(is_good)), None if cut is None else cut[is_good]
@@ -139,13 +138,17 @@ class _Faults:
         self.add(rows, ((index, missing) for index in positions(pc.is_null(values))))
 
 
-def _times(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> pa.Array:
+def _times(
+    records: Records, rows: Rows, schema: StreamSchema, found: _Faults
+) -> tuple[pa.Array, Nanoseconds]:
+    """Return the times of records, and the nanoseconds that these lack."""
     field = schema.time_field
-    typed = type_times(records.column(field), schema.time_unit, quoted=records.quoted)
+    column = records.column(field)
+    typed = type_times(column, schema.time_unit, quoted=records.quoted)
     found.add(rows, typed.faults, field)
     found.add_missing(rows, typed.array, Reason.MISSING_TIME, field)
     found.add(rows, time_faults(typed.array, schema), field)
-    return typed.array
+    return typed.array, nanoseconds_of(column) if schema.time_unit.is_calendar else None
 
 
 def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:

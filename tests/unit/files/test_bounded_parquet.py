@@ -18,7 +18,7 @@ from elsinore.catalog.source_rule import InputFormat
 from elsinore.errors import DataError, OutOfMemoryError
 from elsinore.files import bounded_parquet
 from elsinore.files.as_lines import as_lines
-from elsinore.files.parquet_pages import read_pages
+from elsinore.files.parquet_pages import Pages, longest_text, read_pages
 from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import read_parquet
 from elsinore.files.rejection import UnreadableFile
@@ -205,6 +205,42 @@ def test_page_headers_agree_with_the_footer(tmp_path: Path, version: str, option
             assert pages.values == chunk.num_values
             assert 0 < pages.size <= chunk.total_uncompressed_size
             assert bool(pages.dictionary) == chunk.has_dictionary_page
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "brotli"])
+def test_the_longest_text_of_a_dictionary(tmp_path: Path, codec: str) -> None:
+    texts = [f"{n:x}" * (n % 13 + 1) for n in range(1, 2_000)]
+    assert longest(tmp_path, texts, compression=codec) == max(map(len, texts))
+
+
+@pytest.mark.parametrize(
+    ("texts", "known"),
+    [
+        (["é" * 127, "a"], 254),
+        (["a" * 255, "b" * 255], 255),
+        (["a" * 256, "b"], None),
+        (["a" * 65_537, "b"], None),
+        (["", "a"], 1),
+        # Arrow has to read these: NULs look like the lengths of texts.
+        (["a", "", "b"], None),
+        (["a\x09\0\0\0b", "c"], None),
+        (["a\0", "b"], 2),
+        (["a\0\0\0", "b"], None),
+        (["a" * 250] * 20_000 + [f"{n:0250}" for n in range(20_000)], None),
+    ],
+)
+def test_a_length_is_never_understated(tmp_path: Path, texts: list[str], known: int | None) -> None:
+    assert longest(tmp_path, texts) == known
+
+
+def longest(folder: Path, texts: list[str], **options: Any) -> int | None:
+    """Return what `longest_text` finds in a file of one column."""
+    path = write(folder / "e.parquet", pa.table({"s": texts}), **options)
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    with pa.OSFile(str(path)) as source:
+        pages = read_pages(source, chunk)
+        assert longest_text(source, chunk, Pages(dictionary=pages.dictionary)) is None
+        return longest_text(source, chunk, pages)
 
 
 def test_short_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
