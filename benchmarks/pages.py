@@ -15,12 +15,14 @@ def picture(
     path: Path, width: float, height: float, size: int = 9, fonts: str = "path"
 ) -> Iterator[Any]:
     """A figure that is written at the end; the same results give the same file."""
-    from matplotlib import rc_context
+    from matplotlib import rc_context, rcdefaults, rcParams
     from matplotlib.figure import Figure
 
     # a fixed salt and no date
     style = {"svg.hashsalt": "elsinore", "font.size": size, "svg.fonttype": fonts}
-    with rc_context(style):
+    with rc_context():
+        rcdefaults()  # not what a matplotlibrc in the working directory says
+        rcParams.update(style)
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from elsinore.generate.flights import generate_flights
 from elsinore.generate.skeleton import StreamOptions
 from elsinore.generate.streams import STREAMS
 from elsinore.generate.write_events import require_format, write_events
+from elsinore.places import whole_file
 from elsinore.query.print_query import count_of
 
 generate_app = typer.Typer(no_args_is_help=True)
@@ -116,7 +117,7 @@ def _generate(
     if schema is not None:
         try:
             schema.parent.mkdir(parents=True, exist_ok=True)
-            schema.write_text(kind.yaml(), encoding="utf-8")
+            _write(schema, kind.yaml())
         except OSError as error:
             raise ParameterError(f"cannot write {schema}: {error.strerror}") from error
     if print_schema:
@@ -124,6 +125,15 @@ def _generate(
     if output is not None:
         told = f", schema in {schema}" if schema is not None else ""
         typer.echo(f"{count_of(options.events, 'event')} in {output}{told}", err=print_schema)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, which replaces a link of its name; write on to a pipe or a device."""
+    if (path.exists() and not path.is_file()) or path.is_relative_to("/dev"):
+        path.write_text(text, encoding="utf-8")
+        return
+    with whole_file(path) as out:
+        out.write(text.encode())
 
 
 for _name, _stream in STREAMS.items():

@@ -82,7 +82,8 @@ def new_stream(
     if there := [path for path in paths if path.exists()]:
         raise ParameterError(f"{there[0]} is there already", hint="choose another name")
     for path, text in paths.items():
-        path.write_text(text, encoding="utf-8")
+        with whole_file(path) as out:  # replaces a link, does not follow it
+            out.write(text.encode())
         typer.echo(f"{relpath(path)} was written")
     others = json.dumps([*settings.streams, name])
     typer.echo("look at both; then:")

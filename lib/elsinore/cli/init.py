@@ -17,6 +17,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.cli.main import EventFiles
 from elsinore.errors import ParameterError
 from elsinore.library.infer_schema import infer_schema
+from elsinore.places import whole_file
 
 #: Types of what can be a key, with a value each.
 _VALUES = {AttributeType.STRING: "k", AttributeType.LONG: "1"}
@@ -68,7 +69,8 @@ def init(
         written[name] = Template(text).safe_substitute(given)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with whole_file(folder / name) as out:  # replaces a link, does not follow it
+            out.write(text.encode())
     typer.echo(f"{', '.join(written)} in {folder}; next:")
     typer.echo(f"cd {shlex.quote(str(folder))}")
     typer.echo(f"elsinore run queries.sase --schema schema.yaml --input {data}")

@@ -115,7 +115,7 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
 def _command(name: str) -> Any:
     """A command, once its packages are there; SetupError: one of the pipeline's is not."""
     module, _, attribute = COMMANDS[name].partition(":")
-    with pipeline_packages(f"elsinore {name}"):
+    with _process_failures(), pipeline_packages(f"elsinore {name}"):
         return getattr(import_module(module), attribute)
 
 

@@ -26,6 +26,8 @@ from elsinore.files.parquet_pages import Pages, longest_text, read_pages
 from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
 from elsinore.files.rejection import Reason
 
+#: Row groups of a file: each takes a millisecond to check, and memory for its description.
+MAX_ROW_GROUPS = 10_000
 #: Rows of a batch, at most.
 BATCH_ROWS = 65_536
 #: Bytes per value of each physical type once decoded; a text takes an offset and its own bytes.
@@ -136,6 +138,10 @@ class _BoundedFile:
         self._allowed = min(limits.file_bytes, max(limits.ratio_from, limits.ratio * size))
         self._file = self._open()
         self._metadata = self._file.metadata
+        if (groups := self._metadata.num_row_groups) > MAX_ROW_GROUPS:
+            problem = f" has {groups:,} row groups, more than {MAX_ROW_GROUPS:,}"
+            hint = "write it again with larger row groups, such as of 100,000 rows"
+            raise unreadable(path, problem, Reason.TOO_LARGE, hint)
         self.names: list[str] = self._file.schema_arrow.names
 
     def _open(self, **options: Any) -> Any:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,17 @@ from elsinore.timeline import HOUR, TimeUnit, format_instant, hour_label, parse_
 #: Objects and arrays inside one another. Events are flat; a limit of our own keeps the outcome
 #: from depending on how deep the interpreter's stack happens to be.
 MAX_DEPTH = 64
+#: Keys of one record, also in nested objects. Parsing takes some 500 bytes of memory for each.
+MAX_KEYS = 10_000
+#: A key with its colon takes at least these bytes, so shorter lines need no count.
+_KEY_BYTES = 4
 #: What to say of a list where an event should be.
 ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
 PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+#: Strings, and the colons between keys and values.
+_COLON = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|:', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 #: Numbers that Arrow reads and Python does not; `Infinity` is among them, which both do.
 _ODD_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)")
@@ -169,11 +175,14 @@ def parse_json(line: str) -> dict[str, Any] | Fault:
     """The object that a line holds.
 
     Refused are, beside what is no JSON: anything but an object, keys that occur twice (which value
-    is meant is anyone's guess), and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are read as
-    numbers: a double may be NaN, and where they are wrong the attribute can be named.
+    is meant is anyone's guess), more than `MAX_KEYS` keys, and nesting beyond `MAX_DEPTH`.
+    `NaN` and `Infinity` are read as numbers: a double may be NaN, and where they are wrong the
+    attribute can be named.
     """
-    if line.count("[") + line.count("{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+    if line.count("[") + line.count("{") > MAX_DEPTH and _is_too_deep(line):
         return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
+    if len(line) > MAX_KEYS * _KEY_BYTES and _has_too_many_keys(line):
+        return _refusal(line, Reason.TOO_MANY_KEYS, f"more than {MAX_KEYS:,} keys")
     try:
         record = _DECODER.decode(line)
     except json.JSONDecodeError as error:
@@ -192,9 +201,17 @@ def _refusal(line: str, code: Reason, text: str) -> Fault:
     return fault_in(line) or Fault(code, text)
 
 
-def _depth(line: str) -> int:
+def _is_too_deep(line: str) -> bool:
+    """Return whether a line is nested too deep; the rest of one that is so is not looked at."""
     steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(line))
-    return max(accumulate(steps), default=0)
+    return any(depth > MAX_DEPTH for depth in accumulate(steps))
+
+
+def _has_too_many_keys(line: str) -> bool:
+    if line.count(":") <= MAX_KEYS:
+        return False
+    colons = (token for token in _COLON.finditer(line) if token[0] == ":")
+    return next(islice(colons, MAX_KEYS, None), None) is not None
 
 
 class _RepeatedKey(ValueError):
@@ -231,6 +248,8 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
     fields = _fields(schema)
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
         return None
+    if _may_have_too_many_keys(lines):
+        return None
     every = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
     block = pc.binary_join(every, "\n")[0].as_buffer().to_pybytes()
     odd = (b"-NaN" in block or b"Inf" in block) and _ODD_NUMBER.search(block)
@@ -250,6 +269,12 @@ def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
             unexpected = "ignore"
         else:
             return None
+
+
+def _may_have_too_many_keys(lines: pa.Array) -> bool:
+    if not len(lines) or pc.max(pc.binary_length(lines)).as_py() <= MAX_KEYS * _KEY_BYTES:
+        return False
+    return bool(pc.max(pc.count_substring(lines, ":")).as_py() > MAX_KEYS)
 
 
 def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:

@@ -38,7 +38,7 @@ from elsinore.files.nanoseconds import Nanoseconds
 from elsinore.files.plausible import odd_times
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_delta import read_delta
-from elsinore.files.read_lines import names_read, read_lines
+from elsinore.files.read_lines import DEFAULT_LIMITS, names_read, read_lines
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import (
     REJECTED_SCHEMA,
@@ -214,7 +214,7 @@ def _decoded(
         if written is InputFormat.JSONL:
             for batch in read_lines(path):
                 waiting.append(with_columns(batch, below, schema))
-                if sum(lines.num_rows for lines in waiting) >= _AT_ONCE:
+                if _is_enough(waiting):
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
@@ -225,6 +225,13 @@ def _decoded(
         yield from ((path, part, None) for part in parts)
     if waiting:
         yield files[-1], *_decode_all(waiting, schema)
+
+
+def _is_enough(batches: list[pa.RecordBatch]) -> bool:
+    """Return whether batches are decoded before more are read: few long lines take memory, too."""
+    if sum(lines.num_rows for lines in batches) >= _AT_ONCE:
+        return True
+    return sum(lines.nbytes for lines in batches) >= DEFAULT_LIMITS.batch_bytes
 
 
 def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[Decoded, pa.Table]:

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     LINE_TOO_LONG = "line_too_long"
     BAD_JSON = "bad_json"
     TOO_DEEP = "too_deep"
+    TOO_MANY_KEYS = "too_many_keys"
     NOT_AN_OBJECT = "not_an_object"
     BAD_CSV = "bad_csv"
     # Fields that every event has.

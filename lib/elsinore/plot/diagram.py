@@ -525,6 +525,7 @@ _LEGEND = (
 )
 
 
+@ink.default_style()
 def save_templates(queries: Iterable[BoundQuery], path: pathlib.Path) -> None:
     """Draw templates of queries in a .svg or .png file; ParameterError: it cannot be written."""
     require_picture(path)

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from elsinore.plot import require_picture
-from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, save
+from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, default_style, save
 
 #: More bursts than these are drawn as cells of a grid.
 MOST_DOTS = 3_000
@@ -57,7 +57,7 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
         ParameterError: another ending, or the file cannot be written.
     """
     require_picture(path)
-    with rc_context({"font.family": FONT, "font.size": BODY}):
+    with default_style(), rc_context({"font.family": FONT, "font.size": BODY}):
         rows = max(len(sets), 1)
         figure = Figure(figsize=(_WIDTH, _HEIGHT * rows + 0.3), layout="constrained")
         panels = figure.subplots(

@@ -32,6 +32,7 @@ _LABEL = {
 _DECIDED, _OTHER = "#d55e00", "#999999"
 
 
+@ink.default_style()
 def draw_plan(plan: StaticPlan, path: Path) -> None:
     """Draw the plan's Sharon graph in a .svg or .png file; ParameterError: it cannot be written.
 

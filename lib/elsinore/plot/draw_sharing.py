@@ -46,6 +46,7 @@ _KINDS = (
 )
 
 
+@ink.default_style()
 def save_sharing(
     plan: StaticPlan,
     cuts: Sequence[Cut],

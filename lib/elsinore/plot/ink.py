@@ -5,12 +5,15 @@ All lengths are in points; on an area x grows to the right and y downwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from errno import ENOENT
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcdefaults
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
@@ -22,6 +25,7 @@ from matplotlib.textpath import TextToPath
 from matplotlib.transforms import Affine2D
 
 from elsinore.errors import ParameterError
+from elsinore.places import whole_file
 from elsinore.wording import visible
 
 Point = tuple[float, float]
@@ -44,6 +48,17 @@ _MARGIN, BETWEEN, _PAGE = 24.0, 30.0, 1_000.0
 _DPI = 144.0
 #: Matplotlib draws no image of 2^16 pixels or more on a side.
 _MOST_PIXELS = 65_000.0
+
+
+@contextmanager
+def default_style() -> Iterator[None]:
+    """Draw with Matplotlib's defaults, without the `matplotlibrc` of the working directory.
+
+    That file may choose to set text with LaTeX, which starts programs.
+    """
+    with rc_context():
+        rcdefaults()
+        yield
 
 
 @lru_cache(maxsize=10_000)
@@ -163,6 +178,9 @@ def save(figure: Figure, path: Path) -> None:
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
     with rc_context({"svg.hashsalt": "elsinore"}):  # salted by chance otherwise
         try:
-            figure.savefig(path, dpi=dpi, metadata=metadata)
+            if not path.parent.is_dir():
+                raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+            with whole_file(path) as out:  # replaces a link, does not follow it
+                figure.savefig(out, format=path.suffix[1:].lower(), dpi=dpi, metadata=metadata)
         except OSError as error:
             raise ParameterError(f"cannot write {path}: {error.strerror}") from error

@@ -27,9 +27,11 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -42,6 +44,8 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import SetupError
+from elsinore.places import make_home
+from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
 
 #: The variable of the server's environment with its token.
@@ -91,6 +95,7 @@ class Server:
     def tell(self, folder: Path) -> None:
         """Let clients find it, in one step."""
         part = folder / "server.part"
+        part.unlink(missing_ok=True)
         with os.fdopen(_open_private(part), "w", encoding="utf-8") as file:
             json.dump(asdict(self), file)
         part.replace(folder / "server.json")
@@ -160,7 +165,11 @@ def running_server(settings: Settings) -> Server:
 
 
 def stop_server(settings: Settings) -> bool:
-    """Ends the server of a home; whether there was one."""
+    """Ends the server of a home; whether there was one.
+
+    Raises:
+        SetupError: another user controls the home.
+    """
     folder = _folder(settings)
     with _locked(folder / "starting"):
         found = _find(folder)
@@ -213,11 +222,40 @@ def _find(folder: Path) -> Server | None:
     deadline = time.monotonic() + _PATIENCE
     while not _is_free(folder / "alive"):
         with suppress(FileNotFoundError):
-            return Server(**json.loads((folder / "server.json").read_text(encoding="utf-8")))
+            return _read_server(folder / "server.json")
         if time.monotonic() > deadline:
             raise SetupError(f"Spark does not answer within {_PATIENCE:.0f} s", hint="see its log")
         time.sleep(_LOOK)
     return None
+
+
+def _read_server(file: Path) -> Server:
+    """Read the file that a server of this user has written; its process group may be killed.
+
+    Raises:
+        FileNotFoundError: there is none.
+        SetupError: another user may have written it, or it describes no server.
+    """
+    hint = f"remove it: rm {shlex.quote(str(file))}"
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SetupError(f"cannot read {file}: {error.strerror}", hint=hint) from error
+    with os.fdopen(descriptor, encoding="utf-8") as opened:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & ~stat.S_IRWXU != stat.S_IFREG:
+            problem = f"{file} is not a file that only user {os.geteuid()} can read and write"
+            raise SetupError(problem, hint=hint)
+        try:
+            server = Server(**json.load(opened))
+        except (ValueError, TypeError) as error:
+            raise SetupError(f"{file} does not describe a server", hint=hint) from error
+    # To kill group 0 or 1 would end this process's own group, or every process.
+    if type(server.group) is not int or server.group <= 1:
+        raise SetupError(f"{file} has the process group {server.group!r}", hint=hint)
+    return server
 
 
 def _end(folder: Path, server: Server | None) -> None:
@@ -236,14 +274,32 @@ def _end(folder: Path, server: Server | None) -> None:
 
 
 def _folder(settings: Settings) -> Path:
+    """Return the directory of a home's server, created if it is missing.
+
+    Raises:
+        SetupError: another user controls the home or the directory.
+    """
+    make_home(settings.local)
     folder = settings.local / "spark"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink():
+        raise SetupError(f"{folder} is a symbolic link", hint="put a directory there")
+    private_directory(folder)
+    if folder.stat().st_mode & stat.S_IWGRP:
+        hint = f"chmod g-w {shlex.quote(str(folder))}"
+        raise SetupError(f"a group can write to {folder}", hint=hint)
     return folder
 
 
 def _open_private(file: Path) -> int:
-    """A descriptor of a file that its owner alone may read, made if need be."""
-    return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    """Return a descriptor of a file that only its owner can read, created if it is missing.
+
+    Raises:
+        SetupError: it cannot be opened, or is a link.
+    """
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise SetupError(f"cannot open {file}: {error.strerror}") from error
 
 
 @contextmanager

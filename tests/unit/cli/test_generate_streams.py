@@ -82,3 +82,21 @@ def test_bad_usage_is_told_in_one_line_and_writes_nothing(
     assert told in err
     assert len(err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_schema_replaces_a_link_next_to_the_output(tmp_path: Path) -> None:
+    """In a directory such as /tmp another user can put a link there."""
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "a.yaml").symlink_to("victim")
+    assert (
+        run_command(["generate", "stock", "--events", "9", "--output", str(tmp_path / "a.jsonl")])
+        == 0
+    )
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert "stream: stock" in (tmp_path / "a.yaml").read_text()
+
+
+def test_a_schema_may_go_to_a_device(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["generate", "stock", "--schema", "/dev/stdout"]) == 0
+    assert "stream: stock" in capfd.readouterr().out
+    assert Path("/dev/stdout").is_symlink()

@@ -257,3 +257,13 @@ def test_short_memory_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("elsinore.files.read_parquet.frame_table", short)
     with pytest.raises(OutOfMemoryError, match="out of memory while reading frame 1"):
         elsinore.workload(BY_S, schema=SCHEMA).run(frame)
+
+
+def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them takes time, however small it is."""
+    monkeypatch.setattr(bounded_parquet, "MAX_ROW_GROUPS", 3)
+    table = rows_with(["a"] * 4, 4)
+    assert read(write(tmp_path / "three.parquet", table[:3], row_group_size=1)).events.num_rows == 3
+    with pytest.raises(UnreadableFile, match=r"has 4 row groups, more than 3") as found:
+        read(write(tmp_path / "four.parquet", table, row_group_size=1))
+    assert found.value.hint == "write it again with larger row groups, such as of 100,000 rows"

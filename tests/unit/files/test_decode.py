@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files import decode as decode_module
-from elsinore.files.decode import MAX_DEPTH, parse_clean_block, parse_json
+from elsinore.files.decode import MAX_DEPTH, MAX_KEYS, parse_clean_block, parse_json
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault
 from elsinore.files.type_records import Decoded, decoded_schema
 from elsinore.timeline import HOUR, TimeUnit
@@ -80,6 +80,7 @@ BAD_LINES = [
     ("not_an_object", '"text"'),
     ("not_an_object", "17"),
     ("too_deep", "[" * 10_000),
+    ("too_many_keys", raw(travel(x=dict.fromkeys(map(str, range(10_001)))))),
     ("too_deep", raw(travel(driver=...))[:-1] + ', "driver": ' + "[" * 10_000 + "]" * 10_000 + "}"),
     ("missing_time", raw(travel(time=...))),
     ("missing_time", raw(travel(time=None))),
@@ -278,6 +279,37 @@ def test_nesting_is_bounded_by_depth_not_by_number() -> None:
     assert reason(GOOD[:-1] + f', "x": {deep}{deep.replace("[", "]")}}}') == "too_deep"
     for value in (many, shallow + shallow.replace("[", "]"), f'"{text}"'):
         assert decode(GOOD[:-1] + f', "x": {value}}}').events.num_rows == 1
+
+
+def test_keys_are_bounded_and_colons_in_texts_are_no_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A record with too many keys is not parsed: each takes memory, although nobody reads it."""
+    own = len(travel())
+    most = {f"k{number}": 1 for number in range(MAX_KEYS - own)}
+    text = {"x": ':",' * 2 * MAX_KEYS}
+    assert decode(raw(travel(**most)), raw(travel(**text))).events.num_rows == 2
+    many = raw(travel(**most, more=1))
+    inside = raw(travel(x=[{"a": 1}] * MAX_KEYS))
+    monkeypatch.setattr(decode_module, "_DECODER", None)
+    monkeypatch.setattr(decode_module, "_lines_with_doubtful_keys", None)
+    monkeypatch.setattr(decode_module, "_parsed", None)
+    rejected = decode(many, inside).rejected
+    assert rejected["reason_code"].to_pylist() == ["too_many_keys"] * 2
+    assert rejected["reason"].to_pylist() == ["more than 10,000 keys"] * 2
+
+
+def test_a_line_that_is_too_deep_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    class Steps(dict[str, int]):
+        def get(self, key: str, default: Any = None) -> Any:
+            seen.append(key)
+            return super().get(key, default)
+
+    monkeypatch.setattr(decode_module, "_STEPS", Steps({"[": 1, "{": 1, "]": -1, "}": -1}))
+    assert reason('{"z": ' + "[" * 100_000) == "too_deep"
+    assert len(seen) < 2 * (MAX_DEPTH + 3)
 
 
 def test_many_lines_keep_their_order() -> None:

@@ -15,10 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import EventTable, arrow_schema
+from elsinore.files import read_events as read_events_module
+from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, read_events
+from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile, write_rejected
+from elsinore.files.type_records import Decoded
 from elsinore.timeline import DAY, HOUR
 from tests.unit.files.rides import TEN, raw, rides, travel, write
 
@@ -234,3 +239,21 @@ def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:
     assert lines == report.rejected.to_pylist()
     assert [line["reason_code"] for line in lines] == ["bad_encoding", "bad_json"]
     assert lines[1]["line"] == "\u2028=cmd()<script>\x1b[31m"
+
+
+def test_few_long_lines_do_not_wait_in_memory_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However large a file is, about two batches of it are in memory."""
+    sizes = []
+
+    def decode(lines: pa.Table, schema: StreamSchema) -> Decoded:
+        sizes.append(lines.nbytes)
+        return decode_lines(lines, schema)
+
+    monkeypatch.setattr(read_events_module, "decode_lines", decode)
+    lines = (raw(travel(id=f"a{n}", note="x" * 4_000_000)) for n in range(16))
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert read(tmp_path / "a.jsonl")[1].accepted == 16
+    assert len(sizes) > 1
+    assert max(sizes) < 2.5 * DEFAULT_LIMITS.batch_bytes

@@ -137,6 +137,52 @@ def test_the_working_directory_does_not_choose_the_cache(tmp_path: Path) -> None
         assert Path(done.stdout.strip()).is_relative_to(cache_location.base_folder())
 
 
+def test_the_working_directory_does_not_turn_compilation_off(tmp_path: Path) -> None:
+    (tmp_path / ".numba_config.yaml").write_text(
+        "disable_jit: 1\ncache_locator_classes: EvilLocator\n", encoding="utf-8"
+    )
+    program = "import elsinore.kernels; from numba import config as c;"
+    program += "print(c.DISABLE_JIT, repr(c.CACHE_LOCATOR_CLASSES))"
+    ours = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_LOCATOR_CLASSES")
+    clean = {name: value for name, value in os.environ.items() if name not in ours}
+    for value in "01":
+        given = clean | ({"NUMBA_DISABLE_JIT": "1"} if value == "1" else {})
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=given, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.stdout == f"{value} ''\n", "a variable that is set is obeyed"
+
+
+def test_a_named_directory_that_others_control_is_refused(tmp_path: Path) -> None:
+    (shared := tmp_path / "shared").mkdir()
+    assert cache_location.base_folder(str(shared)) == shared
+    shared.chmod(0o1777)
+    with pytest.raises(PermissionError, match="every user can write to this NUMBA_CACHE_DIR"):
+        cache_location.base_folder(str(shared))
+    made = cache_location.base_folder(str(tmp_path / "new"))
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory to another user")
+def test_a_named_directory_of_another_user_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, -1)
+    with pytest.raises(PermissionError, match="user 65534 can write to this"):
+        cache_location.base_folder(str(tmp_path))
+
+
+def test_a_cache_of_the_user_that_others_control_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write_protect(cache_location._HERE, monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    kept = cache_location.base_folder()
+    assert kept == tmp_path / "cache" / "elsinore" / "kernels"
+    kept.chmod(0o777)
+    assert cache_location.base_folder().parent == tmp_path
+
+
 def _write_protect(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For any user, the one whom no protection stops included."""
     real = os.access

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
@@ -116,6 +117,24 @@ def test_png_is_one_and_what_cannot_be_written_is_refused(tmp_path: Path, name: 
         draw(tmp_path / "none" / "a.svg")
     with pytest.raises(ParameterError, match="is no picture"):
         draw(tmp_path / "a.nothing")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_replaces_a_link_and_does_not_follow_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "a.svg").symlink_to("victim")
+    PICTURES[name](tmp_path / "a.svg")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (tmp_path / "a.svg").is_symlink()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_file_in_the_working_directory_changes_no_picture(tmp_path: Path, name: str) -> None:
+    """Matplotlib reads a `matplotlibrc` there; `text.usetex` would start LaTeX."""
+    PICTURES[name](tmp_path / "a.svg")
+    with rc_context({"text.usetex": True, "lines.linewidth": 9.0, "font.size": 30.0}):
+        PICTURES[name](tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_many_bursts_become_cells_and_sets_may_have_none(tmp_path: Path) -> None:
