@@ -34,11 +34,17 @@ class LakeTable(NamedTuple):
     form: TableFormat = TableFormat.DELTA
     version: int | None = None  #: None: the current one
     within: str | None = None  #: only the data files in this directory below it; None: all
+    below: Path | None = None  #: a trusted directory that contains it; None: it is trusted
 
     @property
     def name(self) -> str:
         """The name in messages: its directory's name, and its version if one is named."""
         return self.path.name + ("" if self.version is None else f"@{self.version}")
+
+    @property
+    def trusted(self) -> Path:
+        """The directory below which no link is followed."""
+        return self.below or self.path
 
     def __str__(self) -> str:
         return str(self.path) + ("" if self.version is None else f"@{self.version}")

@@ -6,8 +6,9 @@ same limits.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlparse
@@ -18,20 +19,22 @@ from pyarrow import types
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, ElsinoreError, pipeline_packages, storage_error
-from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches, require_bounded
+from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches
+from elsinore.files.deletion_vectors import deletion_masks
+from elsinore.files.delta_log_snapshot import LOG, log_snapshot, naming_file
 from elsinore.files.extension_types import without_extensions
 from elsinore.files.lake_tables import LakeTable, require_readable
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
-    too_large,
     unreadable,
 )
 from elsinore.files.read_parquet import columns_read, typed_rows
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded
 from elsinore.places import is_here, local_copy, scheme, state
+from elsinore.safe_files import open_file
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -76,39 +79,52 @@ def read_delta(
             another format.
         SetupError: deltalake is not installed.
     """
-    opened = open_delta(table)
-    names = _names(opened, table, schema)
-    columns = columns_read(names, schema, read)
-    label = printable(f"{table.path}@{opened.version()}")
-    yield from typed_rows(_pieces(opened, table, columns, limits), label, schema, names)
+    with opened_delta(table) as opened:
+        names = _names(opened, table, schema)
+        columns = columns_read(names, schema, read)
+        label = printable(f"{table.path}@{opened.version()}")
+        yield from typed_rows(_pieces(opened, table, columns, limits), label, schema, names)
 
 
 def delta_rows(
     table: LakeTable, schema: StreamSchema | None, *, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.Table]:
     """Yield the rows of a Delta table with all columns; raises as `read_delta`."""
-    opened = open_delta(table)
-    columns = Columns(_names(opened, table, schema))
-    for piece in _pieces(opened, table, columns, limits):
-        yield without_extensions(piece.rows)
+    with opened_delta(table) as opened:
+        columns = Columns(_names(opened, table, schema))
+        for piece in _pieces(opened, table, columns, limits):
+            yield without_extensions(piece.rows)
 
 
-def open_delta(table: LakeTable) -> DeltaTable:
-    """Return a table as delta-rs reads its log, at its version; raises as `read_delta`."""
+@contextmanager
+def opened_delta(table: LakeTable) -> Iterator[DeltaTable]:
+    """Yield a table as delta-rs reads its log, at its version; raises as `read_delta`.
+
+    If the table is on this machine, delta-rs knows only its log: see `log_snapshot`.
+    """
     require_readable(table)
     with pipeline_packages(f"reading the Delta table {table.path}"):
-        from deltalake import DeltaTable
-    uri = str(table.path)
-    if is_here(table.path):
-        _require_bounded_log(table.path / "_delta_log")
-    with _log_failures(table):
+        import deltalake  # noqa: F401
+    with ExitStack() as stack:
+        uri = str(table.path)
+        if is_here(table.path):
+            with _log_failures(table):
+                uri = str(stack.enter_context(log_snapshot(table, DEFAULT_LIMITS)))
+        yield _at_version(table, uri)
+
+
+def _at_version(table: LakeTable, uri: str) -> DeltaTable:
+    """Return a table whose log is at an address."""
+    from deltalake import DeltaTable
+
+    with _log_failures(table, uri):
         opened = DeltaTable(uri)
         newest = opened.version()
     if table.version is not None and table.version > newest:
         problem = f"the Delta table {table.path} has no version {table.version}"
         raise DataError(problem, hint=f"the newest one is {table.path}@{newest}")
     if table.version is not None and table.version < newest:
-        with _log_failures(table):
+        with _log_failures(table, uri):
             opened = DeltaTable(uri, version=table.version)
     _require_features(opened, table)
     return opened
@@ -120,28 +136,21 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
     Raises:
         DataError: as `read_delta`.
     """
-    opened = open_delta(table)
-    version = opened.version()
-    commit = table.path / "_delta_log" / f"{version:020}.json"
+    with opened_delta(table) as opened:
+        version = opened.version()
+    commit = table.path / LOG / f"{version:020}.json"
     try:
-        return version, state(commit)[1]
+        if not is_here(commit):
+            return version, state(commit)[1]
+        with open_file(commit, table.trusted) as file:
+            return version, os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
         raise DataError(f"cannot read {commit}: {error.strerror or error}") from error
 
 
-def _require_bounded_log(log: Path) -> None:
-    """Refuse a log that takes too much memory: delta-rs decodes all of it."""
-    checkpoints = [*log.glob("*.parquet"), *log.glob("_sidecars/*.parquet")]
-    for path in checkpoints:
-        require_bounded(path, DEFAULT_LIMITS)
-    size = sum(path.stat().st_size for path in log.glob("*.json"))
-    if size > DEFAULT_LIMITS.file_bytes:
-        raise too_large(log, f"has more than {DEFAULT_LIMITS.file_bytes} bytes of commits")
-
-
 @contextmanager
-def _log_failures(table: LakeTable) -> Iterator[None]:
-    """Raise errors of delta-rs about an unreadable log as `DataError`."""
+def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
+    """Raise errors of delta-rs about an unreadable log as `DataError`, without its address."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -159,7 +168,8 @@ def _log_failures(table: LakeTable) -> Iterator[None]:
     except (DeltaError, OSError, ValueError, OverflowError) as error:
         if failing := storage_error(error):
             raise failing from error
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:_SHOWN]
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        why = (why.replace(uri, str(table.path)) if uri else why)[:_SHOWN]
         problem = f"cannot read the Delta table {table}: {why}"
         raise DataError(problem, hint=_export(table), file=str(table.path)) from error
 
@@ -202,7 +212,8 @@ def _pieces(
 
     for file in _data_files(opened, table):
         at = 0
-        with local_copy(file.path) as path:
+        below = table.trusted if is_here(file.path) else None
+        with local_copy(file.path, below) as path, naming_file(file.path, path):
             for rows, left_out in parquet_batches(path, limits, choose):
                 keep = _kept(file.keep, at, rows.num_rows)
                 at += rows.num_rows
@@ -210,20 +221,23 @@ def _pieces(
                 names = tuple(stored[name].name for name in left_out)
                 of_table = of_table.drop_columns(list(names))
                 yield Piece(of_table if keep is None else of_table.filter(keep), names)
+        if file.keep is not None and len(file.keep) > at:
+            problem = f": its deletion vector is for {len(file.keep):,} rows, and it has {at:,}"
+            raise unreadable(file.path, problem, Reason.CORRUPT_FILE, _export(table))
 
 
 def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
     """Return the data files of a table in the order in which they were added."""
     with _log_failures(table):
         added = pa.table(opened.get_add_actions(flatten=True))
-        masks = _masks(opened)
+        masks = _masks(opened, table)
     partitions = opened.metadata().partition_columns
     names = [f"partition.{name}" for name in partitions]
     found = []
     for row in added.select(["modification_time", "path", *names]).to_pylist():
         relative = unquote(row["path"])
         path = table.path / relative
-        _require_inside(relative, path, table)
+        _require_inside(relative, table)
         values = {name: row[f"partition.{name}"] for name in partitions}
         keep = masks.pop(str(path.absolute()) if is_here(path) else str(path), None)
         if table.within is None or _directory(relative) == table.within:
@@ -246,12 +260,10 @@ def _directory(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _require_inside(relative: str, path: Path, table: LakeTable) -> None:
+def _require_inside(relative: str, table: LakeTable) -> None:
     """Refuse a data file outside of its table: a log could name any file."""
     outside = scheme(relative) is not None or relative.startswith("/")
     outside = outside or ".." in relative.split("/")
-    if is_here(path) and not outside:
-        outside = not path.resolve().is_relative_to(table.path.resolve())
     if outside:
         problem = (
             f"the Delta table {table.path} has a data file outside of its directory: {relative}"
@@ -260,12 +272,16 @@ def _require_inside(relative: str, path: Path, table: LakeTable) -> None:
         raise DataError(problem, hint=hint, file=str(table.path))
 
 
-def _masks(opened: DeltaTable) -> dict[str, pa.BooleanArray]:
+def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
     """Return by path which rows are not deleted, for data files with deleted rows."""
     if "deletionVectors" not in (opened.protocol().reader_features or ()):
         return {}
     masks = {}
-    for row in pa.table(opened.deletion_vectors()).to_batches():
+    if is_here(table.path):
+        found = deletion_masks(table, opened.version())
+    else:
+        found = pa.table(opened.deletion_vectors())
+    for row in found.to_batches():
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
             parsed = urlparse(uri.as_py())
             is_file = parsed.scheme == "file"

@@ -17,7 +17,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -306,11 +306,12 @@ def _collect(
 
 def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     """A source in its current state; for a table, the version that is read."""
+    if source.problem:
+        raise DataError(source.problem)
     base = base_of(zone, source.rule)
     if source.table is None:
         return source, describe(base, source.path, "")
-    file = describe_table(base, source.table, source)
-    return replace(source, table=source.table._replace(version=file.size)), file
+    return describe_table(base, source)
 
 
 def _read(

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from errno import ENOENT
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TypeGuard
@@ -91,6 +92,7 @@ class Source:
     name: str  #: its path below the landing zone, or else the absolute one
     told: str  #: the part of the path with its time, see the rule's method of this name
     table: LakeTable | None = None  #: the table; None: a file
+    problem: str = ""  #: why nobody knows whether it is a table
 
     @property
     def is_raw(self) -> bool:
@@ -144,14 +146,18 @@ def find_sources(
             own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
             if told is None or name in seen or _OWN.fullmatch(own) or _is_aside(rule, name):
                 continue
-            table = _table_of(path, finder) if rule.form is InputFormat.PARQUET else None
+            table, problem = None, ""
+            try:
+                table = _table_of(path, finder) if rule.form is InputFormat.PARQUET else None
+            except OSError as error:  # its producer swaps names
+                problem = f"cannot read {printable(str(path))}: {error.strerror or error}"
             if table is not None:
                 name = _name_of(zone, table, rule) or name
-            elif not path.is_file():
+            elif not problem and not path.is_file():
                 continue
             if name not in seen:
                 seen.add(name)
-                yield Source(rule, path, name, told, table)
+                yield Source(rule, path, name, told, table, problem)
 
 
 def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
@@ -164,13 +170,19 @@ def _name_of(zone: Path, table: LakeTable, rule: SourceRule) -> str | None:
 
 
 def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
-    """Return the table at a path, or the part of a table in the path's directory."""
+    """Return the table at a path, or the part of a table in the path's directory.
+
+    Raises:
+        OSError: the path changed meanwhile, or cannot be read.
+    """
     if not path.is_file():
         return finder.at(path)
     if (table := finder.around(path)) is None:
         return None
     ways = (path.absolute(), path.resolve())  # it can be inside of the table through a link
-    inside = next(way for way in ways if way.is_relative_to(table.path))
+    inside = next((way for way in ways if way.is_relative_to(table.path)), None)
+    if inside is None:
+        raise FileNotFoundError(ENOENT, "it changed while it was looked for", str(path))
     within = inside.parent.relative_to(table.path).as_posix()
     return table._replace(within="" if within == "." else within)
 
@@ -343,19 +355,29 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     return replace(file, size=size, changed=changed)
 
 
-def describe_table(zone: Path, table: LakeTable, source: Source) -> LandingFile:
-    """Return the state of a table: its version as size, and the time of its last commit.
+def describe_table(zone: Path, source: Source) -> tuple[Source, LandingFile]:
+    """Return a source with the current version of its table, and the state of this version.
+
+    Its size is the version, and it was changed when the version was committed.
+
+    Args:
+        zone: the landing zone, or the directory of the source's rule.
+        source: a table.
 
     Raises:
-        DataError: it cannot be read, or a link leads out of the landing zone, or of the table.
+        DataError: the table cannot be read, or a link below `zone` leads to it.
     """
-    for path in (table.path, table.path / "_delta_log"):
-        top = table.path if source.rule.base else zone
-        if is_here(path) and not path.resolve().is_relative_to(top.resolve()):
-            problem = "leads out of the landing zone, or of the folder of its rule"
-            raise DataError(f"{printable(str(path))} {problem}", hint="put the table itself there")
+    assert source.table is not None
+    table = source.table
+    tops = (zone, zone.absolute()) if is_here(zone) else (zone,)
+    below = next((top for top in tops if table.path.is_relative_to(top)), None)
+    if below is None and not source.rule.base:
+        problem = f"{printable(str(table.path))} is outside of the landing zone"
+        raise DataError(problem, hint="put the table itself there")
+    table = table._replace(below=below)
     version, changed = delta_state(table)
-    return LandingFile("", printable(source.name), str(table.path), version, changed)
+    file = LandingFile("", printable(source.name), str(table.path), version, changed)
+    return replace(source, table=table._replace(version=version)), file
 
 
 def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:

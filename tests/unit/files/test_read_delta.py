@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import sys
+from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +22,11 @@ import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError, ElsinoreError, ParameterError, SetupError
+from elsinore.files import delta_log_snapshot, read_delta
 from elsinore.files.read_events import read_events
 from elsinore.files.rejection import UnreadableFile
 from elsinore.library.infer_schema import infer_schema
+from elsinore.places import local_copy
 
 SCHEMA = """\
 stream: u
@@ -206,15 +211,20 @@ def _mark(path: Path, **changes: Any) -> None:
     first.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
+def _delete(path: Path, vector: bytes, count: int) -> None:
+    """Add a deletion vector to the data file of the first commit."""
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    deleted = {"storageType": "i", "pathOrInlineDv": _z85(vector), "sizeInBytes": len(vector)}
+    _mark(path, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features},
+          add={"deletionVector": {**deleted, "cardinality": count}})  # fmt: skip
+
+
 def test_rows_of_deletion_vectors(tmp_path: Path) -> None:
     path = put(tmp_path / "d", rows(5))
     numbers = [1, 3]
     bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, len(numbers) - 1, 16, *numbers)
     vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
-    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
-    deleted = {"storageType": "i", "pathOrInlineDv": _z85(vector), "sizeInBytes": len(vector)}
-    _mark(path, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features},
-          add={"deletionVector": {**deleted, "cardinality": 2}})  # fmt: skip
+    _delete(path, vector, len(numbers))
     events, _ = read_events([path], read_schema(SCHEMA), max_bad_share=0)
     assert [(t - BASE) // 1_000_000 for t in events.table["_time"].to_pylist()] == [0, 2, 4]
 
@@ -276,7 +286,115 @@ def test_data_files_outside_of_the_table_are_not_read(tmp_path: Path, outside: s
     if outside == "link":
         (path / "link").symlink_to(tmp_path / "x.parquet")
     _mark(path, add={"path": outside})
-    with pytest.raises(DataError, match=r"has a data file outside of its directory|cannot read"):
+    with pytest.raises(DataError, match=r"has a data file outside of its directory|is a symbolic"):
+        counts(path)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_data_file_that_is_swapped_after_the_log_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = put(tmp_path / "d", rows(1))
+    [file] = path.glob("*.parquet")
+    pq.write_table(rows(1, uid=7), tmp_path / "private.parquet")
+
+    def swap(*args: Any, **options: Any) -> AbstractContextManager[Path]:
+        file.unlink()
+        os.mkfifo(file) if kind == "pipe" else file.symlink_to(tmp_path / "private.parquet")
+        return local_copy(*args, **options)
+
+    monkeypatch.setattr(read_delta, "local_copy", swap)
+    with pytest.raises(DataError, match=f"{file} is a symbolic|{file}: not a regular file"):
+        counts(path)
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+@pytest.mark.parametrize(
+    "name",
+    [f"{0:020}.json", f"{0:020}.checkpoint.parquet", "_last_checkpoint", "_sidecars/a.parquet"],
+)
+def test_a_log_with_links_or_pipes(tmp_path: Path, name: str, kind: str) -> None:
+    put(path := tmp_path / "d", rows(1))
+    DeltaTable(str(path)).create_checkpoint()
+    file = path / "_delta_log" / name
+    file.parent.mkdir(exist_ok=True)
+    if file.exists():
+        file.rename(tmp_path / "private")
+    else:
+        shutil.copy(next(path.glob("*.parquet")), tmp_path / "private")
+    os.mkfifo(file) if kind == "pipe" else file.symlink_to(tmp_path / "private")
+    with pytest.raises(DataError, match=f"{file} is a symbolic|{file}: not a regular file"):
+        counts(path)
+
+
+def test_a_log_that_is_a_link(tmp_path: Path) -> None:
+    put(tmp_path / "private", rows(1))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/_delta_log").symlink_to(tmp_path / "private/_delta_log")
+    with pytest.raises(DataError, match="is below '_delta_log', a symbolic link"):
+        counts(tmp_path / "d")
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("_last_checkpoint", 1 << 20), (f"{9:020}.json", 4 << 30)]
+)
+def test_a_log_with_a_file_that_is_too_large(tmp_path: Path, name: str, most: int) -> None:
+    put(path := tmp_path / "d", rows(1))
+    with (path / "_delta_log" / name).open("wb") as file:
+        file.truncate(most + 1)
+    with pytest.raises(UnreadableFile, match=r"has more than [0-9,]+ bytes"):
+        counts(path)
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+@pytest.mark.parametrize("name", ["{}/x.parquet", "file://{}/x.parquet", "../../../x.parquet"])
+def test_sidecars_outside_of_the_log(tmp_path: Path, suffix: str, name: str) -> None:
+    put(path := tmp_path / "d", rows(1))
+    sidecar = {"path": name.format(tmp_path), "sizeInBytes": 9, "modificationTime": 1}
+    file = path / f"_delta_log/{0:020}.checkpoint.{UUID(int=7)}.{suffix}"
+    if suffix == "json":
+        file.write_text(json.dumps({"sidecar": sidecar}) + "\n")
+    else:
+        pq.write_table(pa.table({"sidecar": [None, sidecar]}), file)
+    with pytest.raises(UnreadableFile, match=r"names a sidecar outside of _sidecars: .*x\.parquet"):
+        counts(path)
+    if suffix == "json":
+        file.write_text(json.dumps({}) + json.dumps({"sidecar": sidecar}) + "\n")
+        with pytest.raises(UnreadableFile, match="a line is not a JSON object"):
+            counts(path)
+
+
+def test_a_log_with_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(put(path := tmp_path / "d", rows(1)), rows(1))
+    monkeypatch.setattr(delta_log_snapshot, "MOST_ENTRIES", 1)
+    with pytest.raises(UnreadableFile, match="_delta_log has more than 1 files"):
+        counts(path)
+
+
+def test_versions_before_and_after_checkpoints(tmp_path: Path) -> None:
+    path = tmp_path / "d"
+    for at in range(5):
+        put(path, rows(1, at))
+        if at in (1, 3):
+            DeltaTable(str(path)).create_checkpoint()
+    assert [counts(tmp_path / f"d@{at}") for at in range(5)] == [{1: at + 1} for at in range(5)]
+    part = f"_delta_log/{4:020}.checkpoint.{1:010}.{2:010}.parquet"  # the other part is missing
+    shutil.copy(path / f"_delta_log/{3:020}.checkpoint.parquet", path / part)
+    assert counts(path) == {1: 5}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [(68_719_476_736, "its deletion vectors are damaged, or take too much memory"),
+     (4, r"parquet: its deletion vector is for 9 rows, and it has 5")],
+)  # fmt: skip
+def test_deletion_vectors_of_rows_that_are_not_there(tmp_path: Path, row: int, why: str) -> None:
+    path = put(tmp_path / "d", rows(5))
+    low = row & 0xFFFF_FFFF
+    bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, 1, 16, low, low + 1)
+    _delete(path, struct.pack("<IQI", 1681511377, 1, row >> 32) + bitmap, 2)
+    _mark(path, add={"stats": json.dumps({"numRecords": 9})})  # delta-rs believes it
+    with pytest.raises(DataError, match=why):
         counts(path)
 
 

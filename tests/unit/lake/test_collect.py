@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -649,7 +650,45 @@ def test_tables_that_cannot_be_collected_keep_nobody_up(tmp_path: Path) -> None:
     assert hours(zone) == {"2013-01-02T10": ["e3"]}
     assert list(found.refused) == ["ice", "linked"]
     assert "Iceberg, which is not read" in found.refused["ice"]
-    assert "leads out of" in found.refused["linked"]
+    assert "is below 'linked', a symbolic link" in found.refused["linked"]
+
+
+def test_a_table_that_becomes_a_link_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "private", [event(2, 9)])
+    table = put(tmp_path / "zone/t", [event(1, 9)])
+
+    def swap(*args: Any, **options: Any) -> Any:
+        if not table.is_symlink():
+            table.rename(tmp_path / "old")
+            table.symlink_to(tmp_path / "private")
+        return as_lines(*args, **options)
+
+    monkeypatch.setattr(module, "as_lines", swap)
+    found = run(tmp_path / "zone", rule("*"))
+    assert "is below 't', a symbolic link" in found.refused["t"]
+    assert hours(tmp_path / "zone") == {}
+
+
+def test_a_path_that_changes_while_it_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        put(tmp_path / name, [event(ord(name), 9)])
+    resolve = Path.resolve
+
+    def fail(path: Path, strict: bool = False) -> Path:
+        if path.parent.name == "a":
+            raise OSError(errno.EINVAL, "Invalid argument", str(path))
+        return resolve(path, strict)
+
+    monkeypatch.setattr(Path, "resolve", fail)
+    found = run(tmp_path, rule("*/*.parquet"))
+    assert [*hours(tmp_path).values()] == [["e98"]]
+    [(name, why)] = found.refused.items()
+    assert name.startswith("a/")
+    assert "Invalid argument" in why
 
 
 def test_links_to_files_of_tables_elsewhere_and_a_zone_by_a_relative_path(
@@ -665,4 +704,4 @@ def test_links_to_files_of_tables_elsewhere_and_a_zone_by_a_relative_path(
     found = run(zone, rule("*/*.parquet"))
     assert hours(zone) == {"2013-01-02T10": ["e2"]}
     assert list(found.refused) == ["u/x.parquet"]
-    assert "leads out of" in found.refused["u/x.parquet"]
+    assert "is outside of the landing zone" in found.refused["u/x.parquet"]

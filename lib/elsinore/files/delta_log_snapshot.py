@@ -1,0 +1,170 @@
+"""Give delta-rs a Delta log that other users cannot change while it is read.
+
+Whoever writes a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
+links, waits for pipes, and aborts the process if memory runs out. So it gets a private directory
+with checked files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow.parquet as pq
+
+from elsinore.errors import DataError
+from elsinore.files.bounded_parquet import require_bounded
+from elsinore.files.lake_tables import LakeTable
+from elsinore.files.read_lines import ReadLimits, too_large, unreadable
+from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.safe_files import open_directory, open_file
+
+LOG, _SIDECARS = "_delta_log", "_sidecars"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(
+    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?(?:\.[0-9a-f-]{36})?\.(parquet|json)"
+)
+_PLAIN = re.compile(r"\w[\w.-]*")
+_HINT = "_last_checkpoint"  #: names the newest checkpoint; the list of files shows it, too
+_MOST_HINT = 1 << 20
+#: Maximum number of files in a log, or of its sidecars.
+MOST_ENTRIES = 100_000
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
+    """Yield a private directory with the log of a table on this machine.
+
+    It holds the newest complete checkpoint up to the table's version, and what was written later.
+    Commits are copies. Checkpoints are links to the open descriptors of the checked files.
+
+    Raises:
+        DataError: a file of the log is a link, is not a regular file, or is too large.
+        OSError: a file cannot be read.
+    """
+    with ExitStack() as stack:
+        whole = Path(stack.enter_context(TemporaryDirectory()))
+        (whole / LOG / _SIDECARS).mkdir(parents=True)
+        log, left = table.path / LOG, limits.file_bytes
+        names = _names(log, table)
+        if _HINT in names:
+            _require_short(log / _HINT, table.trusted)
+        for name in _needed(names, table.version):
+            if name.endswith(".json"):
+                left -= _copy(log / name, table.trusted, whole / LOG / name, left)
+                if left < 0:
+                    raise too_large(log, f"has more than {limits.file_bytes} bytes of commits")
+                if not _COMMIT.fullmatch(name):
+                    _require_sidecars(log / name, _sidecars_of_json(whole / LOG / name))
+            else:
+                _link(log / name, table, whole / LOG / name, limits, stack)
+                _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
+        if _SIDECARS in names:
+            for name in _names(log / _SIDECARS, table):
+                if name.endswith(".parquet"):
+                    path = whole / LOG / _SIDECARS / name
+                    _link(log / _SIDECARS / name, table, path, limits, stack)
+        yield whole
+
+
+def _names(directory: Path, table: LakeTable) -> list[str]:
+    """Return the names in a directory of a log."""
+    found: list[str] = []
+    with open_directory(directory, table.trusted) as descriptor, os.scandir(descriptor) as entries:
+        for entry in entries:
+            found.append(entry.name)
+            if len(found) > MOST_ENTRIES:
+                raise too_large(directory, f"has more than {MOST_ENTRIES:,} files")
+    return sorted(found)
+
+
+def _needed(names: list[str], version: int | None) -> list[str]:
+    """Return the commits and checkpoints from the newest complete checkpoint of a version on."""
+    checkpoints = [match for name in names if (match := _CHECKPOINT.fullmatch(name))]
+    parts: dict[tuple[int, int], int] = {}
+    for match in checkpoints:
+        key = int(match[1]), int(match[3] or 1)
+        parts[key] = parts.get(key, 0) + 1
+    complete = (at for (at, count), found in parts.items() if found >= count)
+    first = max((at for at in complete if version is None or at <= version), default=0)
+    found = [*checkpoints, *(match for name in names if (match := _COMMIT.fullmatch(name)))]
+    return [match.string for match in found if int(match[1]) >= first]
+
+
+def _require_short(path: Path, trusted: Path) -> None:
+    with open_file(path, trusted) as file:
+        if os.fstat(file.fileno()).st_size > _MOST_HINT:
+            raise too_large(path, f"has more than {_MOST_HINT:,} bytes")
+
+
+def _copy(path: Path, trusted: Path, target: Path, most: int) -> int:
+    """Copy a file of at most `most` bytes; return its size, or more than `most`."""
+    with open_file(path, trusted) as file, target.open("wb") as out:
+        if os.fstat(file.fileno()).st_size > most:
+            return most + 1
+        size = 0
+        while size <= most and (block := file.read(_BLOCK)):
+            size += out.write(block)
+    return size
+
+
+def _link(path: Path, table: LakeTable, target: Path, limits: ReadLimits, stack: ExitStack) -> None:
+    """Make a link to the descriptor of a checkpoint that decodes to a bounded size."""
+    file = stack.enter_context(open_file(path, table.trusted))
+    target.symlink_to(f"/proc/self/fd/{file.fileno()}")
+    with naming_file(path, target):
+        require_bounded(target, limits)
+
+
+def _sidecars_of_json(path: Path) -> Iterator[object]:
+    """Yield the sidecars that a checkpoint names, also in keys that an object has twice.
+
+    Raises:
+        ValueError, TypeError, RecursionError: a line is not one action.
+    """
+    with path.open("rb") as lines:
+        for line in lines:
+            for action, content in json.loads(line, object_pairs_hook=list):
+                if action == "sidecar":
+                    yield from (value for key, value in content or () if key == "path")
+
+
+def _sidecars_of_parquet(path: Path) -> Iterator[object]:
+    with pq.ParquetFile(path) as file:
+        if "sidecar" in file.schema_arrow.names:
+            for batch in file.iter_batches(columns=["sidecar.path"]):
+                for sidecar in batch.to_struct_array().field("sidecar").to_pylist():
+                    yield sidecar["path"] if sidecar else None
+
+
+def _require_sidecars(path: Path, sidecars: Iterable[object]) -> None:
+    """Refuse sidecars elsewhere: delta-rs follows paths and addresses."""
+    try:
+        found = list(sidecars)
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = " is damaged: a line is not a JSON object"
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+    for name in found:
+        if name is not None and not _PLAIN.fullmatch(str(name)):
+            problem = f" names a sidecar outside of {_SIDECARS}: {printable(str(name)[:200])}"
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "copy the table with its log")
+
+
+@contextmanager
+def naming_file(path: Path, copy: Path) -> Iterator[None]:
+    """Name a file in errors about its temporary copy."""
+    try:
+        yield
+    except UnreadableFile as error:
+        problem = error.message.replace(str(copy), str(path))
+        code, hint = error.reason_code, error.hint
+        raise UnreadableFile(problem, reason_code=code, hint=hint, file=str(path)) from error
+    except DataError as error:
+        problem = error.message.replace(str(copy), str(path))
+        raise DataError(problem, hint=error.hint, file=str(path)) from error
