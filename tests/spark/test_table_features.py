@@ -15,10 +15,9 @@ from elsinore.errors import SetupError
 from elsinore.lake.delta_log import open_table, write_failures
 from tests.draws import draws
 
-#: Properties that a Spark user sets, by the feature that they turn on. v2Checkpoint is not among
-#: them: Delta drops it only when checkpoints of the last day are gone.
+#: Properties that a Spark user sets, by the feature that they turn on. Features that readers need,
+#: such as deletion vectors, are not among them: Delta drops those a day after their last use.
 PROPERTIES = {
-    "deletionVectors": {"delta.enableDeletionVectors": "true"},
     "appendOnly": {"delta.appendOnly": "true"},
     "inCommitTimestamp": {"delta.enableInCommitTimestamps": "true"},
     "rowTracking": {"delta.enableRowTracking": "true"},
