@@ -82,7 +82,7 @@ def json_problem(line: str, error: JSONDecodeError) -> str:
     """Return the problem of a line that is not JSON, and what to write."""
     at = error.pos
     if before := _before_object(line, at):
-        return f"{before} stands before the object; a line is one JSON object"
+        return f"{before} precedes the object; a line is one JSON object"
     seen = f"{line[:200].lstrip()}\n{line[max(0, at - 20) : at]}\0{line[at : at + 20]}"
     found = (told for sign, told in _JSON.items() if re.fullmatch(sign, seen, re.DOTALL))
     return next(found, "it is no JSON from column {} on").replace("{}", str(error.colno))

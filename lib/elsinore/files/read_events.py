@@ -157,20 +157,20 @@ def read_events(
         pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.ignored,
         passed_over,
-        (
-            *odd,
-            *missing.warnings(),
-            *(lost_records(number, *files) for files, number in distinct.lost.items()),
-            *(
-                f"the column {name} is too large to decode and was not checked; no query reads it"
-                for name in decoded.left_out
-            ),
-        ),
+        (*odd, *missing.warnings(), *_losses(distinct, decoded)),
         None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
     if report.bad_share > max_bad_share:
         raise too_many_bad(report, max_bad_share)
     return EventTable(schema, events), report
+
+
+def _losses(distinct: Distinct, decoded: Decoded) -> Iterator[str]:
+    """Yield warnings about corrections that lost, and columns that were not decoded."""
+    for files, number in distinct.lost.items():
+        yield lost_records(number, *files)
+    for name in decoded.left_out:
+        yield f"the column {name} is too large to decode and was not checked; no query reads it"
 
 
 def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tuple[str, ...]]:

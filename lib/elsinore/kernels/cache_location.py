@@ -17,8 +17,8 @@ def cache_folder(named: str = "") -> Path:
     compiled into it: after a change of one kernel file the others would keep its old code, also in
     a folder that outlives the installation. Several machines may share one.
 
-    What is loaded from there is code, so it is never a folder that others can write to: the one
-    that is named, or else that of the sources, or else the user's cache, or else a new one.
+    Code is loaded from the directory, so other users must not be able to write to it. Elsinore
+    uses the named directory, else that of the sources, else the user's cache, else a new one.
     """
     digest = hashlib.sha256()
     for source in sorted(_HERE.glob("*.py")):

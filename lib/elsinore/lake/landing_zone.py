@@ -92,7 +92,7 @@ class Source:
     name: str  #: its path below the landing zone, or else the absolute one
     told: str  #: the part of the path with its time, see the rule's method of this name
     table: LakeTable | None = None  #: the table; None: a file
-    problem: str = ""  #: why nobody knows whether it is a table
+    problem: str = ""  #: why Elsinore cannot check whether it is a table
 
     @property
     def is_raw(self) -> bool:

@@ -418,11 +418,11 @@ def test_lines_in_doubt_are_few_where_the_fast_way_is_taken() -> None:
 @pytest.mark.parametrize(
     ("before", "said"),
     [
-        ("<13>Nov 28 10:00:00 host app: ", "'<13>Nov 28 10:00:00 host app: ' stands before"),
-        ("2024-01-01 10:00:00,123 INFO ", "'2024-01-01 10:00:00,123 INFO ' stands before"),
-        ("\ufeff", "a byte order mark stands before"),
-        ("\x1e", "a record separator (RFC 7464) stands before"),
-        ("x" * 50 + " ", f"'{'x' * 40}...' stands before"),
+        ("<13>Nov 28 10:00:00 host app: ", "'<13>Nov 28 10:00:00 host app: ' precedes"),
+        ("2024-01-01 10:00:00,123 INFO ", "'2024-01-01 10:00:00,123 INFO ' precedes"),
+        ("\ufeff", "a byte order mark precedes"),
+        ("\x1e", "a record separator (RFC 7464) precedes"),
+        ("x" * 50 + " ", f"'{'x' * 40}...' precedes"),
     ],
 )
 def test_what_stands_before_an_object_is_named(before: str, said: str) -> None:
