@@ -435,4 +435,4 @@ def test_what_stands_before_an_object_is_named(before: str, said: str) -> None:
 def test_other_faults_keep_their_words(line: str) -> None:
     fault = parse_json(line)
     assert isinstance(fault, Fault)
-    assert "stands before" not in fault.text
+    assert "precedes" not in fault.text
