@@ -139,12 +139,20 @@ def answer(port: int, message: bytes) -> str:
         return link.recv(65_536).decode("latin-1")
 
 
+def in_group(process: psutil.Process, group: int) -> bool:
+    """Whether a process belongs to a process group; one that has ended belongs to none."""
+    try:
+        return os.getpgid(process.pid) == group
+    except ProcessLookupError:
+        return False
+
+
 def ports_of(server: Server) -> set[int]:
     """The ports on which any process of a server listens; all of them are on the loopback."""
     listening = [
         link.laddr
         for process in psutil.process_iter()
-        if os.getpgid(process.pid) == server.group
+        if in_group(process, server.group)
         for link in process.net_connections("inet")
         if link.status == psutil.CONN_LISTEN
     ]
