@@ -106,7 +106,7 @@ docs: $(PYTHON_READY) ## run every example of the docs and docstrings
 	    tests/unit/sharing/test_explain_page.py
 
 .PHONY: bench
-bench: setup ## measure every claim on speed and memory; figures go to docs/benchmarks.md
+bench: setup ## measure every claim on speed and memory; figures go to docs/benchmarks/results.md
 	@$(BIN)/elsinore bench --keep
 
 .PHONY: ui

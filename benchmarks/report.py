@@ -14,25 +14,25 @@ from benchmarks.pages import picture, table
 from benchmarks.registry import BENCHMARKS
 from benchmarks.results import Result, load
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks"
 
 _HEAD = """\
 # Benchmarks: what is claimed, and what was measured
 
-Written by `elsinore bench --keep` (`make bench`) from `docs/benchmarks.json`: change neither by
-hand. Each benchmark checks its answers; `elsinore bench NAME` runs one alone.
+`elsinore bench --keep` (`make bench`) writes this page from `docs/benchmarks/results.json`. Edit
+neither of them. Each benchmark checks its results; `elsinore bench NAME` runs only one.
 A figure above 1 in the picture is better than its bar.
 
-![How each figure stands to its bar](benchmarks.svg)
+![How each figure stands to its bar](results.svg)
 """
 
 
 def write_report(docs: Path = DOCS) -> None:
-    """Write `benchmarks.md` and `benchmarks.svg` from `benchmarks.json` of a folder."""
-    kept = load(docs / "benchmarks.json")
+    """Write `results.md` and `results.svg` from `results.json` of a directory."""
+    kept = load(docs / "results.json")
     results = [kept[benchmark.name] for benchmark in BENCHMARKS if benchmark.name in kept]
-    (docs / "benchmarks.md").write_text(as_page(BENCHMARKS, kept), encoding="utf-8")
-    draw_results(results, docs / "benchmarks.svg")
+    (docs / "results.md").write_text(as_page(BENCHMARKS, kept), encoding="utf-8")
+    draw_results(results, docs / "results.svg")
 
 
 def as_page(benchmarks: Sequence[Benchmark], kept: Mapping[str, Result]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.claim import Benchmark, number
 
-KEPT = Path(__file__).parents[1] / "docs" / "benchmarks.json"
+KEPT = Path(__file__).parents[1] / "docs" / "benchmarks" / "results.json"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def start_up() -> Measured:
         rows.append({"executor": executor, "seconds": elapsed, "of the processor": of_processor})
     return Measured(
         float(rows[0]["seconds"]),
-        "the row of every run, worked out in docs/architecture.md",
+        "the row of every run, worked out in docs/internals/architecture.md",
         tuple(rows),
         "Elapsed time of the whole process, and what of the processor it took.",
     )

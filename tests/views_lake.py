@@ -31,7 +31,9 @@ from tests.spark.results_lake import flight_events
 ROOT = Path(__file__).parents[1]
 #: What the page on SQL asks, of flights.
 SAMPLES = re.findall(
-    r"^```sql\n(.*?)^```$", (ROOT / "docs" / "sql.md").read_text(encoding="utf-8"), re.M | re.S
+    r"^```sql\n(.*?)^```$",
+    (ROOT / "docs" / "how-to" / "query-with-sql.md").read_text(encoding="utf-8"),
+    re.M | re.S,
 )
 
 SCHEMA = """

@@ -1,4 +1,4 @@
-"""The figures of the GRETA, Sharon and Hamlet papers on generated streams; writes `docs/papers.md`.
+"""Measure the GRETA, Sharon and Hamlet papers' experiments; write `docs/benchmarks/papers.md`.
 
 Every system of the papers on one stream, within budgets of time and memory. Systems that finish
 must give the same rows, and those of the reference where that finishes. Times are CPU times of one

@@ -1,4 +1,4 @@
-"""The results as tables and pictures: printed, or written into `docs/papers.md`."""
+"""The results as tables and pictures: printed, or written into `docs/benchmarks/papers.md`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.papers.online import A_SEQ, GRETA, HAMLET, SHARON, STATIC
 from benchmarks.results import machine
 
 _DOCS = Path(__file__).parents[2] / "docs"
-_PAGE = _DOCS / "papers.md"
+_PAGE = _DOCS / "benchmarks" / "papers.md"
 _PICTURES = "pictures"
 _OVERVIEW = "every-system"
 
@@ -64,7 +64,7 @@ def write_page(results: Results, budgets: Budgets) -> None:
             "",
             f"*{experiment.figures}.* The paper: {experiment.claim}",
             "",
-            f"![{experiment.title}]({_PICTURES}/{name})",
+            f"![{experiment.title}](../{_PICTURES}/{name})",
             "",
             *(f"- {each.said()}." for each in factors_of(experiment, points)),
             "",
@@ -81,7 +81,7 @@ def _opening(results: Results, budgets: Budgets) -> Iterator[str]:
     if _OVERVIEW in found:
         path = _DOCS / _PICTURES / "papers-overview.svg"
         draw_overview(*found[_OVERVIEW], path, budgets.limit)
-        yield from (f"![Every system on one stream]({_PICTURES}/papers-overview.svg)", "")
+        yield from (f"![Every system on one stream](../{_PICTURES}/papers-overview.svg)", "")
         yield from (f"*{found[_OVERVIEW][0].setting}*", "")
     yield from headlines(found)
     yield from (

@@ -1,4 +1,4 @@
-"""How the engine scales with events, queries, cores and machines; writes `docs/scale.md`.
+"""How the engine scales with events, queries, cores and machines; writes `docs/internals/scale.md`.
 
 1, 10 and 100 million events through 1 to 1,000 queries, by one process and by two side by side, in
 streams that are made as they are read; then one day of events by Spark with a local master and with

@@ -1,4 +1,4 @@
-"""The results as tables and a picture: printed, or written into `docs/scale.md`."""
+"""The results as tables and a picture: printed, or written into `docs/internals/scale.md`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def print_tables(found: Found) -> None:
 def write_page(found: Found, docs: Path = _DOCS) -> None:
     """Put tables and picture between the marks of the page; the text around them stays."""
     draw(found.cells, docs / _PICTURE)
-    shown = f"![Events a second and memory against queries and events]({_PICTURE})"
+    shown = f"![Events a second and memory against queries and events](../{_PICTURE})"
     lines = [f"{found.machine}.", "", shown, "", *_tables(found)]
-    replace_results(docs / "scale.md", lines)
+    replace_results(docs / "internals" / "scale.md", lines)
 
 
 def _tables(found: Found) -> Iterator[str]:

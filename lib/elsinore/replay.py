@@ -1,7 +1,7 @@
 """`elsinore replay`: the DAG `hourly_replay` over some hours of a stream.
 
 It uses Airflow's one-process runner, `airflow dags test`: see
-docs/decisions/0004-replay-in-one-process.md. It reads the outcome without a JVM.
+docs/internals/decisions/0004-replay-in-one-process.md. It reads the outcome without a JVM.
 """
 
 from __future__ import annotations

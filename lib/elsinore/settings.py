@@ -207,7 +207,7 @@ class Settings(BaseSettings):
         root: folder that holds `schemas/`; by default the nearest one from the working directory
             upwards, or else the checkout that this package lies in.
         home: everything that a run writes lies below it. In an object store (`s3://bucket/x`)
-            these are raw files and tables; see docs/operations.md.
+            these are raw files and tables; see docs/how-to/operate.md.
         local_home: for what people open and what belongs to a machine: reports, Data Docs, alerts,
             logs, locks, Spark's server. By default `home`, or `var` where that is in a store.
         streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
@@ -252,8 +252,8 @@ class Settings(BaseSettings):
             remove them: versions that a run reads, or that a result names, stay readable that long.
             At least a week, many times the longest run.
         keep_days: for how many days tables and folders keep what they hold, a JSON object; what is
-            not named is kept for ever. See docs/operations.md.
-        notifiers: who is told of alerts, a JSON list of objects; see docs/operations.md.
+            not named is kept for ever. See docs/how-to/operate.md.
+        notifiers: who is told of alerts, a JSON list of objects; see docs/how-to/operate.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")

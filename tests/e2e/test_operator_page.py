@@ -1,4 +1,4 @@
-"""The commands of docs/operator.md and lateness.md run, on a copy of a home after a clean replay.
+"""The commands of operator.md and late-data.md run, on a copy of a home after a clean replay.
 
 Those of Airflow, seconds each, run by `ELSINORE_LONG=1`; otherwise Airflow's own parser takes them.
 """
@@ -17,7 +17,7 @@ from tests.e2e.support import ROOT, Home
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
-PAGE = (ROOT / "docs" / "operator.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "runbook" / "operator.md").read_text(encoding="utf-8")
 NAMES, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
 LONG = bool(draws(0, 1))
 #: Keeps the arguments of each call, as a line of JSON.
@@ -74,11 +74,11 @@ def test_commands_run(section: str, home: Home) -> None:
 
 
 def test_the_question_of_the_page_on_lateness_is_answered(home: Home) -> None:
-    run(blocks((ROOT / "docs" / "lateness.md").read_text(encoding="utf-8")), home)
+    run(blocks((ROOT / "docs" / "concepts" / "late-data.md").read_text(encoding="utf-8")), home)
 
 
 def test_every_alert_has_an_entry_and_every_entry_is_named() -> None:
-    operations = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    operations = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
     alerts = operations.partition("### Alerts")[2].partition("### Metrics")[0]
     kinds = re.findall(r"^\| `(\w+)` \|", alerts, re.MULTILINE)
     assert len(kinds) == 8 + 1  # the first is the table's head

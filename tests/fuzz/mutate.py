@@ -54,7 +54,7 @@ def corpus() -> tuple[Source, ...]:
     flights = load_schema(ROOT / "schemas" / "events" / "flights.yaml")
     rides = load_schema(ROOT / "docs" / "example" / "rides.yaml")
     workload = (ROOT / "schemas" / "workloads" / "flights.sase").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```sase\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     about_rides = [block for block in blocks if "-- stream: rides" in block]
     others = [block for block in blocks if block not in about_rides]

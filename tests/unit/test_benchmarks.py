@@ -106,7 +106,7 @@ def test_page_and_picture_tell_every_figure(tmp_path: Path) -> None:
 
 
 def test_the_page_is_written_from_what_is_kept() -> None:
-    page = (KEPT.parent / "benchmarks.md").read_text(encoding="utf-8")
+    page = (KEPT.parent / "results.md").read_text(encoding="utf-8")
     assert page == as_page(BENCHMARKS, load())
 
 

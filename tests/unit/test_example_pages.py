@@ -1,4 +1,4 @@
-"""The README, docs/answers.md, and the library's page and notebook do what they say."""
+"""The README, docs/how-to/answers.md, and the library's page and notebook do what they say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elsinore.cli.main import run_command
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-ANSWERS = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+ANSWERS = (ROOT / "docs" / "how-to" / "answers.md").read_text(encoding="utf-8")
 PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", ANSWERS, re.MULTILINE | re.DOTALL)
 
 
@@ -67,7 +67,7 @@ def test_pages_that_it_names_exist() -> None:
 def test_examples_of_the_library_give_what_their_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = doctest.testfile(
-        str(ROOT / "docs" / "library.md"),
+        str(ROOT / "docs" / "how-to" / "use-from-python.md"),
         module_relative=False,
         optionflags=doctest.ELLIPSIS,
         encoding="utf-8",
@@ -77,8 +77,10 @@ def test_examples_of_the_library_give_what_their_page_says(monkeypatch: pytest.M
 
 def test_the_notebook_runs_and_its_last_cell_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code in one namespace, as a kernel runs it; what it shows can be shown."""
-    monkeypatch.chdir(ROOT / "docs")
-    cells = json.loads((ROOT / "docs" / "library.ipynb").read_text(encoding="utf-8"))["cells"]
+    monkeypatch.chdir(ROOT / "docs" / "how-to")
+    cells = json.loads(
+        (ROOT / "docs" / "how-to" / "use-from-python.ipynb").read_text(encoding="utf-8")
+    )["cells"]
     names: dict[str, object] = {}
     shown = 0
     for number, cell in enumerate(cells):

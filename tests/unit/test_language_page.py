@@ -34,7 +34,7 @@ from elsinore.timeline import MINUTE, format_instant
 from tests.golden_cases import event_table, row_texts
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sase\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 LETTERS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 REFUSALS = re.findall(r"^\| `(.+? PATTERN .+?)` \| (.+?) \|$", PAGE, re.MULTILINE)

@@ -240,7 +240,9 @@ def test_a_measurement_ends_at_its_budgets(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_page_is_there_and_names_every_figure() -> None:
-    page = (Path(figures.__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    page = (Path(figures.__file__).parents[2] / "docs" / "benchmarks" / "papers.md").read_text(
+        encoding="utf-8"
+    )
     for experiment in figures.EXPERIMENTS:
         assert f"### {experiment.title}\n" in page
         assert f"pictures/papers-{experiment.name}.svg" in page

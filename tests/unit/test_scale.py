@@ -50,10 +50,13 @@ def _with_burst(events, burst, *given):  # type: ignore[no-untyped-def]
 
 
 def test_the_page_keeps_the_text_around_what_was_measured(tmp_path: Path) -> None:
-    (tmp_path / "scale.md").write_text(f"before\n{pages._BEGIN}\nold\n{pages._END}\nafter\n")
+    (tmp_path / "internals").mkdir()
+    (tmp_path / "internals" / "scale.md").write_text(
+        f"before\n{pages._BEGIN}\nold\n{pages._END}\nafter\n"
+    )
     slices = [Slice("local", 100, 7, 2_700, 1.5, 300.0, "ab" * 32)]
     write_page(Found(CELLS, slices, "a machine"), tmp_path)
-    text = (tmp_path / "scale.md").read_text()
+    text = (tmp_path / "internals" / "scale.md").read_text()
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
     assert "old" not in text

@@ -1,4 +1,4 @@
-"""The commands of docs/your-data.md, one after another, print what the page says."""
+"""The commands of docs/get-started/your-data.md, one after another, print what the page says."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from elsinore.lake.landing_zone import landing_files
 from elsinore.timeline import Interval
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "get-started" / "your-data.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 PROGRAM = ".venv/bin/elsinore"
 

@@ -213,7 +213,7 @@ def bench(
         bool, typer.Option("--list", help="Say which there are, their bars and last figures.")
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Take the results over into docs/benchmarks.md.")
+        bool, typer.Option("--keep", help="Take the results over into docs/benchmarks/results.md.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="A line for each, for programs.")] = False,
 ) -> int:

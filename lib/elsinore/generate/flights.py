@@ -2,8 +2,8 @@
 
 The package's `__init__` needs `pkg_resources`, which new versions of setuptools no longer ship; its
 data files, plain CSV, are read without importing it. It gives the scheduled hour in UTC, but the
-arrival only as four digits of a clock at the destination, without a date; `docs/data-flights.md`
-tells how the rules below were checked.
+arrival only as four digits of a clock at the destination, without a date.
+`docs/internals/flights-data.md` describes how the rules below were checked.
 """
 
 from __future__ import annotations

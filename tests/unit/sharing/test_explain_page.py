@@ -1,4 +1,4 @@
-"""The numbers on docs/sharing.md: published, worked out again from the rates, or printed."""
+"""The numbers of docs/concepts/sharing.md: published, recomputed from the rates, or printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.sharing.support import golden
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "example"
-PAGE = (ROOT / "docs" / "sharing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "sharing.md").read_text(encoding="utf-8")
 #: Each command of the page with the text that it prints among other things.
 PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ROWS = [

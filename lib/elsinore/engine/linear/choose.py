@@ -1,7 +1,7 @@
 """What the work of segment programs costs on this engine, as measured, and what is shared by that.
 
 `elsinore bench segment-costs` measures the constants again and prints them beside these;
-docs/sharon.md has the measurement.
+docs/internals/sharon.md has the measurement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True, slots=True)
 class SegmentCosts:
-    """Nanoseconds, on one core of the machine that docs/sharon.md names.
+    """Nanoseconds, on one core of the machine that docs/internals/sharon.md names.
 
     Attributes:
         operation: to begin one addition of a row to another, whatever its width.
