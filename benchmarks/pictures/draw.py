@@ -91,12 +91,12 @@ def draw_windows() -> Drawing:
     drawing.dot((last, 84), RED)
     drawing.text((at(10.4), 91), "a match, 9:45 to 10:15", RED)
     drawing.text((24, 142), "WITHIN 1 hour", bold=True)
-    for start in (9, 10, 11):
+    for start in (9.0, 10.0, 11.0):
         drawing.box((at(start) + 3, 158), (hour - 6, 38), "#eef4f9", BLUE)
         drawing.text((at(start + 0.5), 185), _owner(start + 1), anchor="middle")
     drawing.text((24, 226), "No window holds both events: the match is lost.", RED)
     drawing.text((24, 284), "WITHIN 1 hour SLIDE 30 minutes", bold=True)
-    for row, start in enumerate((9, 9.5, 10, 10.5, 11)):
+    for row, start in enumerate((9.0, 9.5, 10.0, 10.5, 11.0)):
         top = 300 + 42 * row
         holds = start <= 9.75 and start + 1 > 10.25
         color = GREEN if holds else BLUE
