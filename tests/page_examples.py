@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ".venv/bin/elsinore"
+OF_A_LAKE = frozenset({"replay", "sql"})
 
 
 class Block(NamedTuple):
@@ -52,11 +53,16 @@ def run_python_blocks(name: str) -> dict[str, object]:
 
 
 def shown_commands(name: str) -> list[tuple[list[str], str]]:
-    """Return the arguments of each `elsinore` command of a page, and the output shown below it."""
+    """Return the arguments of each `elsinore` command of a page, and the output shown below it.
+
+    Commands that need a lake are left to other tests.
+    """
     blocks = page_blocks(name)
     shown = []
     for number, block in enumerate(blocks):
         if block.language == "sh" and block.text.startswith(PROGRAM):
+            if block.text.split()[1] in OF_A_LAKE:
+                continue
             after = blocks[number + 1]
             assert after.language in ("text", "json"), f"{name}: {block.text} shows no output"
             shown.append((shlex.split(block.text)[1:], after.text))
@@ -71,7 +77,8 @@ def is_part_of_an_example(block: Block, suffix: str) -> bool:
 
 def printed_by(run: Callable[[list[str]], int], arguments: list[str]) -> tuple[int, list[str]]:
     """Return a command's exit code and the lines on its standard output."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    written = io.BytesIO()
+    with contextlib.redirect_stdout(io.TextIOWrapper(written, encoding="utf-8")) as out:
         code = run(arguments)
-    return code, without_trailing_blanks(out.getvalue())
+        out.flush()
+        return code, without_trailing_blanks(written.getvalue().decode())

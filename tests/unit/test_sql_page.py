@@ -1,4 +1,4 @@
-"""The SQL of the README and of docs/how-to/query-with-sql.md runs, over results of flights."""
+"""The SQL of the pages on the pipeline and on SQL runs, over results of flights."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from elsinore.cli.main import run_command
 from elsinore.settings import Settings
 from tests.views_lake import ROOT, SAMPLES, publish_flights
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PIPELINE = (ROOT / "docs" / "get-started" / "pipeline.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "how-to" / "query-with-sql.md").read_text(encoding="utf-8")
 COMMANDS = [
     line
-    for text in re.findall(r"^```sh\n(.*?)^```$", README + PAGE, re.MULTILINE | re.DOTALL)
+    for text in re.findall(r"^```sh\n(.*?)^```$", PIPELINE + PAGE, re.MULTILINE | re.DOTALL)
     for line in text.splitlines()
     if "elsinore sql" in line
 ]
@@ -57,8 +57,8 @@ def test_the_python_prints_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_there_is_no_other_sql_in_the_docs() -> None:
-    """Neither in fences nor in programs; operator.md and your-data.md have tests of their own."""
+    """Neither in fences nor in programs; operator.md and connect-files.md have other tests."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     with_sql = [page.name for page in pages if "SELECT " in page.read_text(encoding="utf-8")]
-    assert with_sql == ["README.md", "your-data.md", "query-with-sql.md", "operator.md"]
+    assert with_sql == ["pipeline.md", "connect-files.md", "query-with-sql.md", "operator.md"]
     assert (len(SAMPLES), len(COMMANDS)) == (4, 4)
