@@ -97,7 +97,7 @@ def test_the_example_of_plausible_times_is_a_schema() -> None:
 
 def test_an_event_with_an_id_as_an_attribute() -> None:
     """As the page on schemas advises, for GROUP-BY."""
-    (setting,) = re.findall(r"`(order: {.*?})`", (ROOT / HOW_TO).read_text(encoding="utf-8"))
+    (setting,) = re.findall(r"`(order_id: {.*?})`", (ROOT / HOW_TO).read_text(encoding="utf-8"))
     assert setting in (ROOT / "docs/example/shop.yaml").read_text(encoding="utf-8")
 
 
