@@ -56,6 +56,23 @@ def test_the_python_prints_a_frame(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"carrier +most", capsys.readouterr().out)
 
 
+def test_the_rows_that_the_pipeline_page_shows_are_those_of_two_days(tmp_path: Path) -> None:
+    """`make run` replays these two days; it publishes the windows that end in them."""
+    days = ["--start", "2013-02-08", "--end", "2013-02-10"]
+    assert run_command(["generate", "flights", *days, "--output", str(tmp_path)]) == 0
+    text = (ROOT / "schemas" / "workloads" / "flights.sase").read_text(encoding="utf-8")
+    query = re.findall(r"^QUERY growing_delays\n.*?;", text, re.MULTILINE | re.DOTALL)[0]
+    flights = elsinore.workload(query, schema=ROOT / "schemas" / "events" / "flights.yaml")
+    table = flights.run(tmp_path).to_pandas()["growing_delays"]
+    published = table[table["window_end"] <= "2013-02-10"].nlargest(3, "COUNT(*)")
+    rows = [
+        f"{row.carrier} {row.window_start:%Y-%m-%d %H:%M:%S} {row[4]} {row[5]}"
+        for row in published.itertuples()
+    ]
+    shown = re.findall(r"^[A-Z]\w +2013-.*$", PIPELINE, re.MULTILINE)
+    assert [" ".join(line.split()) for line in shown] == rows
+
+
 def test_there_is_no_other_sql_in_the_docs() -> None:
     """Neither in fences nor in programs; operator.md and connect-files.md have other tests."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
