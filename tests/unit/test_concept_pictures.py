@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.papers.draw import OTHERS, OURS, draw_overview
+from benchmarks.papers.figures import EXPERIMENTS, Point
+from benchmarks.papers.measure import MEMORY, Found
+from benchmarks.papers.online import ONLINE
 from benchmarks.pictures.draw import PICTURES, falling, speeds
 from benchmarks.pictures.svg import WIDTH
 from elsinore.cli.main import run_command
@@ -55,3 +60,17 @@ def test_falling_lists_every_subset_that_falls() -> None:
     slow = [value for value in speeds() if value < 10]
     every = [c for n in range(1, len(slow) + 1) for c in combinations(slow, n)]
     assert falling(speeds()) == [c for c in every if sorted(set(c), reverse=True) == list(c)]
+
+
+def test_the_overview_labels_what_is_ours_and_what_was_re_implemented(tmp_path: Path) -> None:
+    experiment = next(each for each in EXPERIMENTS if each.name == "every-system")
+    found = {name: Found(seconds=[1.0], megabytes=[1.0]) for name in experiment.systems}
+    rest = {name: found[name] for name in experiment.systems if name in ONLINE}
+    lost = dict.fromkeys(set(found) - set(rest), MEMORY)
+    points = [Point(experiment.values[0], 1, found), Point(experiment.values[1], 1, rest, lost)]
+    draw_overview(experiment, points, tmp_path / "overview.svg", 4)
+    drawn = (tmp_path / "overview.svg").read_text(encoding="utf-8")
+    committed = (FOLDER / "papers-overview.svg").read_text(encoding="utf-8")
+    for label in (OURS, OTHERS, *experiment.systems):
+        assert f">{escape(label, quote=False)}</text>" in drawn
+        assert f">{escape(label, quote=False)}</text>" in committed
