@@ -101,7 +101,7 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 .PHONY: docs
 docs: $(PYTHON_READY) ## run every example of the docs and docstrings
 	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_example_pages.py \
-	    tests/unit/test_language_page.py tests/unit/test_your_data_page.py \
+	    tests/unit/test_language_page.py tests/unit/test_schema_pages.py tests/unit/test_recipes_page.py \
 	    tests/unit/test_sql_page.py \
 	    tests/unit/sharing/test_explain_page.py
 
