@@ -59,7 +59,9 @@ OF_WORKLOAD = frozenset({
 
 def _is_free(name: str) -> str:
     if name in RESERVED:
-        raise ValueError(f"no stream can be called {name}: a home has a folder of that name")
+        raise ValueError(
+            f"{name!r} is reserved: it is a directory in ELSINORE_HOME; choose another name"
+        )
     return name
 
 
@@ -68,7 +70,7 @@ def _home(value: Any) -> Path:
     if scheme(value) in (None, *STORES):
         return place(value)
     known = ", ".join(f"{name}://" for name in STORES)
-    raise ValueError(f"{value} is an address of no known object store; they begin with {known}")
+    raise ValueError(f"{value} is an address outside of {known}; write a path or such an address")
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
@@ -76,7 +78,7 @@ StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)
 
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise ValueError("it names a stream twice")
+        raise ValueError("a stream is listed twice; remove one")
     return names
 
 
@@ -97,7 +99,7 @@ _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 _EXAMPLES = {
     "keep_days": '{"events": 30}',
     "streams": '["rides"]',
-    **dict.fromkeys(("stream", "workload"), "rides: small letters, digits and _"),
+    **dict.fromkeys(("stream", "workload"), "rides: lowercase letters, digits and _"),
 }
 
 
@@ -110,8 +112,8 @@ def _find_root() -> Path:
                 _require_trusted(folder)
             return folder
     raise SetupError(
-        f"neither {here} nor a folder above it holds {_MARK}",
-        hint=f"start in the checkout, or set {PREFIX}ROOT to it",
+        f"neither {here} nor a directory above it contains {_MARK}",
+        hint=f"run `cd` to the checkout, or set {PREFIX}ROOT to it",
     )
 
 
@@ -129,8 +131,8 @@ def _require_trusted(root: Path) -> None:
     reasons += [_risk(one, sticky_is_safe=True) for one in root.parents]
     if reason := next(filter(None, reasons), None):
         raise SetupError(
-            f"{root} holds {_MARK}, but {reason}, and Elsinore runs code from it",
-            hint=f"if you trust it, set {PREFIX}ROOT={root}",
+            f"{root} contains {_MARK}, but {reason}, and Elsinore runs code from it",
+            hint=f"if you trust it: export {PREFIX}ROOT={root}",
         )
 
 
@@ -314,18 +316,20 @@ class Settings(BaseSettings):
                 meant = closest(own, alike, _MISSPELT)
                 if meant is not None:
                     hint = f"did you mean {PREFIX}{meant.upper()}?"
-                    raise ParameterError(f"{name} is no setting", hint=hint)
+                    raise ParameterError(f"{name} is not a setting", hint=hint)
         try:
             found = cls()
         except ValidationError as error:
             # Of a value that may be of several kinds pydantic tells one after the other.
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
-            words = "; ".join(_in_words(faults[name]) for name in sorted(faults))
-            raise ParameterError(words, hint="mend the environment") from error
+            problems = [_problem(faults[name]) for name in sorted(faults)]
+            words = "; ".join(message for message, _ in problems)
+            hint = "; ".join(dict.fromkeys(hint for _, hint in problems))
+            raise ParameterError(words, hint=hint) from error
         if bad := (_MISREAD_HERE if is_here(found.home) else _MISREAD).search(str(found.home)):
             raise ParameterError(
-                f"no tables can lie in {found.home}: its path has {shown(bad[0])}",
-                hint=f"set {PREFIX}HOME to another folder",
+                f"tables cannot be stored in {found.home}: its path has {shown(bad[0])}",
+                hint=f"set {PREFIX}HOME to another directory",
             )
         own = found.workload if stream in ("", found.stream) else ""
         name = stream or found.stream
@@ -353,7 +357,7 @@ class Settings(BaseSettings):
         }
         for file in files.values():
             if must_exist and not file.is_file():
-                hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
+                hint = f"`elsinore new-stream {name}` writes both from a sample of its events"
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
         return self.model_copy(update={"stream": name, "workload": ""} | files | own)
@@ -389,8 +393,8 @@ class Settings(BaseSettings):
         found = self.model_copy(update={"workload": own})
         if own and own not in self.known_workloads:
             raise ParameterError(
-                f"there is no workload {name[:64]!r} of {self.schema_file.stem}",
-                hint=f"known are: {', '.join(self.known_workloads)}",
+                f"unknown workload {name[:64]!r} of {self.schema_file.stem}",
+                hint=f"use one of {', '.join(self.known_workloads)}",
             )
         return found
 
@@ -414,11 +418,11 @@ class Settings(BaseSettings):
         """A folder `s3:` would be made, in which nobody looks for anything."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
-            raise ValueError(f"{value} is an address; only ELSINORE_HOME can lie in a store")
+            raise ValueError(f"{value} is an address; only ELSINORE_HOME can be in an object store")
         if is_path and value is not None and not str(value).strip():
             raise ValueError("a path must not be empty; leave the variable out for the default")
         if is_path and str(value).startswith("~") and os.path.expanduser(value) == str(value):
-            raise ValueError(f"there is no user for {value}")
+            raise ValueError(f"unknown user in {value}; write an absolute path")
         return value
 
     def model_post_init(self, context: object, /) -> None:
@@ -476,11 +480,12 @@ class Settings(BaseSettings):
         return tuple(self.model_copy(update={"workload": name}) for name in names)
 
 
-def _in_words(fault: Mapping[str, Any]) -> str:
-    """What is wrong with a variable, and where in its value, if it is JSON."""
+def _problem(fault: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the problem of a variable, with the position in its JSON value, and a hint."""
     name, *inside = map(str, fault["loc"])
-    words, _ = in_plain_words(fault, Settings.model_fields)
+    words, hint = in_plain_words(fault, Settings.model_fields)
     inside = [*filter(str.isidentifier, inside)]
     if not inside and fault["type"] != "value_error" and name in _EXAMPLES:
-        words += f", as in {_EXAMPLES[name]}"
-    return ": ".join([f"{PREFIX}{name.upper()}", *inside, words])
+        hint = f"write it as {_EXAMPLES[name]}"
+    variable = f"{PREFIX}{name.upper()}"
+    return ": ".join([variable, *inside, words]), hint

@@ -156,7 +156,7 @@ def parse_duration(text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None or match[2] not in UNITS:
-        raise ValueError(f"not a duration, such as 365 days: {text[:40]!r}")
+        raise ValueError(f"not a duration: {text[:40]!r}; write it as 365 days")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -220,7 +220,8 @@ class Interval:
     def __post_init__(self) -> None:
         if self.start >= self.end:
             raise ParameterError(
-                "an interval is empty or runs backwards", hint="the end must lie after the start"
+                "a time range is empty or ends before it starts",
+                hint="write an end after the start",
             )
 
     @classmethod
@@ -236,7 +237,7 @@ class Interval:
         if borders[0] >= borders[1]:
             raise ParameterError(
                 f"the end {end.strip()} is not after the start {start.strip()}",
-                hint="the end must lie after the start",
+                hint="write an end after the start",
             )
         return cls(*borders)
 
@@ -275,7 +276,10 @@ TICKS = Interval(-(2**62), 2**62)
 def require_whole_hours(interval: Interval) -> None:
     """Refuse borders that are no whole hours, the unit of replays (ParameterError)."""
     if interval.start % HOUR or interval.end % HOUR:
-        raise ParameterError(f"{interval} does not begin and end at whole hours (UTC)")
+        raise ParameterError(
+            f"{interval} does not begin and end at whole hours (UTC)",
+            hint="write whole hours, as in 2013-02-08T10:00",
+        )
 
 
 def hours_of(interval: Interval) -> Iterator[int]:

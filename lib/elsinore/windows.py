@@ -35,7 +35,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
-            raise ParameterError("WITHIN and SLIDE must be positive")
+            raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
 
     def bounds(self, index: int) -> Interval:
         """The window number `index`.

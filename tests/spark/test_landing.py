@@ -75,7 +75,7 @@ def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged
     assert held()[-1][1:3] == (7, "superseded")
 
 
-_FAR = "is too far from the hour 2013-01-01T10 of its landing"
+_FAR = "is too far from 2013-01-01T10 of its landing"
 
 
 @EITHER_WAY

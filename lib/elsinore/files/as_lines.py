@@ -118,9 +118,9 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
             continue
         if not schema.quoted_numbers:
             raise DataError(
-                f"field {field!r} is read as {_NOUNS[known]} and as {_NOUNS[kind]}, and a line "
-                "that is made of a row of CSV can hold only one of these",
-                hint="quoted_numbers: true in the schema lets it be text that is both",
+                f"field {field!r} is read as {_NOUNS[known]} and as {_NOUNS[kind]}, but a CSV cell "
+                "can have only one type",
+                hint="set quoted_numbers: true in the schema to read it as both",
             )
         kinds[field] = AttributeType.STRING
     return kinds
@@ -135,8 +135,10 @@ def _row_by_row(
             try:
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)
             except (ValueError, OverflowError) as error:  # times and texts that Python lacks
-                problem = f" holds a value that JSON cannot: {str(error)[:200]}"
-                raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+                problem = f" contains a value that JSON cannot represent: {str(error)[:200]}"
+                raise unreadable(
+                    path, problem, Reason.CORRUPT_FILE, "export the file again"
+                ) from error
             yield from enumerate(lines, position + 1)
             position += len(lines)
 

@@ -35,9 +35,9 @@ MAX_DEPTH = 64
 MAX_KEYS = 10_000
 #: A key with its colon takes at least these bytes, so shorter lines need no count.
 _KEY_BYTES = 4
-#: What to say of a list where an event should be.
-ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
-PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
+#: Problems of a list, and of an object on several lines.
+ARRAY = "a list is not an object; write one event per line with `jq -c '.[]'`"
+PARTED = "an object continues on other lines; write one event per line with `jq -c .`"
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 #: Strings, and the colons between keys and values.
@@ -128,7 +128,7 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
     if not far.any():
         return decoded
     reasons = [
-        f"{format_instant(time)} is too far from the hour {hour_label(hour)} of its landing"
+        f"{format_instant(time)} is too far from {hour_label(hour)}, the hour of its file"
         for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
     ]
     faults = [Fault(Reason.TIME_FAR_FROM_LANDING, reason) for reason in reasons]
@@ -162,7 +162,7 @@ class _JsonRecords:
 
 
 def _inside(value: Any, path: str) -> Any:
-    """What lies inside of nested objects; None if there is no such way."""
+    """Return the value at a path in nested objects; None if there is none."""
     while isinstance(value, dict) and (name := first_name(path, value)) is not None:
         value = value[name]
         if name == path:

@@ -149,7 +149,7 @@ def _require_sidecars(path: Path, sidecars: Iterable[object]) -> None:
         found = list(sidecars)
     except (ValueError, TypeError, RecursionError) as error:
         problem = " is damaged: a line is not a JSON object"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
     for name in found:
         if name is not None and not _PLAIN.fullmatch(str(name)):
             problem = f" names a sidecar outside of {_SIDECARS}: {printable(str(name)[:200])}"

@@ -36,7 +36,7 @@ _MOST_TEXT = 32 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
-CR_ALONE = "a CR without LF stands outside of quotes; lines end in LF"
+CR_ALONE = "a CR without LF outside of quotes; end lines with LF"
 
 #: A quote that opens or closes a field: others inside of fields in quotes come in pairs.
 _TURN = re.compile(r'(?<!")"(?:"")*+(?!")')
@@ -198,7 +198,7 @@ def _records(lines: _Lines) -> Iterator[_Record]:
             problem = TOO_LONG.text
         if len(lines.taken) > 1 and problem:
             lines.give_back()
-            problem = f"a quote goes on into other lines: {problem}"
+            problem = f"a quoted value spans several lines: {problem}"
         fault = next((line.fault for line in lines.taken if line.fault), None)
         if problem and fault is None:
             fault = Fault(Reason.BAD_CSV, problem)
@@ -217,8 +217,10 @@ def _header(
         return None
     fault = header.fault
     names = [*header.cells, *(name for name in columns if name not in header.cells)]
-    if found := (fault.text, None) if fault else column_problem(names, schema):
-        problem = f":{header.position}: {found[0]}; the first line of a CSV file names its columns"
+    if found := (fault.text, "correct the header") if fault else column_problem(names, schema):
+        problem = (
+            f":{header.position}: {found[0]}; the first line of a CSV file must name its columns"
+        )
         raise unreadable(path, problem, Reason.BAD_HEADER, found[1])
     return header
 

@@ -133,7 +133,7 @@ def read_events(
         DataError: a file is missing or unreadable, a directory has no files, or too many lines
             are bad; in the last case, the field `report` has the `ReadReport`.
     """
-    files, passed_over = files_of(sources, form, or_else="; or give --input-format")
+    files, passed_over = files_of(sources, form, or_else=", or add --input-format jsonl")
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
     lines, missing = 0, MissingFields(schema)
@@ -273,7 +273,7 @@ def files_of(
         real = (source.path if isinstance(source, LakeTable) else source).resolve()
         if real in seen:
             problem = f"{source} is given twice"
-            raise ParameterError(problem, hint="name it once", file=str(source))
+            raise ParameterError(problem, hint="name the file once", file=str(source))
         seen.add(real)
     require_no_copies([file for file in files if isinstance(file, Path)])
     return files, tuple(passed_over)
@@ -288,7 +288,7 @@ def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]
     placed: dict[Path, Source] = {file: file for file in below if format_of(file.name) is not None}
     placed |= {path: require_readable(table) for path, table in tables.items()}
     if not placed:
-        raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
+        raise DataError(f"{folder} contains no event files", hint=_hint(), file=str(folder))
     others = [file for file in below if format_of(file.name) is None]
     return [placed[path] for path in sorted(placed)], others
 
@@ -297,7 +297,7 @@ def _table_version(path: Path, finder: TableFinder) -> LakeTable:
     """Return the table of `table@version`, or raise ParameterError for a missing path."""
     if table := named_version(path, finder):
         return require_readable(table)
-    hint = "leave * without quotes, for the shell, or name the directory"
+    hint = "remove the quotes around *, or name the directory"
     hint = hint if "*" in str(path) else "check the path"
     raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
 
@@ -326,21 +326,21 @@ def files_below(folder: Path) -> list[Path]:
 
 def _hint(or_else: str = "") -> str:
     ends = f"{', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
-    return f"names end in {ends}{or_else}"
+    return f"use a name that ends in {ends}{or_else}"
 
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:
-    """The error of a larger share of bad lines than allowed; its field `report` is the report."""
+    """Return the error of too many invalid records; its field `report` has the `ReadReport`."""
     first = "; ".join(
         f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
         for row in report.rejected.slice(0, _NAMED).to_pylist()
     )
-    hint = "mend the lines or the schema"
+    hint = "correct the records or the schema"
     if report.bad_share <= 0.5:
-        hint += "; --max-bad-share 0.5 lets half of them pass"
+        hint += ", or allow half of them with --max-bad-share 0.5"
     return DataError(
-        f"{bad_lines(report.by_reason)} of {report.lines} lines are bad, more than the share of "
-        f"{allowed:g}: {first}",
+        f"{bad_lines(report.by_reason)} of {report.lines} records are invalid, more than the "
+        f"allowed share of {allowed:g}: {first}",
         hint=hint,
         report=report,
     )

@@ -72,7 +72,7 @@ TOO_LONG = Fault(
     Reason.LINE_TOO_LONG, f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 )
 _NO_UTF8 = Fault(
-    Reason.BAD_ENCODING, "the line is not UTF-8; mend it, as by iconv -f latin1 -t utf-8"
+    Reason.BAD_ENCODING, "the line is not UTF-8; convert the file, as in iconv -f latin1 -t utf-8"
 )
 
 
@@ -204,13 +204,15 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
                 yield file
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # else it is of the packing
-            raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+            hint = f"make it readable: chmod u+r {path}"
+            problem = f"cannot read {path}: {error.strerror}"
+            raise DataError(problem, hint=hint, file=str(path)) from error
         if "requires too much memory for decoding" in str(error):
-            problem = " is packed with a window of more than 128 MiB, as by `zstd --long=31`"
-            hint = "pack it again without --long"
+            problem = " is compressed with a window of more than 128 MiB"
+            hint = "compress it without --long: zstd FILE"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint) from error
         problem = f" is damaged: {str(error)[:200]}"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
@@ -237,38 +239,38 @@ def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
 
 
 def too_large(path: Path, what: str) -> UnreadableFile:
-    """The error of a file whose size is what it says."""
-    return unreadable(path, f" {what}", Reason.TOO_LARGE, "split it")
+    """Return the error of a file that is too large."""
+    return unreadable(path, f" {what}", Reason.TOO_LARGE, "split the file")
 
 
-def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) -> UnreadableFile:
-    """The error of a file of which nothing can be used; `problem` goes on after its path."""
+def unreadable(path: Path, problem: str, code: Reason, hint: str) -> UnreadableFile:
+    """Return the error of a file that cannot be used; `problem` follows its path."""
     return UnreadableFile(f"{path}{problem}", reason_code=code, hint=hint, file=str(path))
 
 
 def column_problem(
     names: Sequence[str], schema: StreamSchema, *, nested: bool = False
-) -> tuple[str, str | None] | None:
-    """What is wrong with the columns of a file: one that is read is there twice, or is lacking.
+) -> tuple[str, str] | None:
+    """Return the problem of a file's columns (one that is read is repeated or missing), and a hint.
 
-    Where they may be `nested`, a field can lie inside of the column that its path begins with.
-    Beside it which columns there are, for people alone: without a header that is an event.
+    If columns may be `nested`, a field can be inside of the column that its path begins with. The
+    hint lists the columns; without a header that is an event, so do not store it.
     """
     if names and names[0].startswith("sep="):
-        return "the line sep= is Excel's; remove it", None
+        return "the line sep= is not supported", "remove the line sep="
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
-        return f"its columns are parted by {signs[0]!r}; write them with commas", None
+        return f"its columns are separated by {signs[0]!r}", "separate columns with commas"
     looked_at = names_read(schema, nested=nested)
     twice = [name for name, count in Counter(names).items() if count > 1 and name in looked_at]
     if twice:
-        return f"column {twice[0]!r} occurs twice", None
+        return f"column {twice[0]!r} occurs twice", "rename one of them"
     lacking = [
         name for name in schema.raw_needed if name not in names
         and not (nested and first_name(name, names))
     ]  # fmt: skip
     shown = (printable(name[:_SHOWN]) for name in names)
     there = some_of(name if name == name.strip() else repr(name) for name in shown) or "none"
-    return (f"column {lacking[0]!r} is missing", f"there are {there}") if lacking else None
+    return (f"column {lacking[0]!r} is missing", f"the columns are {there}") if lacking else None
 
 
 def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:

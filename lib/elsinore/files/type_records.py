@@ -172,9 +172,9 @@ def _types(
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
     codes = pc.index_in(typed.array, pa.array(schema.raw_types, pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
-    known = f"there are {some_of(schema.raw_types)}; other_types: ignore passes it over"
+    known = f"known types: {some_of(schema.raw_types)}; other_types: ignore skips it"
     for index in positions(unknown):
-        text = f"{shown(typed.array[index].as_py())} is no event type; {known}"
+        text = f"{shown(typed.array[index].as_py())} is not an event type; {known}"
         found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)
     return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
 
@@ -254,7 +254,7 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):
             place = f" (field {attribute.field})" if attribute.field else ""
-            text = f"{attribute.name}{place} is missing; nullable: true in the schema allows that"
+            text = f"{attribute.name}{place} is missing; allow it with nullable: true in the schema"
             yield index, Fault(Reason.MISSING_ATTRIBUTE, text)
     for code, broken, rule in _rules(column, attribute):
         for index in positions(broken):
@@ -267,7 +267,7 @@ def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.
     if attribute.type is AttributeType.DOUBLE:
         yield Reason.NOT_FINITE, pc.is_inf(column), "is not finite"
         if attribute.minimum is not None or attribute.maximum is not None:
-            yield Reason.NOT_FINITE, pc.is_nan(column), "is within no limits"
+            yield Reason.NOT_FINITE, pc.is_nan(column), "is not within the limits"
     if attribute.minimum is not None:
         low = pc.less(column, pa.scalar(attribute.minimum, column.type))
         yield Reason.OUT_OF_RANGE, low, f"is below {_spelled(attribute.minimum, attribute)}"

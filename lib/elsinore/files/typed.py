@@ -335,14 +335,14 @@ def doubt_of_unit(value: object) -> str:
     """Return a guess about a number that is not a time of its unit, to append to an error.
 
     >>> doubt_of_unit("1740996000000"), doubt_of_unit("noon")
-    ('; is it in ms? then say so by unit: ms', '')
+    ('; if it is in ms, set unit: ms', '')
     """
     if unit := likely_unit(value):
-        return f"; is it in {unit}? then say so by unit: {unit}"
+        return f"; if it is in {unit}, set unit: {unit}"
     if re.fullmatch(r"1[0-9]{18}", str(value)):
-        return "; is it in nanoseconds? divide it by 1000, and use unit: us"
+        return "; if it is in nanoseconds, divide it by 1000 and set unit: us"
     if re.fullmatch(r"[0-9]{5}(\.[0-9]+)?", str(value)) and int(str(value)[:5]) in _EXCEL_DAYS:
-        return "; is it a date of Excel? format the column as yyyy-mm-dd hh:mm:ss and save it again"
+        return "; if it is an Excel date, format the column as yyyy-mm-dd hh:mm:ss and save it"
     return ""
 
 
@@ -407,9 +407,9 @@ def _instead_of_number(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     if _NUMBER.fullmatch(value[:40]):
-        return "; it is in quotes: quoted_numbers: true in the schema accepts that"
+        return "; remove the quotes, or set quoted_numbers: true in the schema"
     if re.match(r"\d{4}-?\d\d-?\d\d", value):
-        return "; is it ISO 8601? then say so by unit: iso"
+        return "; if it is ISO 8601, set unit: iso"
     return ""
 
 
@@ -445,7 +445,7 @@ def _number_as_text(value: float) -> str | Fault:
         return str(value) if abs(value) < 10**_MAX_DIGITS else _wrong(value, "string")
     whole = _exact_integer(value)
     if isinstance(whole, Fault):
-        return whole._replace(text=f"{whole.text}; write text in quotes")
+        return whole._replace(text=f"{whole.text}; write strings in quotes")
     return str(whole)
 
 
@@ -459,14 +459,14 @@ def _exact_integer(value: float) -> int | Fault:
     """Return the integer that was written with a fraction of zero."""
     text = _written(value)
     if "e" in text.lower() and isinstance(value, WrittenNumber):
-        problem = "has an exponent, so it may have lost digits, as when a spreadsheet shortens ids"
-        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as text")
+        problem = "has an exponent and may have lost digits, as in a spreadsheet"
+        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as strings")
     if not math.isfinite(value):
         return Fault(Reason.NOT_FINITE, f"{text} is not finite")
     if not value.is_integer():
         return Fault(Reason.WRONG_TYPE, f"{text} is not a whole number")
     if abs(value) > EXACT_IN_DOUBLE:
-        problem = "is not a whole number for sure: fractions are exact up to 9007199254740991.0"
+        problem = "may have lost digits: fractions are exact up to 9007199254740991.0"
         return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write it without a fraction")
     return int(value)
 

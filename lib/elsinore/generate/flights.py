@@ -190,7 +190,7 @@ def read_flight_tables() -> FlightTables:
     except (OSError, ValueError) as error:
         raise DataError(
             f"the data files of {_PACKAGE} cannot be read: {error}",
-            hint="install the environment again",
+            hint="in a checkout, run `make setup`",
         ) from error
     for table in (flights, weather):
         table["time_hour"] = pd.to_datetime(table["time_hour"], utc=True)
@@ -203,7 +203,7 @@ def _data_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise SetupError(
             f"the Python package {_PACKAGE} is not installed",
-            hint="pip install 'elsinore[pipeline]'",
+            hint="in a checkout, run `pip install '.[pipeline]'`",
         )
     return Path(next(iter(spec.submodule_search_locations))) / "data"
 
@@ -242,7 +242,11 @@ def _zone_of(airports: pd.Series, zones: pd.Series) -> pd.Series:
     found = airports.map(_UNLISTED_ZONES | zones.to_dict())
     if found.isna().any():
         unknown = sorted(set(airports[found.isna()]))
-        raise DataError(f"no time zone is known for the airports {unknown}", airports=unknown)
+        raise DataError(
+            f"no time zone is known for the airports {unknown}",
+            hint="in a checkout, run `make setup` to install the data files again",
+            airports=unknown,
+        )
     return found
 
 

@@ -71,19 +71,23 @@ class StreamOptions(ABC):
 
     schema: ClassVar[StreamSchema]
 
-    events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
-    rate: float = option(10_000.0, "Mean number of events a minute.")
-    first_rate: float | None = option(None, "Let the rate grow evenly from this to the other one.")
-    burst: float = option(10.0, "Mean number of events of a burst.", 1, 1_000_000)
-    fixed_bursts: bool = option(False, "Give all bursts that length; else lengths are geometric.")
+    events: int = option(100_000, "Number of events.", 1, MOST_EVENTS)
+    rate: float = option(10_000.0, "Mean number of events per minute.")
+    first_rate: float | None = option(
+        None, "Rate at the start; it grows evenly to the rate at the end."
+    )
+    burst: float = option(10.0, "Mean number of events per burst.", 1, 1_000_000)
+    fixed_bursts: bool = option(
+        False, "Give every burst the mean length. Default: geometric lengths."
+    )
     start: datetime = field(
-        default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "When the stream begins, UTC."}
+        default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "Start of the stream in UTC."}
     )
     resolution: Resolution = field(
         default=Resolution.MICROSECONDS,
-        metadata={"help": "Cut times to this unit. Events of one time are never adjacent."},
+        metadata={"help": "Cut times to this unit. Events with equal times are never adjacent."},
     )
-    seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
+    seed: int = option(0, "Seed of the random numbers.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have; ParameterError: a value is out of range."""
@@ -98,8 +102,8 @@ class StreamOptions(ABC):
         last = self.start_micros + 2 * (self.events / slowest + 1) * MINUTE
         if self.start_micros < CALENDAR.start or last > CALENDAR.end:
             raise ParameterError(
-                f"{self.events:,} events at {slowest:g} a minute from {self.start} may lie beyond "
-                "the years 1 to 9999",
+                f"{self.events:,} events at {slowest:g} per minute from {self.start} may be "
+                "outside of the years 1 to 9999",
                 hint="ask for fewer events, a higher rate or another start",
             )
 
@@ -139,7 +143,10 @@ class StreamOptions(ABC):
 def require_range(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside of `[low, high]`, NaN included (ParameterError)."""
     if not (math.isfinite(value) and low <= value <= high):
-        raise ParameterError(f"{name} is {value:,.12g}, not between {low:,.12g} and {high:,.12g}")
+        raise ParameterError(
+            f"{name} is {value:,.12g}, not between {low:,.12g} and {high:,.12g}",
+            hint=f"write a number from {low:,.12g} to {high:,.12g}",
+        )
 
 
 @dataclass(frozen=True)

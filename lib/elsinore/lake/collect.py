@@ -110,8 +110,8 @@ class HourLines:
         if len(self.lines) > MOST_HOURS:
             self.remove()
             raise DataError(
-                f"the events are in more than {MOST_HOURS:,} hours, and each becomes a file",
-                hint="split them, such as by year",
+                f"the events are in more than {MOST_HOURS:,} hours, and each hour needs a file",
+                hint="split the file, for example by year",
             )
         if self._size > _WAITING:
             self._write()
@@ -244,7 +244,7 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     same, unless a source has changed meanwhile: then a later run finds it changed.
     """
     if not zone.is_dir():
-        raise DataError(f"no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
+        raise DataError(f"the landing zone {zone} is missing", hint=f"run `mkdir -p {zone}`")
     with (private_directory(folder) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / SPOOL
@@ -284,10 +284,12 @@ def _collect(
     if before and seen.items() <= before.items():
         return None
     if made > MOST_HOURS:
-        raise DataError(f"this run has written {made:,} files of hours", hint="the next goes on")
+        problem = f"this run has written {made:,} files of hours, the limit of a run"
+        raise DataError(problem, hint="run it again to ingest the rest")
     hours, done, reason = _read(spool, source, stream, file)
     if reason and before.get("digests") and not before.get("reason"):
-        raise DataError(f"{reason}; what was collected of it before stays")
+        problem = f"{reason}; the events that were collected from it before stay"
+        raise DataError(problem, hint="restore the file, or replace it by a valid one")
     old = {parse_hour(label): digest for label, digest in before.get("digests", {}).items()}
     for hour in [*old, *_silent(zone, source, done.told)]:
         hours.open(hour)
@@ -307,7 +309,7 @@ def _collect(
 def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     """A source in its current state; for a table, the version that is read."""
     if source.problem:
-        raise DataError(source.problem)
+        raise DataError(source.problem, hint="run it again when the file is complete")
     base = base_of(zone, source.rule)
     if source.table is None:
         return source, describe(base, source.path, "")

@@ -105,7 +105,9 @@ class Key:
         """
         pairs = dict(named := [_pair(text, stream) for text in given])
         if len(pairs) < len(named):
-            raise ParameterError("an attribute has two values", hint="forget one key after another")
+            raise ParameterError(
+                "an attribute has two values", hint="run `elsinore forget` once per key"
+            )
         columns = scanned_schema(stream)
         values, texts, written = {}, {}, {}
         for name, text in pairs.items():
@@ -114,7 +116,10 @@ class Key:
                 told = parse_instant(text) if kind is AttributeType.TIMESTAMP else text
                 value = values[name] = pa.scalar(told).cast(columns.field(name).type)
             except ValueError as error:
-                raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
+                problem = f"{text!r} is not a {kind}, the type of {name}"
+                raise ParameterError(
+                    problem, hint=f"write it as {name}={_EXAMPLES[kind]}"
+                ) from error
             texts[name] = _told(value, kind)
             spelled = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
             # Whoever keeps longs as doubles writes 7.0.
@@ -220,9 +225,9 @@ def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:
     name, equals, text = given.partition("=")
     known = stream.attributes
     if not equals or not text:
-        raise ParameterError(f"not a key: {given[:60]!r}", hint="write attribute=value")
+        raise ParameterError(f"not a key: {given[:60]!r}", hint="write it as user=ann")
     if name not in known:
-        hint = suggest(name, known) or f"its attributes: {', '.join(known)}"
+        hint = suggest(name, known) or f"use one of {', '.join(known)}"
         raise ParameterError(f"{stream.name} has no attribute {name[:60]!r}", hint=hint)
     return name, text
 
@@ -231,6 +236,16 @@ def _told(value: pa.Scalar, kind: AttributeType) -> str:
     if kind is AttributeType.TIMESTAMP:
         return format_instant(value.cast(pa.int64()).as_py())
     return value.as_py() if kind is AttributeType.STRING else json.dumps(value.as_py())
+
+
+#: Values of keys, by type.
+_EXAMPLES = {
+    AttributeType.STRING: "ann",
+    AttributeType.LONG: "7",
+    AttributeType.DOUBLE: "7.5",
+    AttributeType.BOOLEAN: "true",
+    AttributeType.TIMESTAMP: "2025-03-03T08:30:00Z",
+}
 
 
 @dataclass(frozen=True)
@@ -335,8 +350,8 @@ def _require_tables(lake: Lake) -> None:
     """
     if not DeltaTable.is_deltatable(str(lake.path("raw_events"))):
         raise DataError(
-            f"{lake.root} has no table raw_events, and no raw file has landed there",
-            hint="this may be the wrong ELSINORE_HOME; set it to the home that holds the events",
+            f"nothing to erase: {lake.root} has neither raw files nor the table raw_events",
+            hint="this may be the wrong ELSINORE_HOME; set it to the directory of the events",
         )
 
 
@@ -452,7 +467,7 @@ def _require_searched(rows: pa.Table, files: Mapping[str, LandingFile]) -> None:
         if not _stands_for_another(files[row["file"]]):
             raise DataError(
                 f"the raw file {row['file']} cannot be searched: {row['_reason']}",
-                hint="mend it or take it away first",
+                hint="correct or remove the file, and run it again",
             )
 
 

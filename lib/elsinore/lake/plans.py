@@ -170,8 +170,8 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
     around = [run for run in later if run.start <= interval.start]
     if not later:
-        hint = f"{step_command('aggregate', interval)} finds one"
-        raise DataError(f"no plan for {interval}", hint=hint)
+        hint = f"run {step_command('aggregate', interval)}"
+        raise DataError(f"no plan was stored for {interval}", hint=hint)
     name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     plan = StaticPlan.from_json(_rows(lake, "body", kind=PLAN, fingerprint=name)[0]["body"])
     verify(plan, workload)

@@ -91,8 +91,8 @@ def require_origins(
     for hour in hours_of(interval):
         if hour_label(hour) not in found:
             raise DataError(
-                f"nothing says what the staged results of {hour_label(hour)} come from",
-                hint=f"{step_command('aggregate', Interval(hour, hour + HOUR))} computes them",
+                f"the results of {hour_label(hour)} were not computed: no origin is recorded",
+                hint=f"run {step_command('aggregate', Interval(hour, hour + HOUR))}",
             )
     return found
 
@@ -130,16 +130,16 @@ def require_unchanged(lake: LakePath, interval: Interval, *, since: int, until: 
             if changed is not None and changed.isdisjoint(days):
                 continue
             raise ValidationError(
-                f"something else than an aggregation has changed staged results since those of "
-                f"{interval} were validated: {commit.operation}, version {commit.version}",
-                hint=f"{step_command('aggregate', interval)} computes them again",
+                f"{commit.operation} (version {commit.version}) changed the staged results of "
+                f"{interval} after their validation",
+                hint=f"compute them again: {step_command('aggregate', interval)}",
             )
         staged = _borders(commit.note["hours"])
         anew = anew or (staged.start < interval.end and interval.start < staged.end)
     if anew:
         raise RestagedError(
-            f"results of {interval} were aggregated anew since they were validated",
-            hint=f"{step_command('validate', interval)} validates them",
+            f"the results of {interval} were recomputed after their validation",
+            hint=f"run {step_command('validate', interval)}",
         )
 
 

@@ -122,20 +122,20 @@ def _require_publishable(
     if wrong.num_rows:
         raise ValidationError(
             f"{wrong.num_rows} aggregates of {interval} differ from the reference",
-            hint="see the table validations",
+            hint='list them: `elsinore sql "SELECT * FROM validations WHERE mismatch"`',
         )
     validated = find_text(lake, workload, interval, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
             f"the results of {interval} were not validated",
-            hint=f"{step_command('validate', interval)} validates them",
+            hint=f"run {step_command('validate', interval)}",
         )
     require_unchanged(lake.root, interval, since=int(validated), until=version)
     origins = require_origins(lake.root, interval, version=version)
     if any(origin.workload != workload_fingerprint(workload) for origin in origins.values()):
         raise RestagedError(
-            f"staged results of {interval} are of another workload",
-            hint=f"{step_command('aggregate', interval)} computes the results of this workload",
+            f"the staged results of {interval} belong to another workload",
+            hint=f"run {step_command('aggregate', interval)}",
         )
     return origins
 

@@ -94,13 +94,13 @@ class Lake:
         if not stream.time_unit.is_calendar:
             raise SchemaError(
                 f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
-                hint="declare the unit of its time, or use `elsinore run`",
+                hint="declare a unit such as unit: ms in the schema, or use `elsinore run`",
             )
         for name in stream.keep_days:
             if name not in get_args(Expiring):
                 known = get_args(Expiring)
-                hint = suggest(name, known) or f"there are {', '.join(known)}"
-                raise SchemaError(f"keep_days: nothing called {name} is removed", hint=hint)
+                hint = suggest(name, known) or f"use one of {', '.join(known)}"
+                raise SchemaError(f"keep_days: {name} has no retention period", hint=hint)
         tables = load_tables(settings.tables_dir, stream)
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 
@@ -108,7 +108,7 @@ class Lake:
         """The declaration of a table; ParameterError: there is no such table."""
         if table not in self.tables:
             raise ParameterError(
-                f"the lake has no table {table!r}", hint=f"its tables: {', '.join(self.tables)}"
+                f"the lake has no table {table!r}", hint=f"use one of {', '.join(self.tables)}"
             )
         return self.tables[table]
 
@@ -212,7 +212,8 @@ class Lake:
             SetupError: the disk is full or read-only.
         """
         if where.day not in self.schema(table).partition_by:
-            raise ParameterError(f"{table} is not a table of data by {where.day}")
+            hint = "call `replace` for a table that is partitioned by this day"
+            raise ParameterError(f"{table} is not partitioned by {where.day}", hint=hint)
         rows, conditions = (with_day(part, where) for part in parts), where.conditions(by_day=True)
         self.commit(table, rows, {"userMetadata": note}, seen=seen, where=conditions)
 
@@ -290,7 +291,7 @@ class Lake:
         """
         log, by, added = self.log(table, seen), self.schema(table).partition_by, list(added)
         if not all((self.path(table) / file["path"]).exists() for file in added):
-            raise ConflictError(f"new files of {table} were removed meanwhile")
+            raise ConflictError(f"new files of the table {table} were removed during the commit")
         actions: list[AddAction | RemoveAction] = [
             AddAction(file["path"], file["size"], file["partitionValues"],
                       file["modificationTime"], data_change=True, stats=file["stats"])
@@ -311,7 +312,8 @@ class Lake:
     def _records(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[pa.Table]:
         """Rows of a table of records."""
         if self.schema(table).partition_by:
-            raise ParameterError(f"{table} is a table of data")
+            hint = "call `replace` for a partitioned table"
+            raise ParameterError(f"{table} is a partitioned table", hint=hint)
         return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
@@ -368,7 +370,7 @@ class Lake:
         elif new:
             raise SetupError(
                 f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
-                hint="elsinore migrate adds the columns of new attributes",
+                hint="add the columns of new attributes: `elsinore migrate`",
             )
 
     def _told(self, schema: TableSchema) -> dict[str, str]:
@@ -400,17 +402,17 @@ class Lake:
             for name in there.keys() - declared
         ]
         others += [
-            f"{name} is {there[name]}, and {kind} in its declaration"
+            f"{name} is {there[name]}, but {kind} in its declaration"
             for name, kind in declared.items()
             if name in there and there[name] != kind
         ]
         if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
             wanted = self.stream.buckets or "no buckets"
-            others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
+            others = [f"it has {laid or 'no buckets'}, but {wanted} in its declaration"]
         told, stored = self._told(self.schema(table)), self.log(table).metadata().configuration
-        for name, about in ((_IDS, "an id is of one event"), (_ID, "the field of its ids is")):
+        for name, about in ((_IDS, "ids are unique"), (_ID, "the field of its ids is")):
             if (was := stored.get(name, told.get(name))) != told.get(name):
-                others.append(f"{about} {was}, and {told[name]} in its declaration")
+                others.append(f"{about} {was}, but {told[name]} in its declaration")
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
@@ -480,7 +482,9 @@ def other_columns(table: Path, others: Sequence[str]) -> SetupError:
     hint = "put the schema back, or set ELSINORE_HOME to a new directory and ingest the files again"
     if (added := _added_by_spark(table)) is not None:
         hint = f"run in Spark: RESTORE TABLE delta.`{table}` TO VERSION AS OF {added - 1}"
-    return SetupError(f"the table {table.name} is not as declared: {'; '.join(others)}", hint=hint)
+    return SetupError(
+        f"the table {table.name} differs from its declaration: {'; '.join(others)}", hint=hint
+    )
 
 
 def _added_by_spark(table: Path) -> int | None:
@@ -563,14 +567,19 @@ def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
     """
     tables = [_load(path, stream) for path in sorted(folder.glob("*.yaml"))]
     if not tables:
-        raise SchemaError(f"{folder} holds no tables", hint="it belongs to the checkout")
+        raise SchemaError(
+            f"{folder} declares no tables", hint="restore it: git checkout schemas/tables"
+        )
     return {table.name: table for table in tables}
 
 
 def _load(path: Path, stream: StreamSchema) -> TableSchema:
     declared = read_model(path, TableSchema, "a table")
     if declared.name != path.stem:
-        raise SchemaError(f"{path} declares the table {declared.name}", hint="rename the file")
+        raise SchemaError(
+            f"{path} declares the table {declared.name}",
+            hint=f"rename the file to {declared.name}.yaml",
+        )
     columns: dict[str, Column] = {}
     for name, column in declared.columns.items():
         columns[name] = column
@@ -580,13 +589,14 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
     if declared.stream_attributes_after and stream.buckets:
         columns[BUCKET] = Column(
             type="long",
-            description=f"Of {stream.buckets} the one that it lies in, from 0.",
+            description=f"Number of its bucket, from 0, of {stream.buckets}.",
             metadata={BUCKET: json.dumps(stream.buckets._asdict())},
         )
         partition_by = [*partition_by, BUCKET]
     unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
-        raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
+        hint = f"use one of {', '.join(columns)}"
+        raise SchemaError(f"{path}: unknown column {', '.join(sorted(unknown))}", hint=hint)
     return declared.model_copy(update={"columns": columns, "partition_by": partition_by})
 
 

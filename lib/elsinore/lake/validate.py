@@ -227,7 +227,7 @@ def require_no_mismatch(validation: Validation) -> None:
     more = f" (and {len(mismatches) - 1} more)" if len(mismatches) > 1 else ""
     raise ValidationError(
         f"results differ from the reference: {mismatches[0]}{more}",
-        hint="see the table validations",
+        hint='list them: `elsinore sql "SELECT * FROM validations WHERE mismatch"`',
         mismatches=tuple(str(item) for item in mismatches[:100]),
     )
 
@@ -238,8 +238,8 @@ def _require_same_queries(workload: Workload, results: pd.DataFrame) -> None:
     found = set(pairs.itertuples(index=False, name=None))
     if other := sorted(name for name, _ in found - known):
         raise RestagedError(
-            f"staged results are of other queries than the workload's: {', '.join(other)}",
-            hint="aggregate the interval again",
+            f"staged results belong to queries outside of the workload: {', '.join(other)}",
+            hint="compute them again: `elsinore aggregate --start HOUR --end HOUR`",
         )
 
 
@@ -283,7 +283,7 @@ def check_all(
     for check in checks:
         if check.events_version is None:
             query = workload.by_name[check.place.query]
-            yield from skipped(query, check, "no aggregation of its hour is on record")
+            yield from skipped(query, check, "no aggregation of its hour is recorded")
         else:
             turns[check.place.whole, check.events_version].append(check)
     reference = _Reference(workload, budget)
@@ -313,14 +313,14 @@ class _Reference:
         if not len(events) and not check.published:
             return []
         if self._left <= 0:
-            return skipped(query, check, "the run's budget for checks is spent")
+            return skipped(query, check, "the run's budget for checks is used up")
         if self._exhausted[query.name, check.place.whole] >= MAX_EXHAUSTED:
-            reason = f"{MAX_EXHAUSTED} checks of the query went past the budget"
+            reason = f"{MAX_EXHAUSTED} checks of the query exceeded the budget"
             return skipped(query, check, reason)
         return self._first_answer(query, check, events)
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
-        reason = f"more trends than {self._budget} steps can enumerate"
+        reason = f"more trends than can be enumerated in {self._budget} steps"
         for method, steps in _ways(check, self._budget):
             meter = Meter(query.name, steps)
             try:
@@ -385,7 +385,7 @@ def compare(
     place = check.place
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
-    assert check.groups is not None, "groups that are not known cannot be told from missing ones"
+    assert check.groups is not None, "unknown groups cannot be distinguished from missing groups"
     window = query.window.bounds(place.window)
     compared = [Compared(query.name, EVERY_GROUP, window, EVERY_AGGREGATE, method=method)]
     for group in sorted(found.keys() - check.groups):
@@ -439,5 +439,5 @@ def _missing(published: Mapping[str, Number], reference: Mapping[str, _Answer]) 
     if reference and not published:
         return "the result is missing"
     if published.keys() != reference.keys():
-        return "the aggregates are not those of the query"
+        return "the result has other aggregates than the query"
     return None

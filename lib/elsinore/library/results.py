@@ -137,7 +137,7 @@ class Results(dict[str, pa.Table]):
                 yield names + one.text_of_cut
 
     def __missing__(self, name: str) -> pa.Table:
-        raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
+        raise KeyError(f"unknown query {name}; use one of {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """The tables by the names of their queries."""
@@ -175,9 +175,9 @@ class Results(dict[str, pa.Table]):
 
     def _parts(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
         """A line about all, and one about each query, with its first rows."""
-        aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
-        aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
-        aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        aside = [f"{count_of(self.rejected.num_rows, 'record')} rejected"] * bool(self.rejected)
+        aside += [f"{count_of(self.ignored, 'record')} of other types ignored"] * bool(self.ignored)
+        aside += [f"{count_of(self.duplicates, 'duplicate')} removed"] * bool(self.duplicates)
         aside += self.warnings
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None

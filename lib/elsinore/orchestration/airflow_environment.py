@@ -79,7 +79,9 @@ def prepare_airflow(root: Path) -> None:
                 cwd=root, env=env, stdout=file, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
             if done.returncode:
-                raise SetupError(f"airflow {' '.join(command[:2])} failed", hint=f"see {log}")
+                raise SetupError(
+                    f"airflow {' '.join(command[:2])} failed", hint=f"read the log: {log}"
+                )
     log.with_name(_READY).touch()
 
 

@@ -120,7 +120,7 @@ def alert_task_failed(context: Mapping[str, Any]) -> None:
 def _reason(error: BaseException | None) -> str:
     """What a task failed of; of errors that are not ours the kind says more than the text."""
     if error is None:
-        return "the task ended without a word"
+        return "the task ended without an error message"
     is_ours = isinstance(error, ElsinoreError)
     return str(error) if is_ours else f"{type(error).__name__}: {error}".removesuffix(": ")
 
@@ -137,7 +137,7 @@ def alert_run_late(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a run that is not done by its deadline; silent for backfills."""
     run = context["dag_run"]
     if run["run_type"] != _BACKFILL:
-        reason = f"not done by {context['deadline']['deadline_time']}, but {run['state']}"
+        reason = f"still {run['state']} at its deadline, {context['deadline']['deadline_time']}"
         raise_alert("run_late", run["dag_id"], run["dag_run_id"], reason)
 
 

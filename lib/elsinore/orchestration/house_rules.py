@@ -153,7 +153,7 @@ _BORDERS = {"start": "The first hour", "end": "The end of the last hour"}
 
 def hours(*, optional: bool) -> dict[str, Param]:
     """`start` and `end`; optional ones are given both or neither: the run's data interval."""
-    both = " Both or none of the two; none means the data interval of the run." * optional
+    both = " Set both or neither. Default: the data interval of the run." * optional
     return {
         name: Param(
             *([None] if optional else []),
@@ -170,11 +170,11 @@ def batch_hours() -> dict[str, Param]:
     """`batch_hours`; without it a run has all of its hours at once."""
     param = Param(
         None,
-        title="Hours of a batch",
+        title="Hours per batch",
         type=["null", "integer"],
         minimum=1,
-        description="Replays the hours in batches of so many, each by a run of its own that "
-        "succeeds or fails by itself; none means all at once. 24 is a day.",
+        description="Number of hours per batch; 24 is a day. Each batch is a run that "
+        "succeeds or fails independently. Default: all hours in one run.",
     )
     return {"batch_hours": param}
 
@@ -187,7 +187,7 @@ def optional_day() -> dict[str, Param]:
         type=["null", "string"],
         format="date",
         pattern=DAY_PATTERN,
-        description="A day in UTC, such as 2013-02-08; none means the data interval of the run.",
+        description="A day in UTC, such as 2013-02-08. Default: the data interval of the run.",
     )
     return {"day": param}
 
@@ -199,8 +199,8 @@ def workload(stream: str) -> dict[str, Param]:
         title="The workload",
         type=["null", "string"],
         enum=[None, *settings_of(stream).known_workloads],
-        description="Whose queries to answer, a file of schemas/workloads by name; none means all "
-        "workloads that an hourly run answers. Results of others stay as they are.",
+        description="Name of a workload in schemas/workloads. Default: every workload of an hourly "
+        "run. Results of other workloads do not change.",
     )
     return {"workload": param}
 
@@ -209,10 +209,9 @@ def force() -> dict[str, Param]:
     """`force`, off by default."""
     param = Param(
         False,
-        title="Replay what is published",
+        title="Replay published hours",
         type="boolean",
-        description="Off: hours that are published for these queries are left alone, and results "
-        "of other queries that a workload had before are never replaced. On: the hours are "
-        "replayed whatever they hold.",
+        description="Off: skip hours that are published for these queries, and never replace "
+        "results of earlier queries of a workload. On: replay all hours.",
     )
     return {"force": param}

@@ -72,7 +72,7 @@ def replay_tasks(
     reports = report_tasks(
         stream,
         "report_quality",
-        "Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
+        "Writes the data-quality report of the run, even if a task failed. Links to Data Docs.",
     )
     chain(landed, find_plan, published, reports)
     published >> ended_task()
@@ -144,9 +144,9 @@ def slice_tasks(
             for name in each_workload(stream)
             for asset in assets(stream, "trend_aggregates_staged", workload=name)
         ],
-        doc_md="One Spark job: aggregates the windows that end in the slice, for every query and "
-        "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
-        "replaced.",
+        doc_md="Runs one Spark job that aggregates the windows that end in the slice, per query "
+        "and group, into `trend_aggregates_staged`. It replaces rows of an earlier run over the "
+        "same hours (idempotent).",
         **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
     judged = [
@@ -172,9 +172,9 @@ def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any
         task_id=f"validate{suffix}",
         inlets=assets(stream, "trend_aggregates_staged", "events", workload=name),
         outlets=assets(stream, "validations", workload=name),
-        doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
-        "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the slice before anything of it is published.",
+        doc_md="Recomputes a stratified sample of the staged results with the two-step reference, "
+        "which constructs every trend, and compares all aggregates (integers exactly). A mismatch "
+        "fails the slice before any of it is published.",
         **arguments,
     )
 
@@ -187,7 +187,7 @@ def ended_task() -> Any:
     return EmptyOperator(
         task_id="ended",
         trigger_rule="none_failed",  # a run of one workload skips the tasks of others
-        doc_md="Does nothing; fails where a task before it has failed.",
+        doc_md="Fails if a task before it failed, so that the run fails. Does nothing else.",
         # Without callbacks the scheduler itself sets its state.
         **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
     )
@@ -217,9 +217,9 @@ def find_plan_task(stream: str, **arguments: Any) -> Any:
         task_id="find_plan",
         inlets=assets(stream, "events"),
         outlets=assets(stream, "plans"),
-        doc_md="Counts the rates of event types and segments that the planner weighs, finds what "
-        "the queries share, and stores the plan under its fingerprint. The same statistics and "
-        "workload give the same plan.",
+        doc_md="Counts the rates of event types and segments, finds the patterns that the queries "
+        "share, and stores the plan under its fingerprint. Equal statistics and queries give the "
+        "same plan.",
         **arguments,
     )()
 
@@ -232,11 +232,11 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
 
     @task(
         outlets=assets(stream, "raw_events", "quarantine", "events", "landings"),
-        doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
-        "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
-        "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
-        "windows hold changed events are re-opened, that is, computed anew by this run. Gives the "
-        "slices of all these hours to compute (`ELSINORE_SLICES`), and its counts as `figures`.",
+        doc_md="Ingests the raw files of the run's hours into `raw_events`, decodes the records "
+        "into `events`, and writes rejected records with their reasons to `quarantine` (dead "
+        "letter). The task fails unless records = accepted + duplicates + quarantined. Published "
+        "hours whose windows contain changed events become stale; this run recomputes them. Returns "
+        "the slices of all these hours (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
     def land(**context: Any) -> list[dict[str, Any]]:
@@ -248,13 +248,13 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
             warn(context, "landing_refused", told)
         if emptied := figures["emptied_first"]:
             names = (f"{label}: {', '.join(fields)}" for label, fields in sorted(emptied.items()))
-            problem = "fields that had values in the week before have none in "
+            problem = "fields with values in the week before have no values in "
             warn(context, "emptied", problem + some_of(names, 5))
         if figures["unread_first"]:
             warn(context, "unread", figures["unread_first"])
         silent, hours = figures["silent_hours"], context_interval(context).length // HOUR
         if silent // 24 > max(silent - hours, 0) // 24:  # once a day
-            warn(context, "silent", f"no file has come for {silent} hours")
+            warn(context, "silent", f"no file arrived for {silent} hours")
         return _slices_of(context, figures, landed=True)
 
     return land()
@@ -264,8 +264,8 @@ def reopen_task(_stream: str, **arguments: Any) -> Any:
     """Adds the task with which a run begins that catches up: nothing lands."""
 
     @task(
-        doc_md="Looks which published hours are stale by now and which were missed, for the run "
-        "after this one. Gives the slices of its own hours to aggregate.",
+        doc_md="Finds published hours that are stale, and missed hours, for the next run. Returns "
+        "the slices of its own hours to aggregate.",
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, Any]]:
@@ -295,8 +295,8 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     amount, limit = len(cut[0][-1]), conf.getint("core", "max_map_length")
     if amount > limit:
         raise ParameterError(
-            f"these are {amount:,} slices; Airflow takes {limit:,} in a run",
-            hint="ask for larger batches, fewer hours, or raise its [core] max_map_length",
+            f"the run has {amount:,} slices; Airflow supports {limit:,} per run",
+            hint="choose larger batches or fewer hours, or raise [core] max_map_length of Airflow",
         )
     for stretch in reopened:
         pieces = stretch.split(number, grain=HOUR)
@@ -324,8 +324,8 @@ def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
         outlets=assets(stream, "trend_aggregates", "publications", workload=name),
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
-        doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates` in "
-        "one commit; `publications` says where each hour comes from.",
+        doc_md="Copies hours whose sample passed from `trend_aggregates_staged` to "
+        "`trend_aggregates` in one commit. `publications` records the origin of each hour.",
         **arguments,
     )
 
@@ -346,7 +346,11 @@ def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
         figures = call_step(job, context, time_slice, task_of=workload)
         if hours := figures.get("provisional"):
-            warn(context, "provisional", f"{hours} published hours wait for raw files")
+            warn(
+                context,
+                "provisional",
+                f"{hours} published hours are provisional: raw files are missing",
+            )
         return figures
 
     return step
@@ -367,7 +371,7 @@ def call_step(
     """
     asked = asked_of(context["dag"].dag_id, context["params"], task_of)
     if asked is None:
-        raise AirflowSkipException("the run was asked for another workload")
+        raise AirflowSkipException("this run is for another workload")
     settings, workloads = asked[0].model_copy(update=changed), asked[1]
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
@@ -419,8 +423,8 @@ class CatchUp(TriggerDagRunOperator):
         about = {
             "task_id": "start_catch_up",
             "trigger_dag_id": in_stream(CATCH_UP, stream),
-            "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
-            "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
+            "doc_md": "Starts `catch_up` if more hours are stale or missed than a run recomputes "
+            "(`ELSINORE_REOPEN_HOURS`). Skipped if there are none.",
         }
         super().__init__(**LIGHT | about | arguments)
         self.after = after
@@ -429,7 +433,7 @@ class CatchUp(TriggerDagRunOperator):
         """Triggers the run; AirflowSkipException: nothing is left, or nothing is known of it."""
         figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
         if not figures or not figures["catch_up"]:
-            raise AirflowSkipException("no hour is left to catch up with")
+            raise AirflowSkipException("no stale or missed hours are left")
         workload = context["params"].get("workload")
         self.conf = figures["catch_up"][0] | ({"workload": workload} if workload else {})
         super().execute(context)

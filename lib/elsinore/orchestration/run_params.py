@@ -43,16 +43,16 @@ def run_interval(
             is missing, or what results is empty, runs backwards or is not cut at whole hours.
     """
     if (start is None) != (end is None):
-        raise ParameterError("start and end are given together, or neither of them")
+        raise ParameterError("only one of start and end is set", hint="set both, or neither")
     if start is not None and end is not None:
         interval = Interval.parse(start, end)
         if interval.end > (now := instant_of(datetime.now(UTC))):
             raise ParameterError(
                 f"the hours before {shown(end)} are not over",
-                hint=f"the end is {hour_label(now)}:00 or earlier, in UTC",
+                hint=f"set end to {hour_label(now)}:00 or earlier, in UTC",
             )
     elif data_start is None or data_end is None:
-        raise ParameterError("the run has no data interval", hint="give start and end")
+        raise ParameterError("the run has no data interval", hint="set start and end")
     else:
         # A bare cron schedule yields intervals of no width: Interval refuses them. The schedule
         # starts a run some minutes after its hours: these begin with the hour before each border.
@@ -76,9 +76,9 @@ def day_interval(day: object) -> Interval:
     try:
         start = parse_instant(day)
     except ValueError as error:
-        raise ParameterError(str(error)) from error
+        raise ParameterError(str(error), hint="write it as 2013-02-08") from error
     if start + DAY > instant_of(datetime.now(UTC)):
-        raise ParameterError(f"the day {shown(day)} is not over")
+        raise ParameterError(f"the day {shown(day)} is not over", hint="choose an earlier day")
     return _of_our_times(Interval(start, start + DAY))
 
 
@@ -86,8 +86,8 @@ def _of_our_times(interval: Interval) -> Interval:
     """Return the hours if events may have them, also in the longest windows."""
     if not (_RUNS.start <= interval.start and interval.end <= _RUNS.end):
         raise ParameterError(
-            "runs are of hours in the years 1001 to 9999",
-            hint="`elsinore run` evaluates queries over events of earlier years",
+            "runs support hours in the years 1001 to 9999",
+            hint="for events of earlier years, use `elsinore run`",
         )
     return interval
 
@@ -100,7 +100,7 @@ def context_interval(context: Mapping[str, Any]) -> Interval:
     params, data_start = context["params"], context.get("data_interval_start")
     day, start, end = (params.get(name) for name in ("day", "start", "end"))
     if day is not None and (start, end) != (None, None):
-        raise ParameterError("a run is of a day, or from start to end")
+        raise ParameterError("both day and start or end are set", hint="set day, or start and end")
     if day is not None:
         return day_interval(day)
     if data_start is None and (start, end) == (None, None):
@@ -177,7 +177,7 @@ def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
         return True
     if others := found["other_queries"]:
         raise ParameterError(
-            f"these hours hold results of other queries: {', '.join(others)}",
-            hint="set force to replace them, or choose the workload that they are of",
+            f"these hours have results of other queries: {', '.join(others)}",
+            hint="set force to replace them, or choose their workload",
         )
     return bool(found["published_hours"] < found["hours"])

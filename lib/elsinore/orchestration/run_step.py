@@ -97,7 +97,8 @@ def at_work(home: Path, *, alone: bool = False) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
         except BlockingIOError as error:
             raise ConflictError(
-                f"a step of a run works on {home}", hint="pause the DAGs, and wait for their runs"
+                f"a run is working in {home}",
+                hint="pause the DAGs, wait for their runs, and run it again",
             ) from error
         yield
 
@@ -151,7 +152,7 @@ class StepProcess:
             self._steps.send((job, arguments, settings))
             outcome = self._steps.recv()
         except (EOFError, ConnectionError) as error:
-            raise LostWorkerError(f"the process of {job} ended") from error
+            raise LostWorkerError(f"the process of {job} ended unexpectedly") from error
         finally:
             if outcome is None:  # it is gone, or Airflow does not wait for it any longer
                 self._process.kill()

@@ -81,7 +81,8 @@ class FrameExpectation(BatchExpectation, ABC):
             found = self.find(execution_engine.dataframe)
         except (AttributeError, KeyError) as error:
             lacking = getattr(error, "name", None) or error.args[0]
-            raise ParameterError(f"its table has no column {lacking}") from error
+            hint = "use a table with this column in expectations/"
+            raise ParameterError(f"the table has no column {lacking}", hint=hint) from error
         share = 100 * found.unexpected_count / found.element_count if found.element_count else 0.0
         counts = [{"value": text, "count": 1} for text in dict.fromkeys(found.unexpected)]
         return {
@@ -135,14 +136,14 @@ class ExpectLandedRowsToAddUp(RowsExpectation):
             faults = []
             if row.lines != row.accepted + row.duplicates + row.quarantined:
                 faults.append(
-                    f"{row.lines} lines are not {row.accepted} accepted + {row.duplicates} "
+                    f"{row.lines} records are not {row.accepted} accepted + {row.duplicates} "
                     f"duplicates + {row.quarantined} quarantined"
                 )
             if row.event_rows != row.accepted:
-                faults.append(f"{row.accepted} accepted, but events holds {row.event_rows}")
+                faults.append(f"{row.accepted} accepted, but events has {row.event_rows}")
             if row.quarantine_rows != row.quarantined:
                 faults.append(
-                    f"{row.quarantined} quarantined, but quarantine holds {row.quarantine_rows}"
+                    f"{row.quarantined} quarantined, but quarantine has {row.quarantine_rows}"
                 )
             if faults:
                 yield ", and ".join(f"landing {row.landing}: {fault}" for fault in faults)
@@ -206,7 +207,7 @@ class ExpectLandingsToBeOfUsualSize(RowsExpectation):
             if not row.files:
                 yield f"landing {row.landing}: no file"
             elif pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines:
-                yield f"landing {row.landing}: {row.lines} lines, usually {row.usual_lines:.0f}"
+                yield f"landing {row.landing}: {row.lines} records, usually {row.usual_lines:.0f}"
 
 
 class ExpectPublishedToEqualReference(RowsExpectation):
@@ -254,8 +255,8 @@ class ExpectRuleToHold(FrameExpectation):
     def find(self, frame: pd.DataFrame) -> Finding:
         """Look the counts up; a rule that nobody counted is an error."""
         if self.rule not in (rules := list(frame["rule"])):
-            hint = suggest(self.rule, rules) or f"there are {listed(rules)}"
-            raise ParameterError(f"its table has no rule {self.rule}: {hint}")
+            hint = suggest(self.rule, rules) or f"use one of {listed(rules)}"
+            raise ParameterError(f"the table has no rule {self.rule}", hint=hint)
         (found,) = frame[frame["rule"] == self.rule].itertuples()
         broken, rows = int(found.broken), int(found.rows)
         if not broken:
@@ -278,7 +279,7 @@ class ExpectResultsToBeValidated(FrameExpectation):
         text = f"{checked} checked, {len(skipped)} skipped" + (f": {reasons}" if reasons else "")
         if checked:
             return Finding(True, text, (), 0, len(frame))
-        return Finding(False, f"not validated: {text}", (), len(frame), len(frame))
+        return Finding(False, f"no result was checked: {text}", (), len(frame), len(frame))
 
 
 class EscapedPageView(DefaultJinjaPageView):

@@ -108,7 +108,9 @@ def require_accepted(judgement: Judgement) -> None:
     more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     raise ValidationError(
         f"{first.table}: {first.description}: {first.observed}{more}",
-        hint=f"see {judgement.docs_index}" if judgement.docs_index else None,
+        hint=f"open {judgement.docs_index}"
+        if judgement.docs_index
+        else "open the report of the run",
         failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
     )
 
@@ -157,7 +159,7 @@ def _read_judgement(path: Path) -> Judgement:
         return Judgement.model_validate_json(path.read_text(encoding="utf-8"))
     except (pydantic.ValidationError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path} is no judgement: {error}", hint="validate the run again"
+            f"{path} is damaged: {error}", hint="run `elsinore validate` for these hours again"
         ) from error
 
 
@@ -179,18 +181,20 @@ class Entry(Strict):
     @classmethod
     def _without_dollar(cls, value: str) -> str:
         if "$" in value:
-            raise ValueError("a description has no $, which Data Docs take for a place-holder")
+            raise ValueError("a description must not contain $; remove it")
         return value
 
     @pydantic.field_validator("arguments")
     @classmethod
     def _of_expectation(cls, value: dict[str, Any]) -> dict[str, Any]:
         if own := sorted({"description", "severity", "meta"} & value.keys()):
-            raise ValueError(f"{own[0]} is none of an expectation's arguments; it stands beside")
+            raise ValueError(f"{own[0]} is not an argument; write it next to arguments")
         condition, parser = value.get("row_condition"), value.get("condition_parser")
         is_passed_on = isinstance(condition, str) and parser != "great_expectations"
         if is_passed_on or "pass_through" in str(condition):  # to pandas, which would run any code
-            raise ValueError("of a row_condition the condition_parser is great_expectations")
+            raise ValueError(
+                "a row_condition needs another parser; add condition_parser: great_expectations"
+            )
         return value
 
 
@@ -232,17 +236,18 @@ def load_suites(directory: Path) -> tuple[TableSuite, ...]:
     """
     files, found = [directory / f"{name}.yaml" for name in SUITES], []
     for path in sorted({*directory.glob("*.y*ml")}.difference(files)):
-        hint = f"put its expectations into {listed(file.name for file in files)}"
-        raise _fault(path, "nobody judges by this file", hint)
+        hint = f"move its expectations to {listed(file.name for file in files)}"
+        raise _fault(path, "no step reads this file", hint)
     for path in files:
         file = read_model(path, _SuiteFile, "a suite")
         if file.suite != path.stem:
-            raise _fault(path, f"the suite is called {file.suite}")
+            hint = f"write suite: {path.stem}"
+            raise _fault(path, f"the suite has the name {file.suite}", hint)
         found += [TableSuite(file.suite, *table) for table in file.tables.items()]
     return tuple(found)
 
 
-def _fault(file: Path, message: str, hint: str | None = None) -> SchemaError:
+def _fault(file: Path, message: str, hint: str) -> SchemaError:
     return SchemaError.of([Diagnostic(message, Location(str(file)), hint=hint)])
 
 
@@ -274,15 +279,16 @@ def judge(
         SchemaError: a suite is not valid, or is about a table that is not given.
     """
     if not _RUN_NAME.fullmatch(run_name):
-        raise ParameterError(f"{run_name!r} is no name of a run")
+        hint = "use only letters, digits, _, - and ."
+        raise ParameterError(f"{run_name!r} is not a valid name of a run", hint=hint)
     named = load_suites(expectations_dir)
     suites = [part for part in named if part.table in tables]
     judged_elsewhere = set() if tables.keys() & set(LANDED) else set(LANDED)
     missing = {p.table: p.suite for p in named if p.table not in {*tables, *judged_elsewhere}}
     if missing:
         (table, suite), known = next(iter(missing.items())), {*tables, *LANDED}
-        hint = suggest(table, known) or f"there are {listed(sorted(known))}"
-        told = f"no rows are judged of {', '.join(sorted(missing))}"
+        hint = suggest(table, known) or f"use one of {listed(sorted(known))}"
+        told = f"unknown table {', '.join(sorted(missing))}"
         raise _fault(expectations_dir / f"{suite}.yaml", told, hint)
     quality_dir.mkdir(parents=True, exist_ok=True)
     final = quality_dir / run_name
@@ -414,12 +420,14 @@ def _expectation(entry: Entry, position: int, file: Path) -> Any:
             meta={_POSITION: position},
         )
     except ExpectationNotFoundError as error:
-        raise _fault(file, f"there is no expectation {entry.expectation}") from error
+        hint = "use an expectation of Great Expectations or Elsinore"
+        raise _fault(file, f"unknown expectation {entry.expectation}", hint) from error
     except gx_pydantic.ValidationError as error:
         # `__root__` is what Great Expectations says of several together.
         told = ((one["loc"][0], one["msg"]) for one in error.errors())
         faults = (f"{name}: {said}" if name != "__root__" else said for name, said in told)
-        raise _fault(file, f"{entry.expectation}: {'; '.join(faults)}") from error
+        hint = f"correct the arguments of {entry.expectation}"
+        raise _fault(file, f"{entry.expectation}: {'; '.join(faults)}", hint) from error
 
 
 def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> str:
@@ -427,7 +435,7 @@ def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> s
     if "raised_exception" not in exception_info:  # by metric, where one of several failed
         exception_info = next(iter(exception_info.values()), {})
     if exception_info.get("raised_exception"):
-        return f"could not be judged: {exception_info.get('exception_message')}"
+        return f"could not be checked: {exception_info.get('exception_message')}"
     if result.get("observed_value") is not None:
         return str(result["observed_value"])
     rows, unexpected = result.get("element_count", 0), result.get("unexpected_count", 0)

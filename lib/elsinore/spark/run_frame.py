@@ -123,6 +123,7 @@ def _require_few_bad(decoded: DataFrame, allowed: float) -> None:
     bad, rows, reason = counted.collect()[0]
     if rows and bad / rows > allowed:
         raise DataError(
-            f"{bad} of {rows} rows are bad, more than the share of {allowed:g}, such as: {reason}",
-            hint="mend the rows, or allow a larger share",
+            f"{bad} of {rows} rows are invalid, more than the allowed share of {allowed:g}; "
+            f"for example: {reason}",
+            hint="correct the rows, or pass a larger max_bad_share",
         )

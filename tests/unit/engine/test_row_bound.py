@@ -116,7 +116,9 @@ def test_windows_are_counted_before_room_is_made_for_them(monkeypatch: pytest.Mo
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 20)
     assert aggregate_query(query, events).num_rows == 20
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 19)
-    with pytest.raises(QueryError, match="q: 20 windows of its groups hold events, at most 19 may"):
+    with pytest.raises(
+        QueryError, match="q: 20 windows of its groups contain events, at most 19 may"
+    ):
         aggregate_query(query, events)
 
 

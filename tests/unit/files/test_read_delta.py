@@ -257,7 +257,7 @@ def test_columns_that_data_files_call_otherwise(tmp_path: Path) -> None:
     assert counts(path) == {1: 2}
     by_id = {**named, "delta.columnMapping.mode": "id"}
     _mark(path, metaData={**meta, "configuration": by_id})
-    with pytest.raises(DataError, match="uses columnMapping by id, which is not read"):
+    with pytest.raises(DataError, match="uses columnMapping by id, which is not supported"):
         counts(path)
 
 
@@ -447,7 +447,9 @@ def test_tables_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
         data.parent.mkdir()
         pq.write_table(rows(1), data)
         form = {"ice": "Iceberg", "hudi": "Hudi"}[name]
-        with pytest.raises(DataError, match=f"is a table in the format {form}, which is not read"):
+        with pytest.raises(
+            DataError, match=f"is a table in the format {form}, which is not supported"
+        ):
             counts(tmp_path / name)
         for part in (data, data.parent):
             with pytest.raises(ParameterError, match=f"is a part of the {form} table"):

@@ -649,7 +649,7 @@ def test_tables_that_cannot_be_collected_keep_nobody_up(tmp_path: Path) -> None:
     found = run(zone, rule("*"))
     assert hours(zone) == {"2013-01-02T10": ["e3"]}
     assert list(found.refused) == ["ice", "linked"]
-    assert "Iceberg, which is not read" in found.refused["ice"]
+    assert "Iceberg, which is not supported" in found.refused["ice"]
     assert "is below 'linked', a symbolic link" in found.refused["linked"]
 
 

@@ -70,7 +70,7 @@ def test_hints_name_the_parameters_of_the_library(
         work().run([EVENTS, EVENTS.assign(time="soon")])
     assert caught.value.fields["report"].lines == 4
     (tmp_path / "events.txt").touch()
-    with pytest.raises(elsinore.ParameterError, match=r"names end in [^;]*\)$"):
+    with pytest.raises(elsinore.ParameterError, match=r"use a name that ends in [^;]*\)$"):
         work().run(tmp_path / "events.txt")
     with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(schema= is a path"):
         elsinore.workload("none.sase", schema="none.yaml")

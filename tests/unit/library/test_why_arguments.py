@@ -85,12 +85,12 @@ def test_nan_is_null_where_no_double_is_nan() -> None:
 @pytest.mark.parametrize(
     ("group", "error"),
     [
-        ({"k": 7.5}, "7.5 is no long .k is a long"), ({"k": "7"}, "'7' is no long"),
-        ({"k": 2**63}, "is no long"), ({"k": True}, "True is no long"), ({"b": 1}, "1 is no bool"),
-        ({"x": "1"}, "'1' is no double"), ({"x": pd.Series([1])}, "is no double"),
-        ({"t": 0}, "0 is no timestamp"), ({"t": "soon"}, "'soon' is not an ISO 8601 timestamp"),
-        ({"t": "0001-01-01T00:00+01:00"}, "not in the years"), ({}, "{} is no group of q"),
-        (None, "None is no group of q .it groups by k"),
+        ({"k": 7.5}, "7.5 is not a long .k is a long"), ({"k": "7"}, "'7' is not a long"),
+        ({"k": 2**63}, "not a long"), ({"k": True}, "True is not a long"), ({"b": 1}, "1 is not a bool"),
+        ({"x": "1"}, "'1' is not a double"), ({"x": pd.Series([1])}, "is not a double"),
+        ({"t": 0}, "0 is not a timestamp"), ({"t": "soon"}, "'soon' is not an ISO 8601 timestamp"),
+        ({"t": "0001-01-01T00:00+01:00"}, "not in the years"), ({}, "{} is not a group of q"),
+        (None, "None is not a group of q .pass a value for each of k"),
     ],
 )  # fmt: skip
 def test_values_that_are_none_of_the_type_are_refused(group: Any, error: str) -> None:
@@ -146,7 +146,7 @@ def test_what_is_no_start_of_a_window_is_refused(start: Any) -> None:
 def test_ticks_are_whole_numbers() -> None:
     assert typed("k").why(EVENTS, "q", {"k": 7}, 0.0).count == 2  # type: ignore[arg-type]
     for start in ("0", "2013-02-08", TEN, 5.7):
-        with pytest.raises(elsinore.ParameterError, match=r"is no long .*start, a whole number"):
+        with pytest.raises(elsinore.ParameterError, match=r"is not a long .*start, a whole number"):
             typed("k").why(EVENTS, "q", {"k": 7}, start)  # type: ignore[arg-type]
 
 

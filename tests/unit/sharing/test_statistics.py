@@ -133,7 +133,7 @@ def test_a_rates_file(tmp_path: Path, unit: TimeUnit, per: str, ticks: int) -> N
         (TimeUnit.ISO, "per: 60\nrates: {}", "needs a unit"),
         (TimeUnit.INTEGER, "per: minute\nrates: {}", "bare number"),
         (TimeUnit.INTEGER, "per: 0\nrates: {}", "positive"),
-        (TimeUnit.ISO, "per: minute\nrates: {Z: 1}", "Z is no event type"),
+        (TimeUnit.ISO, "per: minute\nrates: {Z: 1}", "Z is not an event type"),
         (TimeUnit.ISO, "per: minute\nrates: {A: -1}", r"rates\.A: -1.* at least 0"),
         (TimeUnit.ISO, "per: minute\nrates: {A: .nan}", r"rates\.A: nan is not a number"),
         (TimeUnit.ISO, "per: minute\nrates: {A: often}", r"rates\.A"),
