@@ -451,7 +451,7 @@ def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     assert len(run(27)) == 5
     failed = run(28)
     assert sorted(failed) == ["2013-01-01T22", "2013-01-01T23", "2013-01-02T00"]
-    assert all("cannot read the file of events" in said for said in failed.values())
+    assert all("cannot read the event file" in said for said in failed.values())
     assert read_publications(lake.root).keys() == {
         "2013-01-01T21", "2013-01-02T01", "2013-01-02T02", "2013-01-02T03", "2013-01-02T04"
     }  # fmt: skip

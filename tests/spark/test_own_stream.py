@@ -181,7 +181,7 @@ def test_the_steps_by_their_commands(
         return "".join(capsys.readouterr())
 
     told("land")
-    assert "nothing says what the staged results of 2013-01-01T10" in told("validate", 1)
+    assert "the results of 2013-01-01T10 were not computed" in told("validate", 1)
     for command in ("aggregate", "validate", "publish", "report"):
         told(command)
     assert published(settings) == answered(settings, file)

@@ -209,7 +209,7 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
             raise DataError(problem, hint=hint, file=str(path)) from error
         if "requires too much memory for decoding" in str(error):
             problem = " is compressed with a window of more than 128 MiB"
-            hint = "compress it without --long: zstd FILE"
+            hint = "compress it again with the default window: `zstd FILE`"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint) from error
         problem = f" is damaged: {str(error)[:200]}"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error

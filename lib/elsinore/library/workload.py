@@ -220,7 +220,9 @@ class Workload:
 def sources_of(events: Events) -> list[Source]:
     """Paths and frames, the latter by number; ParameterError: something is neither."""
     if hasattr(events, "to_frame"):
-        raise ParameterError(f"cannot read events from a {type(events).__name__}", hint=_NO_EVENTS)
+        raise ParameterError(
+            f"cannot read events from the type {type(events).__name__}", hint=_NO_EVENTS
+        )
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
     one = one or isinstance(events, Mapping) or not isinstance(events, Iterable)
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
@@ -234,5 +236,5 @@ def _source(given: OneSource, name: str, place: str) -> Source:
         return path_of("events", given)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return Frame(name, given)
-    what = "None" if given is None else f"a {type(given).__name__}"
+    what = "None" if given is None else f"the type {type(given).__name__}"
     raise ParameterError(f"cannot read events from {what}{place}", hint=_NO_EVENTS)

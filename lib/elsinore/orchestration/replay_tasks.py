@@ -232,11 +232,11 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
 
     @task(
         outlets=assets(stream, "raw_events", "quarantine", "events", "landings"),
-        doc_md="Ingests the raw files of the run's hours into `raw_events`, decodes the records "
-        "into `events`, and writes rejected records with their reasons to `quarantine` (dead "
+        doc_md="Ingests the raw files of the run's hours into `raw_events`, decodes them into "
+        "`events`, and writes rejected records with their reasons to `quarantine` (dead "
         "letter). The task fails unless records = accepted + duplicates + quarantined. Published "
-        "hours whose windows contain changed events become stale; this run recomputes them. Returns "
-        "the slices of all these hours (`ELSINORE_SLICES`), and its counts as `figures`.",
+        "hours whose windows contain changed events become stale; this run recomputes them. "
+        "Returns the slices of all these hours (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
     def land(**context: Any) -> list[dict[str, Any]]:

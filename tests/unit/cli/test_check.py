@@ -62,11 +62,11 @@ def test_a_query_as_json(as_json: Any) -> None:
                 "text": [
                     "A  starts a trend; comes after A if A.v < NEXT(A).v and nothing in between "
                     "could extend it",
-                    "C  comes after A if no match of NOT 1 lies in between and nothing in between "
+                    "C  comes after A if no match of NOT 1 is in between and nothing in between "
                     "could extend it",
                     "B  ends a trend; comes after C if nothing in between could extend it",
                     "NOT 1: N",
-                    "  N  is a match by itself",
+                    "  N  is a match of one event",
                 ],
             }
         ],
@@ -131,7 +131,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "               C  ends a trend; comes after A",
         "  local        A: A.v > 1",
         "  edge         -",
-        "  keys         k: equal in all events that carry it; carried by A, not by C",
+        "  keys         k: equal in all events that have it; attribute of A, not of C",
         "  returns      COUNT(*)",
         "  window       within 1 day, slide 1 day, pane 1 day",
         "  semantics    skip-till-any-match",

@@ -377,7 +377,7 @@ def test_a_small_file_does_not_make_very_many(
     path.write_text(path.read_text().replace('"user-id": "', '"user-id": "x'))
     assert run_command(["ingest", str(path)]) == 1
     told = capsys.readouterr().err
-    assert "in more than 49 hours, and each becomes a file (split them, such as by year)" in told
+    assert "in more than 49 hours, and each hour needs a file (split the file, for" in told
     assert [path for path in zone.rglob("*") if path.is_file()] == files
 
 
@@ -420,7 +420,7 @@ def test_events_go_nowhere_else_by_a_link_of_a_producer(
     (zone / linked).parent.mkdir(parents=True)
     (zone / linked).symlink_to(private)
     assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 1
-    assert "a symbolic link (put the file itself there)" in capsys.readouterr().err
+    assert "a symbolic link (replace the link by a copy of the file)" in capsys.readouterr().err
     assert [*private.iterdir()] == []
 
 

@@ -141,7 +141,7 @@ def test_a_lack_of_memory_names_the_query(
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
         "elsinore: out of memory while computing bomb: malloc of size 1735556416 failed (write a "
-        "shorter WITHIN or a larger SLIDE, or run parts of the events one after another)"
+        "shorter WITHIN or a larger SLIDE, or run parts of the events separately)"
     )
     monkeypatch.setattr("elsinore.cli.run.read_events", fail)
     assert run_command(["run", *arguments]) == 1

@@ -125,7 +125,7 @@ def test_parts_of_a_table_are_refused(tmp_path: Path) -> None:
     log = table / "_delta_log"
     for path in (part, part.parent, log, log / f"{0:020}.json", tmp_path / "link.parquet"):
         with pytest.raises(
-            ParameterError, match=r"is a part of the Delta table .*give the whole table"
+            ParameterError, match=r"is a part of the Delta table .*name the whole table"
         ):
             counts(path)
     (table / "events.jsonl").write_text('{"t": "2024-01-01", "e": "A", "uid": 5}\n')
@@ -386,7 +386,7 @@ def test_versions_before_and_after_checkpoints(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [(68_719_476_736, "its deletion vectors are damaged, or take too much memory"),
-     (4, r"parquet: its deletion vector is for 9 rows, and it has 5")],
+     (4, r"parquet: its deletion vector has 9 rows, but the file has 5")],
 )  # fmt: skip
 def test_deletion_vectors_of_rows_that_are_not_there(tmp_path: Path, row: int, why: str) -> None:
     path = put(tmp_path / "d", rows(5))

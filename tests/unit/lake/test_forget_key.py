@@ -161,4 +161,4 @@ def test_a_home_without_events_may_be_the_wrong_one(
     assert run_command(["forget", "tailnum=N1"]) == 1
     error = capsys.readouterr().err
     assert "this may be the wrong ELSINORE_HOME" in error
-    assert "land events" not in error
+    assert "elsinore land" not in error

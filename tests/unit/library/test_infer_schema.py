@@ -42,7 +42,7 @@ CLICKS = pd.DataFrame({
     "tags": [["a"], ["b"], []],
 })  # fmt: skip
 GUESSED = """\
-# Guessed from events: look at what ends in a question mark.
+# Inferred from events: check the lines that end in a question mark.
 stream: clicks
 time: {field: ts, unit: ms}  # ?
 type: {field: event}  # ?
@@ -79,7 +79,7 @@ def without_types(text: str) -> list[str]:
 
 
 NESTED = """\
-# Guessed from events: look at what ends in a question mark.
+# Inferred from events: check the lines that end in a question mark.
 stream: events
 time: {field: "meta.ts", unit: iso}  # ?
 type: {field: "meta.type", names: {page_view: "page view", order_created: "order.created"}}  # ?
@@ -197,7 +197,7 @@ def test_a_field_of_two_kinds_does_not_stop_the_guess(
     if kept:
         assert read_schema(schema).attributes == {"odd": "string"}
     else:
-        assert re.search(r"# in\.odd.*: .* in some places and .* in others; it is not read", schema)
+        assert re.search(r"# in\.odd.*: .* in some records and .* in others; ignored", schema)
     _, report = read_events([path], read_schema(schema), max_bad_share=0)
     assert report.accepted == len(events)
 
@@ -330,16 +330,16 @@ def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]], form: str
     ("columns", "lines"),
     [
         ({"n": pa.array([2**64 - 1], pa.uint64())},
-         ["# n: 18446744073709551615 does not fit 64 bits; it is not read"]),
-        ({"x": [math.inf]}, ["# x: inf is not finite; it is not read"]),
+         ["# n: ignored (18446744073709551615 does not fit 64 bits)"]),
+        ({"x": [math.inf]}, ["# x: ignored (inf is not finite)"]),
         ({"at": pa.array([2**40], pa.timestamp("s"))},
-         ["# at: the time is not in the years 1 to 9999; it is not read"]),
+         ["# at: ignored (the time is not in the years 1 to 9999)"]),
         ({"x": pa.array([10**30], pa.decimal128(38))},
          ["x: double  # ? its largest numbers may be rounded"]),
         ({"h": pa.array([1.5], pa.float16())}, ["h: double"]),
         ({"": [1], "y" * 200: [1]}, ['# "": what has no name is not read',
                                      f'{"y" * 60}: {{type: long, field: "{"y" * 200}"}}']),
-        ({"y" * 201: [1]}, [f"# {'y' * 201}: what has a name of over 200 characters is not read"]),
+        ({"y" * 201: [1]}, [f"# {'y' * 201}: ignored (a name of more than 200 characters)"]),
         ({"NOT": [1], "next": [2], "seq": [3]},
          ["NOT_: {type: long, field: NOT}", "next_: {type: long, field: next}", "seq: long"]),
     ],
@@ -385,7 +385,7 @@ def test_cells_of_csv_are_numbers_where_these_give_them_back(
 def test_a_column_in_which_more_than_a_few_events_have_no_type_is_not_taken_for_it() -> None:
     table = pa.table({"time": [1, 2], "type": ["A", None]})
     schema = elsinore.infer_schema(table)
-    line = "# type: {field: type}  # ? some events have none; without it all events are of one type"
+    line = "# type: {field: type}  # ? some events lack it; without it, all events have one type"
     few = pa.table({"time": range(40), "type": ["A"] * 39 + [None]})
     told = elsinore.infer_schema(few)
     assert "type: {field: type}  # ? some events have none: bad lines" in told.splitlines()
@@ -489,14 +489,14 @@ def test_names_cannot_write_yaml() -> None:
         ("e.csv", b"time,x\n", "e.csv holds no events"),
         ("e.jsonl", b"{}\n", "e.jsonl holds no events"),
         ("e.csv", b"time,x,x\n1,2,3\n", "e.csv: column 'x' occurs twice"),
-        ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are parted by ';'"),
-        ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are parted by ';'"),
+        ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are separated by ';'"),
+        ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are separated by ';'"),
         ("e.csv", "time,x\n1,2\n".encode("utf-16"), "e.csv is UTF-16 text"),
-        ("e.json", b'{\n"time": 1,\n"x": 2\n}\n', "e.json: an object goes on into other lines"),
-        ("e.json", b'{"time": 1,\n"x": 2}\n', "e.json: an object goes on into other lines"),
-        ("e.csv", b"time,x\r1,2\r", "e.csv: a CR without LF stands outside of quotes"),
-        ("e.csv", b"time,\xe9\n1,2\n", "e.csv: the name of a column is not UTF-8"),
-        ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: the name of a column is not UTF-8"),
+        ("e.json", b'{\n"time": 1,\n"x": 2\n}\n', "e.json: an object continues on other"),
+        ("e.json", b'{"time": 1,\n"x": 2}\n', "e.json: an object continues on other"),
+        ("e.csv", b"time,x\r1,2\r", "e.csv: a CR without LF outside of quotes"),
+        ("e.csv", b"time,\xe9\n1,2\n", "e.csv: a column name is not UTF-8"),
+        ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: a column name is not UTF-8"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_said(name: str, data: bytes, error: str, tmp_path: Path) -> None:
@@ -510,7 +510,7 @@ def test_a_file_that_is_none_is_said(name: str, data: bytes, error: str, tmp_pat
     [
         ([], "there are no events"), (pd.DataFrame({"time": [], "x": []}), "1 holds no events"),
         (pa.table({"time": pa.array([], pa.int64())}), "1 holds no events"),
-        (pd.DataFrame({"time": [None], "x": ["a"]}), "the time, but no event has a value there"),
+        (pd.DataFrame({"time": [None], "x": ["a"]}), "the time, but no event has a value in it"),
         (pd.DataFrame([[1, 2, 3]], columns=["time", "x", "x"]), "Duplicate column names found"),
         (pd.DataFrame({"time": [1], "x": [{"y": 2**70}]}), "Arrow cannot read .* too large.* mend"),
         (pa.table([[1], [2], [3]], ["time", "x", "x"]), "frame 1: column 'x' occurs twice"),
@@ -525,6 +525,4 @@ def test_a_frame_without_events_is_said(events: Any, error: str) -> None:
 def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{suffix}"
     path.write_bytes(b"time,v\n1,\xe9\n" if suffix == "csv" else b'{"time": 1, "v": "\xe9"}\n')
-    assert elsinore.infer_schema(path).endswith(
-        "# v: binary, or text that is no UTF-8, is not read\n"
-    )
+    assert elsinore.infer_schema(path).endswith("# v: ignored (binary or not UTF-8)\n")

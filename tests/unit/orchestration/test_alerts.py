@@ -85,7 +85,7 @@ def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
 def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
     task = SimpleNamespace(task_id="land")
     alert_task_failed({"dag": DAG, "run_id": "r1", "task": task, "ti": SimpleNamespace()})
-    assert alerts(file)[0]["reason"] == "the task ended without a word"
+    assert alerts(file)[0]["reason"] == "the task ended without an error message"
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_other_versions_and_unknown_fields_are_refused_even_when_signed(plan: St
     assert StaticPlan.from_json(json.dumps(document, indent=2)) == plan  # however it is spelt
     assert StaticPlan.from_json(_signed(document)) == plan
     for other in (1, 2, 3):
-        with pytest.raises(PlanError, match=f"version {other}; this build reads version 4"):
+        with pytest.raises(PlanError, match=f"version {other}; this release reads version 4"):
             StaticPlan.from_json(_signed(document | {"version": other}))
     with pytest.raises(PlanError, match="more"):
         StaticPlan.from_json(_signed(document | {"more": 1}))
@@ -207,7 +207,7 @@ def test_any_valid_subset_may_share_and_no_other(plan: StaticPlan) -> None:
     for few in ((), ("q1",), ("q1", "q1")):
         with pytest.raises(PlanError, match="fewer than two"):
             verify(_sharing(plan, {"p3": few}), WORKLOAD)
-    with pytest.raises(PlanError, match="does not hold it"):
+    with pytest.raises(PlanError, match="does not contain it"):
         verify(_sharing(plan, {"p3": ("q1", "q4")}), WORKLOAD)
 
 

@@ -100,4 +100,4 @@ def test_the_band_of_an_hourly_run(events: int, needed: bool) -> None:
 def test_without_an_earlier_plan_or_its_statistics() -> None:
     assert replan(None, None, _workload(PARTS), BEFORE).needed
     lost = _decide(PARTS, Statistics.given(20, RATES), known=False)
-    assert lost == Replan(True, "the statistics of the stored plan are not known")
+    assert lost == Replan(True, "the statistics of the stored plan are unknown")

@@ -66,7 +66,7 @@ def test_a_server_that_has_lost_a_class_is_to_be_replaced() -> None:
 def test_a_full_disk_is_named_and_not_tried_again() -> None:
     error = translate(PySparkException("FSError: java.io.IOException: No space left on device"))
     assert isinstance(error, SetupError)
-    assert str(error).startswith("cannot write: No space left on device (make room")
+    assert str(error).startswith("cannot write: No space left on device (free disk space")
     assert not error.transient
 
 
