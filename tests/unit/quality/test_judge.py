@@ -89,19 +89,19 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
         ("landings", "Landed lines are accepted, duplicates or quarantined, and the tables hold as "
                      "many."),
-        ("landings", "The first event of a landing is not after its last."),
-        ("landings", "No event lies before the range that its landing states."),
-        ("quarantine", "Every quarantined line has a reason."),
-        ("events", "No event is there twice."),
-        ("events", "Every event has a time and lies in the partition of its UTC day."),
-        ("plans", "Every body reads back and has the fingerprints of its row."),
-        ("trend_aggregates_staged", "A query, group, window and aggregate has one row."),
+        ("landings", "The first event of an hour is not after its last."),
+        ("landings", "No event is before the recorded time range of its hour."),
+        ("quarantine", "Every quarantined record has a reason."),
+        ("events", "Event ids are unique."),
+        ("events", "Every event has a time and is in the partition of its UTC day."),
+        ("plans", "Every stored plan parses and matches its fingerprints."),
+        ("trend_aggregates_staged", "Rows are unique per query, group, window and aggregate."),
         ("trend_aggregates_staged", "Every window ends after it starts."),
         ("trend_aggregates_staged",
-         "Every row lies in the partition of the hour that its window ends in."),
-        ("trend_aggregates_staged", "Exact integers are written in full, in canonical digits."),
-        ("trend_aggregates_staged", "The double beside an exact integer is that integer's double."),
-        ("trend_aggregates_staged", "log2 is a number wherever it is present."),
+         "Every row is in the partition of the hour in which its window ends."),
+        ("trend_aggregates_staged", "Exact integers have all digits in canonical form."),
+        ("trend_aggregates_staged", "The double of an exact integer is its nearest double."),
+        ("trend_aggregates_staged", "log2 is a number or NULL."),
         ("trend_aggregates_staged", "The plan of every row is stored."),
         ("validations", "Every checked aggregate equals the two-step reference."),
     }  # fmt: skip
@@ -123,18 +123,18 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     judged = read_run_tables(root, lake.INTERVAL, lake.STREAM) | tables
     failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
     assert failed >= {
-        ("landings", "Every landing is named by its hour."),
-        ("landings", "Every landing has one row."),
-        ("landings", "The first event of a landing is not after its last."),
-        ("landings", "Counts by reason are JSON."),
-        ("plans", "A row is statistics or a plan."),
-        ("plans", "A fingerprint is sha256."),
+        ("landings", "The name of every ingested hour is its hour."),
+        ("landings", "Every ingested hour has one row."),
+        ("landings", "The first event of an hour is not after its last."),
+        ("landings", "Counts per reason are JSON."),
+        ("plans", "Every row contains statistics or a plan."),
+        ("plans", "Every fingerprint is a sha256."),
         ("plans", "Every plan is stored once."),
         ("plans", "Every body is JSON."),
-        ("validations", "A sampled row was checked or skipped."),
-        ("publications", "An hour is published once."),
-        ("publications", "Every published hour names what its rows say."),
-        ("publications", "The rows of every published hour are those that it names."),
+        ("validations", "Every sampled row was checked or skipped."),
+        ("publications", "Every hour is published once."),
+        ("publications", "Every published hour names the origin of its rows."),
+        ("publications", "The rows of every published hour match its digest."),
     }
 
 
@@ -303,7 +303,7 @@ def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None
     warned = {v.description: v.observed for v in _judge(tmp_path, rows).failed("warning")}
-    assert warned["A skipped row says why."].startswith("1 of 1 rows")
+    assert warned["Every skipped row has a reason."].startswith("1 of 1 rows")
 
 
 def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
