@@ -86,7 +86,7 @@ def _kind(store: str) -> Any:
 
 
 def is_here(path: Path) -> bool:
-    """Whether a path is of this machine's file system."""
+    """Return whether a path is of this machine's file system."""
     return isinstance(path, Path)
 
 
@@ -96,7 +96,7 @@ def state(path: Path) -> tuple[int, int]:
     A store tells whole seconds: what is behind them stands for the content, as its tag does.
 
     Raises:
-        OSError: there is no such file, or it cannot be asked for.
+        OSError: the file does not exist, or it cannot be asked for.
     """
     status: Any = path.stat()
     if is_here(path):

@@ -348,7 +348,7 @@ class Settings(BaseSettings):
         in a folder of its name below `home`.
 
         Raises:
-            SetupError: there is no such schema, or no such workload, though they must exist.
+            SetupError: the schema does not exist, or no such workload, though they must exist.
         """
         suites = self.root / "expectations" / name
         files = {
@@ -387,7 +387,7 @@ class Settings(BaseSettings):
         write for it alone lies in a folder of its name.
 
         Raises:
-            ParameterError: there is no such file.
+            ParameterError: the file does not exist.
         """
         own = "" if name == self.workload_file.stem else name
         found = self.model_copy(update={"workload": own})

@@ -247,7 +247,7 @@ class Interval:
         return self.end - self.start
 
     def contains(self, instant: int) -> bool:
-        """Whether `start <= instant < end`."""
+        """Return whether `start <= instant < end`."""
         return self.start <= instant < self.end
 
     def split(self, parts: int, *, grain: int) -> tuple[Interval, ...]:

@@ -363,5 +363,5 @@ def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Groun
     queries, owned = workload(ground_of_its_own.lake, QUERIES), hours("15", "18")
     route = ground_of_its_own.cut(queries, owned, 2)
     Path(route.parts[0].files[0].path).unlink()
-    with pytest.raises(ConflictError, match="removed meanwhile"), spark_failures():
+    with pytest.raises(ConflictError, match="removed during the run"), spark_failures():
         ground_of_its_own.by_route(queries, route, 2)

@@ -302,7 +302,7 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
 def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), "broken", "broken too")
     strict = settings.model_copy(update={"max_bad_share": 0.5})
-    with pytest.raises(DataError, match=r"2 of 3 lines are bad.*bad_json.*quarantine"):
+    with pytest.raises(DataError, match=r"2 of 3 records are invalid.*bad_json.*quarantine"):
         land(lake, strict, hours(10, 11))
     assert rows(lake, "events") == []
     assert rows(lake, "landings") == []
@@ -754,7 +754,7 @@ def test_an_hour_that_failed_for_a_damaged_file_keeps_no_other_from_landing(
     land(lake, settings, hours(10, 11))
     damaged = put(settings, 10, name="-c").with_suffix(".jsonl.gz")
     damaged.write_bytes(b"no gzip")
-    with pytest.raises(DataError, match="1 of 4 lines are bad"):
+    with pytest.raises(DataError, match="1 of 4 records are invalid"):
         land(lake, strict, hours(10, 11))
     put(settings, 11, departure(1, dep_delay=9))
     assert land(lake, strict, hours(11, 12))["accepted"] == 1
@@ -794,7 +794,7 @@ def test_a_correction_judges_no_other_hour_away_by_a_schema_of_later(
         put(settings, 12, departure(12, 12))
         figures = land(judging, other, hours(12, 13))
         (told,) = json.loads(figures["refused_landings"]).values()
-        assert "4 of 10 lines are bad" in told
+        assert "4 of 10 records are invalid" in told
         assert len(rows(lake, "events")) == 11
         # Whatever comes late beside that hour lands.
         for hour in (7, 8, 9):

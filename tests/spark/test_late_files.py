@@ -522,7 +522,7 @@ def test_a_first_hour_that_was_refused_is_published_once_its_file_is_mended(
     def refused(hour: int) -> list[float]:
         """What is on record of its landing after a file of nothing but faults."""
         put(settings, hour, "bad")
-        with pytest.raises(DataError, match="lines are bad"):
+        with pytest.raises(DataError, match="records are invalid"):
             replayed(hour, hour + 1)
         record_metrics(lake, "its report")
         lines = (pc.field("step") == "land") & (pc.field("metric") == "lines")

@@ -135,7 +135,9 @@ def test_the_replay_that_ingest_prints_publishes_what_run_answers(
     console = Console(record=True, width=200)
     print_results(settings, hours(10, 14), console, log=path, seconds=1)
     told = console.export_text()
-    assert "landed    3 lines of 2 files: 3 accepted, 0 duplicates, 0 quarantined; 2 empty" in told
+    assert (
+        "ingested  3 records of 2 files: 3 accepted, 0 duplicates, 0 quarantined; 2 empty" in told
+    )
 
 
 #: By stream the name of what says when, and two types of events without it.

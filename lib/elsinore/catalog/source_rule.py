@@ -73,7 +73,7 @@ class SourceRule:
 
     @property
     def is_dated(self) -> bool:
-        """Whether paths contain a date."""
+        """Return whether paths contain a date."""
         return "{year}" in self.files
 
     @property

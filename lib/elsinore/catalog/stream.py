@@ -23,7 +23,7 @@ class AttributeType(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        """Whether arithmetic and SUM apply."""
+        """Return whether arithmetic and SUM apply."""
         return self in (AttributeType.LONG, AttributeType.DOUBLE)
 
 

@@ -278,7 +278,7 @@ def _may_have_too_many_keys(lines: pa.Array) -> bool:
 
 
 def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:
-    """Whether no record goes on in the next line, which begins with `{`.
+    """Return whether no record goes on in the next line, which begins with `{`.
 
     After a `}` that leaves an object open there can be no `{`. What lies inside of objects is not
     looked up here, so the stream must read none of it.

@@ -383,7 +383,7 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
 
 
 def _all_differ(ids: pa.ChunkedArray) -> bool:
-    """Whether no id is there twice; cheap where they ascend, as counters and ULIDs do."""
+    """Return whether no id is there twice; cheap where they ascend, as counters and ULIDs do."""
     lengths = pc.binary_length(ids)
     longer, as_long = pc.less(lengths[:-1], lengths[1:]), pc.equal(lengths[:-1], lengths[1:])
     ascend = pc.or_(longer, pc.and_(as_long, pc.less(ids[:-1], ids[1:])))

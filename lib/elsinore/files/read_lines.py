@@ -169,7 +169,7 @@ def unusable_line(code: str, reason: str, text: str | None = None) -> str:
 
 
 def says_unusable(whole: bytes) -> bool:
-    """Whether a file's bytes are but a line that says why another could not be used."""
+    """Return whether a file's bytes are but a line that says why another could not be used."""
     return whole.count(b"\n") == 1 and _SAID.match(visible(whole.rstrip())) is not None
 
 

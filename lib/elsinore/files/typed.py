@@ -269,17 +269,17 @@ def _is_number_type(of: pa.DataType) -> bool:
 
 
 def is_instant(of: pa.DataType) -> bool:
-    """Whether the values say a time themselves."""
+    """Return whether the values say a time themselves."""
     return types.is_timestamp(of) or types.is_date(of)
 
 
 def is_plain(of: pa.DataType) -> bool:
-    """Whether the values are such as JSON has."""
+    """Return whether the values are such as JSON has."""
     return _is_number_type(of) or types.is_string(of) or types.is_boolean(of) or types.is_null(of)
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
-    """Whether all texts do; true where there are only NULLs."""
+    """Return whether all texts do; true where there are only NULLs."""
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 

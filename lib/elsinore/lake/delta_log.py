@@ -79,7 +79,7 @@ class Commit:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it can have changed any."""
+        """Return whether it can have changed any."""
         return self.operation not in _KEEP_ROWS
 
 

@@ -78,7 +78,7 @@ class EventFile:
     bucket: Bucket | None = None
 
     def overlaps(self, interval: Interval) -> bool:
-        """Whether it can hold events of an interval."""
+        """Return whether it can hold events of an interval."""
         return self.first < interval.end and interval.start <= self.last
 
     def bytes_in(self, interval: Interval) -> float:
@@ -103,7 +103,7 @@ class Share(NamedTuple):
 
     @property
     def is_laid_out(self) -> bool:
-        """Whether its files are those of some buckets, and hold nothing else."""
+        """Return whether its files are those of some buckets, and hold nothing else."""
         return self.bucket is not None and all(map(self.bucket.holds, self.files))
 
     @property

@@ -151,7 +151,7 @@ class Key:
         return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["position"], 0))
 
     def _has(self, name: str, line: str) -> bool:
-        """Whether a line of JSON has the value where some type has the attribute."""
+        """Return whether a line of JSON has the value where some type has the attribute."""
         record = json.loads(line, parse_int=str, parse_float=str)
         told = chain.from_iterable(_at(record, path) for path in self.paths[name])
         texts = (json.dumps(value) if isinstance(value, bool) else value for value in told)
@@ -159,7 +159,7 @@ class Key:
         return any(isinstance(text, str) and pattern.fullmatch(text) for text in texts)
 
     def is_in(self, group: str) -> bool:
-        """Whether all events of a group, or those of one of its aliases, have the values."""
+        """Return whether all events of a group, or those of one of its aliases, have the values."""
         if not group.startswith("{"):  # of a check of all groups
             return False
         held = defaultdict[str, set[tuple[str, str]]](set)
@@ -170,12 +170,12 @@ class Key:
         return any(self.texts.items() <= own | held[""] for own in [*held.values()])
 
     def is_shown(self, page: bytes) -> bool:
-        """Whether a text holds all values as words, be it markup or not."""
+        """Return whether a text holds all values as words, be it markup or not."""
         text = page.decode("utf-8", "replace")
         return self._is_said(text, html.unescape(text))
 
     def _is_said(self, *texts: str) -> bool:
-        """Whether texts hold all values as words, be they JSON or not."""
+        """Return whether texts hold all values as words, be they JSON or not."""
         plain = [_ESCAPES.sub(lambda found: json.loads(f'"{found[0]}"'), text) for text in texts]
         # An accent, a sign that is escaped, a byte that is no UTF-8.
         ends = r"(?![\w\u0300-\u036f]|\\u[0-9a-fA-F]{4}|\ufffd\\x)"
@@ -216,7 +216,7 @@ def _sign(sign: str) -> str:
 
 
 def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
-    """Whether the values are this one; NaN is NaN here."""
+    """Return whether the values are this one; NaN is NaN here."""
     number = value.as_py()
     return pc.is_nan(column) if number != number else pc.equal(column, value)
 
@@ -472,7 +472,7 @@ def _require_searched(rows: pa.Table, files: Mapping[str, LandingFile]) -> None:
 
 
 def _stands_for_another(file: LandingFile) -> bool:
-    """Whether a raw file is but the reason why a collected one could not be used."""
+    """Return whether a raw file is but the reason why a collected one could not be used."""
     with (
         suppress(UnreadableFile),
         file.local_copy() as path,
@@ -565,7 +565,7 @@ def _pages(settings: Settings, key: Key) -> Iterator[tuple[Path, Path | None]]:
 
 
 def _shows(line: bytes, key: Key, stream: str) -> bool:
-    """Whether a line of a log shows the values, and is no alert of another stream's run."""
+    """Return whether a line of a log shows the values, and is no alert of another stream's run."""
     alert = _ALERT.search(line)
     return key.is_shown(line) and (alert is None or (alert[1] or b"").decode() == stream)
 

@@ -545,7 +545,7 @@ class _Landing:
         return {"run": self.run, "landing": self.name, "hours": parts}
 
     def _is_stored(self) -> bool:
-        """Whether the lines of its hours in `raw_events` are those that it has stored."""
+        """Return whether the lines of its hours in `raw_events` are those that it has stored."""
         if self.stored is None:
             return False
         own = self._note

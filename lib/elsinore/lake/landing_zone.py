@@ -207,7 +207,7 @@ def _days(interval: Interval) -> list[str]:
 
 
 def _is_aside(rule: SourceRule, name: str) -> bool:
-    """Whether a file is hidden or still being written: names that `*` must not stand for."""
+    """Return whether a file is hidden or still being written: names that `*` must not stand for."""
     parts = zip(name.split("/"), rule.files.split("/"), strict=True)
     hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
     return hidden or name.endswith(_PARTS)

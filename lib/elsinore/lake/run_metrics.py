@@ -259,7 +259,7 @@ def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, M
 
 
 def is_of_sharing(metric: str) -> bool:
-    """Whether `sharing_metrics` made a metric."""
+    """Return whether `sharing_metrics` made a metric."""
     return metric in (_ALONE, _TOGETHER) or metric.startswith((_CHOICE, _SET, _COUNT))
 
 

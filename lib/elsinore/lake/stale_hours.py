@@ -103,7 +103,7 @@ def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[
 
 
 def is_lost(lake: LakePath, workload: Workload, interval: Interval) -> bool:
-    """Whether none of some hours can be computed any more (`lost_hours`)."""
+    """Return whether none of some hours can be computed any more (`lost_hours`)."""
     hours = {*hours_of(interval)}
     return lost_hours(lake, workload, hours) == hours
 

@@ -145,7 +145,7 @@ class Lake:
         conditions of the region. `run` goes into the table's history.
 
         Raises:
-            ParameterError: there is no such table, or it is one of data.
+            ParameterError: the table does not exist, or it is one of data.
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
@@ -207,7 +207,7 @@ class Lake:
         come from the table itself: there must be no other by now.
 
         Raises:
-            ParameterError: there is no such table, or it is not one of such hours.
+            ParameterError: the table does not exist, or it is not one of such hours.
             ConflictError: another writer of these days got there first.
             SetupError: the disk is full or read-only.
         """

@@ -86,12 +86,12 @@ class Compared:
 
     @property
     def checked(self) -> bool:
-        """Whether the reference has answered."""
+        """Return whether the reference has answered."""
         return self.method is not None
 
     @property
     def whole(self) -> bool:
-        """Whether it is of a whole window."""
+        """Return whether it is of a whole window."""
         return self.group_key == EVERY_GROUP
 
     def __str__(self) -> str:

@@ -270,7 +270,7 @@ def _require_lines(source: Source, form: InputFormat | None) -> None:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a JSON object that a line begins does not end in it."""
+    """Return whether a JSON object that a line begins does not end in it."""
     try:
         json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -615,7 +615,7 @@ def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
 
 
 def _may_be_rounded(values: pa.Array) -> bool:
-    """Whether they may have been whole numbers that no double holds."""
+    """Return whether they may have been whole numbers that no double holds."""
     if _kind_of(values.type) is not AttributeType.DOUBLE:
         return False
     numbers = values.cast(pa.float64(), safe=False).drop_null()

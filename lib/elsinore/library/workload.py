@@ -198,7 +198,7 @@ class Workload:
             limit: how many trends to list.
 
         Raises:
-            ParameterError: there is no such query, group or window.
+            ParameterError: the query does not exist, group or window.
             DataError: the events cannot be read.
         """
         table, _ = self._read(events, 1.0)

@@ -100,7 +100,7 @@ def _keep_private(env: Mapping[str, str]) -> None:
 
 
 def is_prepared(root: Path) -> bool:
-    """Whether `prepare_airflow` has succeeded for the home that the environment names."""
+    """Return whether `prepare_airflow` has succeeded for the home that the environment names."""
     return (Path(airflow_environment(root)["AIRFLOW_HOME"]) / _READY).exists()
 
 

@@ -451,6 +451,6 @@ class HoursSensor(BaseSensorOperator):
         self.delta = delta
 
     def poke(self, context: Context) -> bool:
-        """Whether the time has come; ParameterError: the run has no valid hours."""
+        """Return whether the time has come; ParameterError: the run has no valid hours."""
         end = context_interval(context).end / SECOND
         return time.time() >= end + self.delta.total_seconds()

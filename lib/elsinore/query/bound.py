@@ -94,7 +94,7 @@ class BoundAggregate:
 
     @property
     def counts_trends(self) -> bool:
-        """Whether this is `COUNT(*)`."""
+        """Return whether this is `COUNT(*)`."""
         return self.function is AggregateFunction.COUNT and not self.positions
 
 

@@ -76,7 +76,7 @@ class Scope:
         )
 
     def all_unclear(self, positions: Iterable[Position]) -> bool:
-        """Whether faults are noted already of all of some positions."""
+        """Return whether faults are noted already of all of some positions."""
         return all(p.index in self._unclear for p in positions)
 
     def meant(self, reference: syntax.Reference) -> tuple[Position, ...]:

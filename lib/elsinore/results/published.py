@@ -44,7 +44,7 @@ def group_text(group: tuple[tuple[str, Value], ...]) -> str:
 
 
 def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether a group key is the group that was asked for.
+    """Return whether a group key is the group that was asked for.
 
     >>> same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
     True
@@ -60,7 +60,7 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
 
 
 def _is_same(held: Any, wanted: Any) -> bool:
-    """Whether a value of a group is the one asked for: itself, or a text of it."""
+    """Return whether a value of a group is the one asked for: itself, or a text of it."""
     if isinstance(held, float) and isinstance(wanted, str | int):
         try:
             wanted = float(wanted)

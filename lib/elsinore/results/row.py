@@ -37,7 +37,7 @@ def bounds_of(exact: Fraction, magnitude: Fraction, events: int) -> Bounds:
 
 
 def within(found: float, bounds: Bounds) -> bool:
-    """Whether a double is within bounds; NaN is where they are NaN."""
+    """Return whether a double is within bounds; NaN is where they are NaN."""
     low, high = bounds
     return low <= found <= high or (found != found and low != low)
 

@@ -318,7 +318,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _is_free(file: Path) -> bool:
-    """Whether nobody holds a lock on a file."""
+    """Return whether nobody holds a lock on a file."""
     lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

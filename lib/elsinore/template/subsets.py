@@ -164,7 +164,7 @@ def _conditions(
 
 
 def _one_by_one(found: _Subsets, positions: Positions) -> bool:
-    """Whether the positions of a state are closed by different events."""
+    """Return whether the positions of a state are closed by different events."""
     pairs = found.pairs
     if pairs.semantics is not Semantics.NEXT:
         return False
@@ -274,7 +274,7 @@ def is_ambiguous(found: Automaton, query: BoundQuery) -> bool:
 
 
 def overlap(left: Automaton, right: Automaton, query: BoundQuery) -> bool:
-    """Whether some trend may match both of two patterns of a query."""
+    """Return whether some trend may match both of two patterns of a query."""
     return bool(_paired(left, right, query))
 
 

@@ -198,7 +198,7 @@ def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
     [
         ("integer", "", "events of the stream shop have no calendar time"),
         ("ms", "", "these files have no event (0 lines were read)"),
-        ("ms", "nothing\n", "1 of 1 lines are bad"),
+        ("ms", "nothing\n", "1 of 1 records are invalid"),
     ],
 )
 def test_what_cannot_land_is_refused(

@@ -510,7 +510,7 @@ def test_times_and_numbers_of_another_kind_are_told_apart(message: Message) -> N
         ({"user": pa.array([["u"]])}, "a list is not a string; convert it to a string"),
         ({"price": pa.array([5], pa.duration("s"))}, "a duration is not a double; convert it to a"),
         ({"user": pa.array([b"u"])}, "a byte string is not a string; convert it to a string"),
-        ({"ts": pa.array([5], pa.time64("us"))}, "a time of day is no time; join it with its date"),
+        ({"ts": pa.array([5], pa.time64("us"))}, "a time of day is not a time; join it with its date"),
         ({"user": pa.array([{"id": 1}])}, "an object is not a string; read a field inside of it w"),
         ({"price": pa.array([5], pa.timestamp("s"))}, "a timestamp is not a double; declare it as"),
     ],
@@ -629,7 +629,7 @@ CASES = """{{schema: {{View: {{price: double}}}}, query: RETURN COUNT(*) PATTERN
 FILES: list[tuple[list[str], str, str]] = [
     ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-bad-share", "1"],
      "{", "cannot write q/q.jsonl: No such file or directory (make the folder q first)"),
-    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: this is no static plan (`elsinore plan"),
+    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: not a static plan (print a plan with `elsinore plan"),
     (["plan", *RUN[1:4], "--rates", "f"], "rates: {View: 5}", "it is missing (as in per: hour)"),
     (["plan", *RUN[1:4], "--rates", "f"], "per: hour", "missing (as in rates: {View: 5})"),
     (["plan", *RUN[1:4], "--rates", "f"], "{per: hour, rates: {Veiw: 5}}", "did you mean View?"),

@@ -115,7 +115,7 @@ def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) 
     gone = EventFile(str(tmp_path / "gone.parquet"), 1, 200_000, 300_000)
     batches = events_in_order([gone, first], Interval(0, 10**6), SCHEMA, set("A"), ["k"])
     assert sum(next(batches).num_rows for _ in range(2)) == 120_000
-    with pytest.raises(ConflictError, match=r"removed meanwhile.*gone\.parquet"):
+    with pytest.raises(ConflictError, match=r"removed during the run.*gone\.parquet"):
         next(batches)
 
 

@@ -141,8 +141,8 @@ def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
     ("given", "words"),
     [
         (["card=1", "card=2"], "an attribute has two values"),
-        (["card=x"], "'x' is no long, as card is"),
-        (["due=noon"], "'noon' is no timestamp, as due is"),
+        (["card=x"], "'x' is not a long, the type of card"),
+        (["due=noon"], "'noon' is not a timestamp, the type of due"),
         (["cart=1"], "did you mean card?"),
         (["card"], "not a key: 'card'"),
     ],

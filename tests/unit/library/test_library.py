@@ -101,7 +101,7 @@ def test_rows_are_checked_as_lines_of_files_are() -> None:
     assert first["reason"] == "v: -1 is below 0"
     assert (results.duplicates, results.events) == (1, 1)
     assert results["q0"]["COUNT(*)"].to_pylist() == [1]
-    assert repr(results).startswith("1 query over 1 event (10 lines set aside, 1 duplicate left")
+    assert repr(results).startswith("1 query over 1 event (10 records rejected, 1 duplicate rem")
     with pytest.raises(elsinore.DataError, match="bad_time: at: 'soon' is not a number"):
         work.run(frame.assign(at="soon"))
 
@@ -191,7 +191,7 @@ def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read()
     assert work.run(bad.rename_columns(names), max_bad_share=1).rejected.num_rows == 2
     with pytest.raises(elsinore.DataError, match=r"column v .* give each column one type"):
         work.run(frame.assign(v=[1, "a"]))
-    with pytest.raises(elsinore.DataError, match="more than 64 bits: mend it"):
+    with pytest.raises(elsinore.DataError, match="more than 64 bits"):
         work.run(frame.assign(v=[1, 2**64]))
     with pytest.raises(elsinore.DataError, match="by their names"):
         work.run(pa.chunked_array([[1]]))
@@ -264,7 +264,7 @@ def test_why_lists_the_trends_of_a_result() -> None:
     ("arguments", "error"),
     [
         (("slow", {}, "2013-01-01T10:00"), "unknown query 'slow'"),
-        (("slow_cancelled", {}, "2013-01-01T10:00"), "is no group of slow_cancelled"),
+        (("slow_cancelled", {}, "2013-01-01T10:00"), "is not a group of slow_cancelled"),
         (("slow_cancelled", {"district": "d1"}, "2013-01-01T10:07"), "no window .* starts at"),
         (("slow_cancelled", {"district": "d1"}, "ten"), "not an ISO 8601 timestamp"),
     ],
@@ -322,7 +322,7 @@ def test_what_is_wrong_is_an_error_of_the_family() -> None:
         work.run(rises(1).drop(columns="kind"))
     with pytest.raises(elsinore.ParameterError, match="events from the type int in a list"):
         work.run([3])  # type: ignore[list-item]
-    with pytest.raises(elsinore.ParameterError, match="there is no executor fast"):
+    with pytest.raises(elsinore.ParameterError, match="unknown executor fast"):
         work.run(rises(1), executor="fast")
     with pytest.raises(elsinore.DataError, match="a plan needs at least one event"):
         work.plan(rises(0))

@@ -243,7 +243,7 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
     judgement = _judge(tmp_path, {table: [] for table in lake.healthy()})
     require_accepted(judgement)
     found = {v.table: v.observed for v in judgement.failed("warning")}
-    assert found["validations"] == "not validated: 0 checked, 0 skipped"
+    assert found["validations"] == "no result was checked: 0 checked, 0 skipped"
     assert set(found) == {"landings", "validations"}
 
 
@@ -341,11 +341,15 @@ def _replace(folder: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("severity: critical", "severity: info", "'info' is none of critical, warning"),
-        ("severity: critical", "severity: critical\n      mostly: 0.5", "no setting mostly"),
-        ("suite: reference_diff", "suite: other", "the suite is called other"),
-        ("description: Every checked", "description: $Every checked", r"has no \$"),
-        ("{column: status,", "{meta: {}, column: status,", "meta is none of an expectation's arg"),
+        (
+            "severity: critical",
+            "severity: info",
+            "'info' is not valid here .write critical or warning",
+        ),
+        ("severity: critical", "severity: critical\n      mostly: 0.5", "unknown setting mostly"),
+        ("suite: reference_diff", "suite: other", "the suite has the name other"),
+        ("description: Every checked", "description: $Every checked", r"must not contain \$"),
+        ("{column: status,", "{meta: {}, column: status,", "meta is not an argument"),
         (
             "{column: status,",
             "{row_condition: '@x', condition_parser: pandas,",
@@ -370,13 +374,17 @@ def test_a_file_of_expectations_that_nobody_reads_is_refused(folder: Path, name:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("expect_published_to_equal_reference", "expect_the_best", "is no expectation expect_the"),
+        (
+            "expect_published_to_equal_reference",
+            "expect_the_best",
+            "unknown expectation expect_the",
+        ),
         (
             "{column: status, value_set: [checked, skipped]}",
             "{columm: status}",
             ": column: field r",
         ),
-        ("  validations:", "  validation:", "no rows are judged of validation"),
+        ("  validations:", "  validation:", "unknown table validation"),
     ],
 )
 def test_an_expectation_that_nobody_knows_is_refused(
@@ -433,7 +441,7 @@ def test_a_rule_that_nobody_counts_is_named(folder: Path, tmp_path: Path) -> Non
     file = folder / "raw_events.yaml"
     file.write_text(file.read_text().replace("{rule: once}", "{rule: onze}"))
     failed = _judged_by(folder, tmp_path).failed("critical")
-    assert ["has no rule onze: did you mean once?" in one.observed for one in failed] == [True]
+    assert ["has no rule onze (did you mean once?)" in one.observed for one in failed] == [True]
 
 
 def test_a_missing_suite_is_refused(folder: Path) -> None:

@@ -278,9 +278,9 @@ def test_boxes_cover_the_positions(pattern: str, boxes: list[tuple[object, ...]]
 def test_why_not(plan: StaticPlan) -> None:
     found = explain_savings(plan, WORKLOAD, RATES).unshared
     assert [(u.candidate.id, reason(u, plan.guaranteed_weight)) for u in found] == [
-        ("p1", "p2 takes its place in q1, q3"),  # 94
+        ("p1", "p2 is shared instead in q1, q3"),  # 94
         ("p3", "a plan with it saves 89 at most; 95.3333 is guaranteed"),
-        ("p4", "p2 takes its place in q1"),  # (C, D) in q1 and q5
+        ("p4", "p2 is shared instead in q1"),  # (C, D) in q1 and q5
     ]
     poor = Statistics.given(10, {"A": 2, "B": 3, "C": 5, "D": 7})
     costly = find_plan(WORKLOAD, poor, finder=Finder.GWMIN)

@@ -129,7 +129,7 @@ def test_a_rates_file(tmp_path: Path, unit: TimeUnit, per: str, ticks: int) -> N
 @pytest.mark.parametrize(
     ("unit", "text", "message"),
     [
-        (TimeUnit.ISO, "per: fortnight\nrates: {}", "fortnight is no unit"),
+        (TimeUnit.ISO, "per: fortnight\nrates: {}", "fortnight is not a unit"),
         (TimeUnit.ISO, "per: 60\nrates: {}", "needs a unit"),
         (TimeUnit.INTEGER, "per: minute\nrates: {}", "bare number"),
         (TimeUnit.INTEGER, "per: 0\nrates: {}", "positive"),
@@ -142,7 +142,7 @@ def test_a_rates_file(tmp_path: Path, unit: TimeUnit, per: str, ticks: int) -> N
         (
             TimeUnit.ISO,
             "per: minute\nrates: {A: 1}\npartitions: [{keys: [wing], count: 2}]",
-            "wing is no attribute",
+            "has no attribute wing",
         ),
         (TimeUnit.ISO, "per: minute\nper: hour\nrates: {}", "occurs twice"),
         (TimeUnit.ISO, "- 1", "rates.yaml"),

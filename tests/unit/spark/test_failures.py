@@ -90,7 +90,7 @@ def test_a_server_that_does_not_know_us_is_a_matter_of_set_up() -> None:
 
 
 def test_a_record_that_others_keep_writing_names_its_table() -> None:
-    told = "^another writer changed the table landings got there first: CommitFailedError"
+    told = "^another writer changed the table landings: CommitFailedError"
     with pytest.raises(ConflictError, match=told), write_failures("landings"):
         raise CommitFailedError("version 3 exists")
     with pytest.raises(SetupError), write_failures("landings"):
