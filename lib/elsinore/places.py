@@ -1,7 +1,7 @@
-"""Files and folders, of this machine or of an object store, where addresses lead (`s3://...`).
+"""Files and directories of this machine or of an object store (`s3://...`).
 
-Those of a store are `UPath`s, which have the methods of `Path` and pass for it: only here it is
-known that a store has no links, appends or renames, and that a file there is written as a whole.
+Paths of a store are `UPath`s, which have the methods of `Path`. Only this module handles that a
+store has no links, appends or renames, and writes a file as a whole.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def place(text: object) -> Path:
 
 @cache
 def _kind(store: str) -> Any:
-    """What makes paths of a store; a process that such a path is sent to has to ask here, too."""
+    """Return the class of paths of a store; call it in every process that receives such a path."""
     from obstore.fsspec import register
     from upath import UPath
 
@@ -91,9 +91,9 @@ def is_here(path: Path) -> bool:
 
 
 def state(path: Path) -> tuple[int, int]:
-    """How many bytes a file has, and when it was changed last, in nanoseconds since 1970.
+    """Return the size of a file in bytes and its modification time in nanoseconds since 1970.
 
-    A store tells whole seconds: what is behind them stands for the content, as its tag does.
+    A store has whole seconds: the fraction is a hash of the content's tag.
 
     Raises:
         OSError: the file does not exist, or it cannot be asked for.

@@ -79,7 +79,7 @@ from elsinore.wording import program, some_of, visible
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
 DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
 
-#: Told of each step of each task.
+#: Called after each step of each task.
 OnProgress = Callable[[TaskProgress], None]
 
 #: The stream whose raw files are made where they are missing.
@@ -91,16 +91,16 @@ _POLL_SECONDS = 0.2
 
 
 def replay(settings: Settings, start: str, end: str, console: Console) -> None:
-    """Replay a stretch of hours: run the DAG in Airflow, print the results.
+    """Replay consecutive hours: run the DAG in Airflow and print the results.
 
-    Missing raw files are made if it is flights that are replayed; those that are there stay as they
-    are. Replaying hours anew leaves the same tables. `start` and `end` are ISO 8601.
+    For the stream of flights, missing raw files are generated; existing files do not change. A
+    replay is idempotent: it leaves the same tables. `start` and `end` are ISO 8601.
 
     Raises:
-        ParameterError: the stretch is empty, not over, or not cut at whole hours.
-        DataError: none of the hours has a file, and it is not flights that are replayed.
+        ParameterError: the time range is empty, not over, or not of whole hours.
+        DataError: none of the hours has a file, and the stream is not flights.
         ConflictError: another process replays into the same home.
-        AuthorError: a task found a query, schema or parameter that is wrong.
+        AuthorError: a task found an invalid query, schema or parameter.
         ElsinoreError: a task failed; the message names it and Airflow's log.
     """
     interval = run_interval(start, end)
@@ -178,7 +178,7 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
     """Run the DAG over the interval, wait for it, and return Airflow's log of it.
 
     Raises:
-        AuthorError: a task found a query, schema or parameter that is wrong.
+        AuthorError: a task found an invalid query, schema or parameter.
         ElsinoreError: a task failed.
         SetupError: Airflow could not be made ready, or ended without any task's doing.
     """
@@ -215,7 +215,7 @@ def _command(interval: Interval) -> list[str]:
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
-    # Nobody is there to catch up with what a run leaves.
+    # No scheduler runs that could recompute the backlog.
     settings = settings.model_copy(update={"reopen_hours": 1_000, "workload": ""})
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)

@@ -37,18 +37,18 @@ PREFIX = "ELSINORE_"
 _MISSPELT = 0.7
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
-#: What delta-rs takes for parts of addresses in the path of a home; and in an address what it,
-#: Arrow or a search for files cannot read, or reads as another place: two homes would be mixed.
+#: Characters in the path of a home that delta-rs reads as parts of an address, and characters of an
+#: address that delta-rs, Arrow or a file search reads differently, which could mix two homes.
 _MISREAD_HERE = re.compile(r"[%\\]")
 _MISREAD = re.compile(r"[%\\#?*\[\]^|\x00-\x1f\x7f]|(?<!:)//|/\.\.?(?=/|$)")
 
-#: What makes a folder the root that relative paths start from.
+#: The directory that marks the root of relative paths.
 _MARK = Path("schemas", "tables")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-#: What a home has beside folders of streams.
+#: Names in a home that are not streams.
 RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
-#: Where schemas of streams and workloads lie, from the root; and how the files of these end.
+#: Directories of schemas and workloads below the root, and the file extension of workloads.
 EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
@@ -174,7 +174,7 @@ Expiring = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LakeFolders:
-    """Folders of Delta tables: the stream's, and those that one of its workloads has for itself."""
+    """Directories of the Delta tables of a stream and of one of its workloads."""
 
     stream: Path
     results: Path
@@ -192,7 +192,7 @@ LakePath = Path | LakeFolders
 
 
 class Notifier(BaseModel):
-    """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
+    """An Airflow notifier: the dotted path of its class, and its arguments."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -200,62 +200,61 @@ class Notifier(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Where things lie and how much of the machine to use.
+    """The settings of a process, from environment variables.
 
-    Every field can be set by an environment variable: `ELSINORE_` and its name in capitals. Paths
-    that are not absolute start from `root`.
+    The variable of a setting is `ELSINORE_` and its name in capitals. Relative paths start from
+    `root`.
 
     Attributes:
-        root: folder that holds `schemas/`; by default the nearest one from the working directory
-            upwards, or else the checkout that this package lies in.
-        home: everything that a run writes lies below it. In an object store (`s3://bucket/x`)
-            these are raw files and tables; see docs/how-to/operate.md.
-        local_home: for what people open and what belongs to a machine: reports, Data Docs, alerts,
-            logs, locks, Spark's server. By default `home`, or `var` where that is in a store.
-        streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
-            see `of_stream`.
-        stream: which of them these settings are of; empty for that of `schema_file`.
-        workload: whose queries and results these settings are of; empty for those of
-            `workload_file`, see `of_workload`.
-        schema_file: the stream's schema.
-        workload_file: the stream's queries; each file in a folder of the same name beside it is
-            another workload that runs answer with them, with results of its own.
-        tables_dir: declarations of the lake's tables.
-        expectations_dir: Great Expectations suites, one per table.
-        jars: folder with Delta's jars; nothing is looked up elsewhere.
-        spark_master: of the server that is started on demand: `local[*,4]` is every core of this
-            machine, and four tries for each task; or `spark://...`. `sc://...` is another server.
-        spark_cores: tasks that Spark can work on at a time; by default the cores of this machine.
-        spark_token_file: holds the token of that other server, if it asks for one.
-        spark_idle_minutes: the server on demand ends when nobody has worked with it for so long.
-        spark_memory: heap of its JVM, as Spark writes sizes.
-        spark_java_options: for that JVM and those of executors.
-        spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
-            One machine has room for one.
-        shuffle_partitions: parts of a slice that tasks read, and that Spark shuffles rows into, at
-            most.
-        slices: time slices of a run that are aggregated as tasks of their own; by default as many
-            as there are slots.
-        landing_bytes: of raw lines that a process lands at once, in 10 to 25 times as much memory;
-            more are landed in parts, a stretch of hours after the other, and an hour of more in
-            tasks of Spark, each of which holds a quarter of that.
-        late_days: how many days before its own hours a landing looks for files that are new or have
-            changed; 0: none.
-        reopen_hours: how many hours that are stale or were missed a run computes beside its own;
-            the others are left to runs of `catch_up`, each of as many.
-        grace: minutes after an hour's end at which its run starts.
-        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
-            later ones corrected do not count.
-        sample_windows: how many (query, group, window) results a run checks at most; each of its
-            slices by its share of the hours, but 20.
-        sample_budget: how many steps the two-step reference may take for one of them.
+        root: directory that contains `schemas/`. Default: the nearest one above the working
+            directory, or else the checkout of this package.
+        home: directory for everything that a run writes. In an object store (`s3://bucket/x`), it
+            contains raw files and tables; see docs/how-to/operate.md.
+        local_home: directory on this machine for reports, Data Docs, alerts, logs, locks and
+            Spark's server. Default: `home`, or `var` if `home` is in an object store.
+        streams: JSON list of further streams that have DAGs, in addition to `schema_file`; see
+            `of_stream`.
+        stream: name of the stream of these settings; empty for the stream of `schema_file`.
+        workload: name of the workload of these settings; empty for `workload_file`; see
+            `of_workload`.
+        schema_file: schema of the stream.
+        workload_file: queries of the stream. Each file in the directory of the same name is another
+            workload of the same runs, with separate results.
+        tables_dir: directory of the declarations of the lake's tables.
+        expectations_dir: directory of the Great Expectations suites.
+        jars: directory of Delta's jars. Elsinore downloads no jars.
+        spark_master: master of the server that is started on demand. `local[*,4]` uses every core
+            and tries each task four times; `spark://...` is a cluster; `sc://...` is a running
+            server.
+        spark_cores: number of tasks that Spark runs at a time. Default: the cores of this machine.
+        spark_token_file: file with the token of a server at `sc://...`, if it needs one.
+        spark_idle_minutes: minutes without work after which the server ends.
+        spark_memory: heap of the server's JVM, in Spark's notation.
+        spark_java_options: options of this JVM and of executors.
+        spark_slots: number of tasks that may use Spark at the same time; the size of Airflow's pool
+            at set-up. One machine has room for one.
+        shuffle_partitions: maximum number of parts of a slice, and of partitions of a shuffle.
+        slices: number of time slices of a run, each aggregated as a task. Default: `spark_slots`.
+        landing_bytes: bytes of raw records that a process ingests at once; it needs 10 to 25 times
+            as much memory. Larger runs are ingested in consecutive hours; a larger hour is ingested
+            by Spark tasks of a quarter of this size.
+        late_days: days before its own hours in which a run looks for late-arriving and changed
+            files; 0: none.
+        reopen_hours: maximum number of stale and missed hours that a run recomputes, in addition to
+            its own. Runs of `catch_up` recompute the others.
+        grace: grace period: minutes between the end of an hour and the start of its run.
+        max_bad_share: maximum share of quarantined records of a run, 0 to 1. Superseded records do
+            not count.
+        sample_windows: maximum number of results (query, group, window) that a run checks. Each
+            slice checks its share by hours, at least 20.
+        sample_budget: maximum number of steps of the two-step reference per result.
         sample_seed: seed of the sample.
-        keep_hours: how long files that no table's latest version names are kept before VACUUM may
-            remove them: versions that a run reads, or that a result names, stay readable that long.
-            At least a week, many times the longest run.
-        keep_days: for how many days tables and folders keep what they hold, a JSON object; what is
-            not named is kept for ever. See docs/how-to/operate.md.
-        notifiers: who is told of alerts, a JSON list of objects; see docs/how-to/operate.md.
+        keep_hours: hours for which VACUUM keeps files that no table's latest version names, at
+            least a week. During this time, versions that a run reads, or that a result names, stay
+            readable.
+        keep_days: retention in days per table or directory, as a JSON object; others are kept
+            forever. See docs/how-to/operate.md.
+        notifiers: JSON list of receivers of alerts; see docs/how-to/operate.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -300,14 +299,14 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, stream: str = "", *, must_exist: bool = True) -> Self:
-        """The settings of this process's environment, or of another stream of the same home.
+        """Load the settings of the environment, or of another stream of the same home.
 
-        `must_exist` as of `of_stream`.
+        `must_exist`: as in `of_stream`.
 
         Raises:
-            ParameterError: a variable has no valid value, or a name that is nearly a setting's;
-                or there is no such workload.
-            SetupError: there is no root, or the stream lacks a file.
+            ParameterError: a variable has an invalid value or a misspelled name, or the workload
+                does not exist.
+            SetupError: no root was found, or the stream lacks a file.
         """
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
@@ -320,7 +319,7 @@ class Settings(BaseSettings):
         try:
             found = cls()
         except ValidationError as error:
-            # Of a value that may be of several kinds pydantic tells one after the other.
+            # For a union type, pydantic reports an error per member; show the first.
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
             problems = [_problem(faults[name]) for name in sorted(faults)]
             words = "; ".join(message for message, _ in problems)
@@ -341,14 +340,14 @@ class Settings(BaseSettings):
         return found.of_workload(own)
 
     def of_stream(self, name: str, *, must_exist: bool = True) -> Self:
-        """The settings of a stream by its name.
+        """Return the settings of a stream.
 
-        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`;
-        its suites lie in `expectations/<name>`, if there is such a folder, and what its runs write
-        in a folder of its name below `home`.
+        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`.
+        Its suites are in `expectations/<name>`, if this directory exists, and its runs write to
+        the directory of its name below `home`.
 
         Raises:
-            SetupError: the schema does not exist, or no such workload, though they must exist.
+            SetupError: the schema or the workload must exist and does not.
         """
         suites = self.root / "expectations" / name
         files = {
@@ -381,10 +380,10 @@ class Settings(BaseSettings):
         return self.workload_file.with_suffix("")
 
     def of_workload(self, name: str) -> Self:
-        """The settings of a workload of the stream by its name, or of that without one.
+        """Return the settings of a workload of the stream; an empty name is `workload_file`.
 
-        Its file lies in a folder beside `workload_file`, or in `schemas/workloads`. What its runs
-        write for it alone lies in a folder of its name.
+        Its file is in the directory next to `workload_file`, or in `schemas/workloads`. Its results
+        are in a directory of its name.
 
         Raises:
             ParameterError: the file does not exist.
@@ -400,10 +399,10 @@ class Settings(BaseSettings):
 
     @property
     def known_workloads(self) -> tuple[str, ...]:
-        """The names that runs can be asked for: of `workloads`, and of others over the stream.
+        """The names of all workloads of the stream: `workloads`, and others for single runs.
 
-        The others lie in `schemas/workloads` and bear the stream's name, alone or before an
-        underscore: `flights`, `flights_storms`, unless that is the name of another stream.
+        The others are in `schemas/workloads`. Their name is the name of the stream, or begins with
+        it and an underscore (`flights`, `flights_storms`), and is not another stream.
         """
         first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
         found = {file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}")}
@@ -415,7 +414,7 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _paths_are_no_addresses(cls, value: Any, of: ValidationInfo) -> Any:
-        """A folder `s3:` would be made, in which nobody looks for anything."""
+        """Reject addresses: as a path, one would create a directory `s3:`."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
             raise ValueError(f"{value} is an address; only ELSINORE_HOME can be in an object store")
@@ -426,7 +425,7 @@ class Settings(BaseSettings):
         return value
 
     def model_post_init(self, context: object, /) -> None:
-        """Make every path absolute, and as many slices as slots if nobody has said how many."""
+        """Make every path absolute; the default number of slices is the number of slots."""
         del context
         if "slices" not in self.model_fields_set:
             self.__dict__["slices"] = min(self.spark_slots, 100)
@@ -439,7 +438,7 @@ class Settings(BaseSettings):
 
     @property
     def local(self) -> Path:
-        """Where what stays on this machine lies."""
+        """The directory of the files that stay on this machine."""
         return self.local_home or (self.home if is_here(self.home) else self.root / "var")
 
     @property
@@ -448,7 +447,7 @@ class Settings(BaseSettings):
         return self.home / self.stream / "landing"
 
     def _own(self, home: Path) -> Path:
-        """What runs write for the workload."""
+        """The directory of the workload's results."""
         home = home / self.stream
         return home / "workloads" / self.workload if self.workload else home
 

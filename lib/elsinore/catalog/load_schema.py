@@ -42,7 +42,7 @@ def _type_text(value: Any) -> Any:
 
 _TypeText = Annotated[FieldName, BeforeValidator(_type_text)]
 
-#: Columns of the table `events` beside the attributes; compared without case, as Spark does.
+#: Columns of the table `events` that are not attributes; compared without case, as in Spark.
 RESERVED_NAMES = frozenset(
     {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
      "position"}

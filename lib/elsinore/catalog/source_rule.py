@@ -1,4 +1,4 @@
-"""Rules of a stream that say where its raw files lie, what their paths tell, and their format."""
+"""Rules of a stream for the location, the times in the paths, and the format of raw files."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def format_of(name: str) -> InputFormat | None:
 class SourceRule:
     """The location of raw files outside of the layout of a landing zone."""
 
-    #: a path below the landing zone, or an absolute one, in which `*` and `?` stand for any text of
-    #: a name and any sign, and `{year}`, `{month}`, `{day}` and `{hour}` for numbers.
+    #: a path below the landing zone, or an absolute path. `*` and `?` match within a name;
+    #: `{year}`, `{month}`, `{day}` and `{hour}` match numbers.
     files: str
     form: InputFormat  #: how they are written
 

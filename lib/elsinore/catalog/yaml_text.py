@@ -159,7 +159,7 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
             message, note = in_plain_words(fault, names)
-            raised = fault.get("ctx", {}).get("error")  # beside its text it may have a place
+            raised = fault.get("ctx", {}).get("error")  # it may have a position
             node, known = _node_at(root, fault["loc"] + getattr(raised, "args", ())[1:])
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
             at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
@@ -184,7 +184,7 @@ def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, 
             node = node.value[part]
         elif isinstance(node, yaml.MappingNode):
             inner = next((pair for pair in node.value if pair[0].value == str(part)), None)
-            if inner is None:  # what is missing is told as its own name
+            if inner is None:  # report a missing setting under its name
                 return node, depth + (depth == len(place) - 1)
             key, node = inner
             if depth == len(place) - 1 or place[depth + 1] == "[key]":

@@ -1,4 +1,4 @@
-"""What each query of a workload is: its templates, predicates, keys, windows, executors."""
+"""Description of a workload: templates, predicates, keys, windows and executors per query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARGIN = 13
 
 
 class Checked(Drawn):
-    """What each query of a workload is, and its template as a picture."""
+    """The description of each query of a workload, and its template as a picture."""
 
     def __init__(self, workload: Workload) -> None:
         calendar = workload.schema.time_unit.is_calendar

@@ -37,7 +37,7 @@ from elsinore.wording import some_of
 _MOST_ROWS = 40
 #: Queries of a list that are named; JSON holds them all.
 _MOST_NAMES = 8
-#: What is told of a plan itself.
+#: Reported fields of a plan.
 _OF_PLAN = {"finder", "score", "guaranteed_weight", "bound", "proven"}
 
 
@@ -126,7 +126,7 @@ def _query(query: BoundQuery, cut: Cut, calendar: bool) -> dict[str, Any]:
 
 
 def _keys(query: BoundQuery) -> str:
-    """What partitions the trends and names the rows; a key of some types alone names them."""
+    """Return the keys that partition the trends and group the rows."""
     equal, groups = [], []
     counted = [position for position in query.positions if not position.negated]
     for key in query.keys:

@@ -63,7 +63,7 @@ from elsinore.wording import some_of
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
-#: Of so many events, as of bad lines by default, the type may be missing.
+#: Share of events that may lack a type; equal to the default share of invalid records.
 _MAY_LACK = 0.05
 #: The type of all events that have no column for it.
 _ONE_TYPE = "Event"
@@ -73,7 +73,7 @@ _BYTES = 16 << 20
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
 _CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
-#: What texts of a file may spell, by its format.
+#: Types that strings of a file may represent, by its format.
 _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
     InputFormat.CSV: (
         AttributeType.BOOLEAN, AttributeType.LONG, AttributeType.DOUBLE, AttributeType.TIMESTAMP,
@@ -99,7 +99,7 @@ _OFFSETS = {
 }
 #: Strings that may be times as numbers.
 _QUOTED_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
-#: Texts of a column that tell whether it is worth a look at all of them.
+#: Number of strings of a column that are tried before all others.
 _PROBE = 256
 _KINDS_OF = {
     AttributeType.STRING: (types.is_string,),
@@ -116,28 +116,30 @@ _IDS = ("id", "event_id", "uuid", "eventid")
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
 _OTHER_FILE = "pass a file with events"
 _FORMATS = "pass CSV with a header, JSON Lines or Parquet"
-#: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
+#: Queries that do not parse if a name is a keyword, which only the grammar defines.
 _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
 _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
 
 
 def infer_schema(events: Events, *, stream: str = "events") -> str:
-    """YAML of a schema that fits the first events, at most 100,000, for a person to correct.
+    """Infer a schema from the first 100,000 events, as YAML to review.
 
-    Guessed are the fields of time, type and id by their names and values, the unit of time by its
-    size, and for each type which attributes it has, their types, and whether they may be NULL. All
-    events are of one type where no column with a value in nearly all looks like names of types.
-    What lies inside of other fields, or has a name that no attribute can have or that a query would
-    read as a word of its own, is given one. What is a guess ends in `# ?`; what cannot be an
-    attribute, or has a value that none can have, is a comment. So all of these events can be read,
-    but those without a time or type.
+    It infers the fields of time, type and id from their names and values, the unit of time from its
+    size, and the attributes of each type, with their types and whether they may be NULL. If no
+    column looks like event types, all events have one type. Nested fields, and fields whose names
+    are not valid in queries, get a new name. Lines to review end in `# ?`; fields that cannot be
+    attributes are comments. The schema accepts all of these events except those without a time or
+    type.
 
     Args:
-        events: as in `Workload`; of several files or frames the first is looked at.
-        stream: what to call the stream.
+        events: as in `Workload`; of several files or tables, the first one is used.
+        stream: name of the stream.
+
+    Returns:
+        The schema as YAML, for `elsinore.workload(..., schema=...)`.
 
     Raises:
-        DataError: no column looks like times, there are no events, or a file cannot be read.
+        DataError: no column looks like times, no events were passed, or a file cannot be read.
     """
     sources = sources_of(events)
     files, _ = files_of(sources)
@@ -250,9 +252,9 @@ def _problem(columns: list[str]) -> tuple[str, str] | None:
 
 
 def _require_lines(source: Source, form: InputFormat | None) -> None:
-    """Refuse a file of text for what its first line tells, if anything.
+    """Raise DataError for a text file whose first line shows that runs cannot read it.
 
-    Arrow reads some that runs, which go by lines, do not.
+    Runs read lines; Arrow reads some files that they do not.
     """
     if not isinstance(source, Path) or form is InputFormat.PARQUET:
         return
@@ -399,7 +401,7 @@ def _as_texts(of: pa.DataType) -> pa.DataType:
 
 
 def _as_spelt(column: pa.Array, kinds: tuple[AttributeType, ...]) -> pa.Array:
-    """Texts as values of the first type that all of them spell; as bytes if they are no UTF-8."""
+    """Return strings as values of the first type that fits all; as bytes if they are not UTF-8."""
     if not (types.is_string(column.type) or (kinds and types.is_binary(column.type))):
         return column
     column = column.cast(pa.binary())
@@ -429,9 +431,9 @@ def _first_fault(column: pa.Array, kind: AttributeType) -> Fault | None:
 
 
 def _names(texts: Mapping[str, str], query: str, taken: Iterable[str] = ()) -> dict[str, str]:
-    """A name for each key, as like its text as can be, that can stand in a query.
+    """Return a valid name of the query language for each key, as close to its text as possible.
 
-    No two differ only by case.
+    No two names differ only by case.
     """
     names: dict[str, str] = {}
     used = set(taken)
@@ -465,7 +467,7 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    # What has a value in each event comes first.
+    # Fields with a value in each event come first.
     likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
     for name in likely:
         if unit := _unit_of(_telling(table[name])):
@@ -514,7 +516,7 @@ def _offsets_in(texts: pa.Array | pa.ChunkedArray) -> bytes:
 
 
 def _telling(column: pa.ChunkedArray) -> pa.Array:
-    """The values; of whole numbers the least and the greatest, which tell of all others."""
+    """Return the values; for integers the minimum and the maximum, which suffice."""
     values = one_chunk(column.drop_null())
     if not len(values) or not types.is_integer(values.type):
         return values

@@ -34,7 +34,7 @@ from elsinore.timeline import (
 )
 from elsinore.wording import visible
 
-#: What each event has.
+#: Fields of every event.
 _OF_EVENT = frozenset({"type", "id", "time"})
 _LONGS = range(-(2**63), 2**63)
 
@@ -205,9 +205,9 @@ def _instant(value: str | date) -> int:
 def told_trends(
     query: BoundQuery, events: EventTable, trends: Collection[Trend], ids: Sequence[str | None] = ()
 ) -> list[list[dict[str, Any]]]:
-    """Trends as their events: type, time, what the query reads, and of `ids`, if there are any.
+    """Return trends as lists of events: type, time, the attributes that the query reads, and `ids`.
 
-    An attribute that is called type, time or id is left out: the event's own stand there.
+    Attributes with the names type, time or id are left out.
     """
     rows = sorted({row for trend in trends for row in trend})
     instants = {

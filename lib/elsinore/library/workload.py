@@ -127,16 +127,16 @@ class Workload:
         max_bad_share: float = 0.05,
         threads: int | None = None,
     ) -> Results:
-        """The results of all queries.
+        """Run all queries over events and return their results.
 
         Args:
             events: see the class.
             executor: as `elsinore run --executor`.
-            max_bad_share: share of bad lines above which to refuse.
-            threads: at most so many; None: as many as this process may use cores.
+            max_bad_share: maximum share of invalid records, 0 to 1.
+            threads: maximum number of threads. Default: the cores of this process.
 
         Raises:
-            DataError: too many lines are bad, or a column is missing.
+            DataError: too many records are invalid, or a column is missing.
             ParameterError: an argument is invalid, or a file is missing or of an unknown format.
             UnsupportedQueryError: the executor cannot run one of the queries.
             BudgetError: a query that only twostep can run has too many trends.
@@ -156,23 +156,23 @@ class Workload:
         return Results(self.bound, sorted_rows(rows), report, ties)
 
     def check(self) -> Checked:
-        """What each query is, as `elsinore check` says it."""
+        """Describe each query, as `elsinore check` does."""
         return Checked(self.bound)
 
     def plan(self, events: Events) -> Planned:
-        """What queries should share over such events, as `elsinore plan` says it.
+        """Find what queries should share over such events, as `elsinore plan` does.
 
         Raises:
-            DataError: there is no event, or they cannot be read.
+            DataError: no events were passed, or they cannot be read.
         """
         table, _ = self._read(events, 1.0, self.bound.attributes_read)
         return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
 
     def explain(self, events: Events) -> Explained:
-        """Who runs and shares what over such events, as `elsinore explain` says it.
+        """Explain the executors and the sharing of queries, as `elsinore explain` does.
 
         Raises:
-            DataError: there is no event, or they cannot be read.
+            DataError: no events were passed, or they cannot be read.
         """
         statistics = observe(self.bound, self._read(events, 1.0, self.bound.attributes_read)[0])
         runtime = compile_plan(self.bound, statistics)
