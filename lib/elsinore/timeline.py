@@ -65,7 +65,7 @@ class TimeUnit(StrEnum):
         return self is not TimeUnit.INTEGER
 
 
-#: Microseconds, or ticks, of the number 1 as a time; ISO times are no numbers.
+#: Microseconds, or ticks, of the number 1 as a time; ISO times are not numbers.
 NUMBER_LENGTHS = {
     TimeUnit.SECONDS: SECOND,
     TimeUnit.MILLISECONDS: MILLISECOND,
@@ -146,10 +146,10 @@ def _offset(match: re.Match[str], text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Microseconds of a number below 100,000 of a unit of `UNITS`.
+    """Return the microseconds of a duration: a number below 100,000 and a unit of `UNITS`.
 
     Raises:
-        ValueError: the text is no such duration.
+        ValueError: the string is not a duration.
 
     >>> parse_duration("90 minutes"), parse_duration("1 hour")
     (5400000000, 3600000000)
@@ -274,7 +274,7 @@ TICKS = Interval(-(2**62), 2**62)
 
 
 def require_whole_hours(interval: Interval) -> None:
-    """Refuse borders that are no whole hours, the unit of replays (ParameterError)."""
+    """Raise ParameterError unless a range has whole hours, the unit of replays."""
     if interval.start % HOUR or interval.end % HOUR:
         raise ParameterError(
             f"{interval} does not begin and end at whole hours (UTC)",

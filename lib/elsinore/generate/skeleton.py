@@ -1,4 +1,4 @@
-"""What all generated streams have: options, a schema, and a skeleton: who sends what when.
+"""Common parts of generated streams: options, a schema, and a skeleton of slots, types and times.
 
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
@@ -62,7 +62,7 @@ class StreamOptions(ABC):
 
     A stream is made of units: an event of some other type, then a burst of the stream's main type
     (Hamlet, Definition 4.1), all of one key and next to each other. So the bursts have the lengths
-    asked for in the whole stream and in each of its partitions alike. Times are those of a Poisson
+    asked for in the whole stream and in each of its partitions alike. Times follow a Poisson
     process. The same options give the same events.
 
     Attributes:
@@ -115,11 +115,11 @@ class StreamOptions(ABC):
     @property
     @abstractmethod
     def script(self) -> Script:
-        """What trips are made of."""
+        """The parts of trips."""
 
     @abstractmethod
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a whole column; whatever it is at events that lack the attribute."""
+        """Return a column per attribute; values of events without the attribute are arbitrary."""
 
     @classmethod
     def yaml(cls) -> str:
@@ -151,11 +151,11 @@ def require_range(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Script:
-    """What trips are made of, by names of event types."""
+    """The parts of trips, by names of event types."""
 
     slots: int  #: how many drivers, companies or the like there are
     main: str  #: the type of the bursts
-    #: the type that starts a trip; None where there are no trips, and any of `middle` leads.
+    #: the type that starts a trip; None for streams without trips, led by any type of `middle`.
     start: str | None
     middle: tuple[str, ...]  #: the types that lead within a trip
     weights: tuple[float, ...]  #: how often these occur, relative to each other
@@ -297,7 +297,7 @@ def walk(
 
 
 def schema_of(stream: str) -> StreamSchema:
-    """The schema of a stream, from the file beside this module."""
+    """Return the schema of a stream, from the file next to this module."""
     return load_schema(_schema_file(stream))
 
 
@@ -305,7 +305,7 @@ def _schema_file(stream: str) -> Path:
     return Path(__file__).with_name(f"{stream}.yaml")
 
 
-#: A column of text with few distinct values: int64 codes, one an event, and what each stands for.
+#: A column of strings with few distinct values: int64 codes, one per event, and their values.
 Names = tuple[np.ndarray, Sequence[str]]
 #: By attribute, one value an event.
 Columns = Mapping[str, np.ndarray | Names]

@@ -33,7 +33,7 @@ from elsinore.generate.skeleton import (
 
 _ENDS = ("Dropoff", "Cancel")
 _RIDES = schema_of("ridesharing")
-#: What may happen between two bursts of travelling, beside a pickup.
+#: Events between two bursts of travelling, in addition to a pickup.
 MIDDLE_TYPES = tuple(
     kind.name for kind in _RIDES.types
     if kind.name not in ("Request", "Travel", "Pickup", *_ENDS)
@@ -74,7 +74,7 @@ class RidesharingOptions(StreamOptions):
         )
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         riders = dice.integers(0, self.riders, found.most_trips)[found.trips]
         districts = dice.integers(0, self.districts, found.most_trips)[found.trips]
@@ -102,12 +102,12 @@ _PRICES = 1_000.0
 class StockOptions(StreamOptions):
     """Bursts of trades (`Stock`) of one company each; a quote, news or a halt before each burst.
 
-    A company's price takes a step an event. Beyond 1,000 dollars it goes on at 1 dollar, and the
+    A company's price takes a step per event. Beyond 1,000 dollars it goes on at 1 dollar, and the
     other way round, as stocks are split and merged.
 
-    `falling` is the selectivity of `S.price > NEXT(S).price` for trades next to each other; for
-    those far apart the selectivity is further from one half. Rate, bursts and companies are those
-    of the Hamlet paper, sectors those of GRETA.
+    `falling` is the selectivity of `S.price > NEXT(S).price` for adjacent trades; for
+    trades far apart the selectivity is further from one half. Rate, bursts and companies are from
+    the Hamlet paper, sectors from GRETA.
     """
 
     schema: ClassVar = schema_of("stock")
@@ -126,7 +126,7 @@ class StockOptions(StreamOptions):
         return Script(self.companies, "Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         height = float(np.log(_PRICES))
         prices = np.exp(walk(dice, found.slots, self.falling, self.volatility, height))
@@ -184,7 +184,7 @@ class ClusterOptions(StreamOptions):
         return Script(slots, "Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         return {
             "job": found.slots % self.jobs,
@@ -234,7 +234,7 @@ class LinearRoadOptions(StreamOptions):
         return Script(self.vehicles, "Position", None, ("Toll", "Accident"), weights)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         entered = dice.integers(0, self.segments, self.vehicles)[found.slots]
         segments = (entered + found.units) % self.segments

@@ -22,7 +22,7 @@ _AT_ONCE = 131_072
 _COMPRESSION = 4
 _FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
 
-#: Told of how many events have been written.
+#: Called with the number of written events.
 OnWritten = Callable[[int], None]
 
 

@@ -53,17 +53,17 @@ def replay_tasks(
     aggregate_timeout: timedelta,
     first: Callable[..., Any] | None = None,
 ) -> Any:
-    """Adds the tasks of a replay to the DAG at hand, and gives the first of them.
+    """Add the tasks of a replay to the current DAG, and return the first one.
 
-    After the plan, each slice of the run's hours is aggregated, validated and published by itself:
-    what fails in one keeps no other from being published. So does each workload of a slice, whose
-    queries are aggregated together with those of the others.
+    After the plan, each slice of the run's hours is aggregated, validated and published
+    independently: a failed slice does not stop the others. The same holds for each workload of a
+    slice, except that the queries of all workloads are aggregated together.
 
     Args:
-        stream: whose DAG it is, see `known_streams`.
+        stream: the stream of the DAG, see `known_streams`.
         timeout: of each task that may take long.
         aggregate_timeout: of the aggregation of one slice.
-        first: adds the task that says what is to be computed; by default that of landing.
+        first: adds the task that returns the slices; by default the ingest task.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
     landed = (first or land_task)(stream, **longer)
@@ -76,9 +76,9 @@ def replay_tasks(
     )
     chain(landed, find_plan, published, reports)
     published >> ended_task()
-    if not is_tested():  # there is no scheduler where a run is tested
-        # Also if the run has failed: the others have nothing to do with it. But runs that catch up
-        # would start each other without end.
+    if not is_tested():  # a test run has no scheduler
+        # Also after a failure, which does not concern other hours. But failed runs of `catch_up`
+        # would start each other endlessly.
         rule = "none_failed" if first is reopen_task else "all_done"
         task_id = landed.operator.task_id
         published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)
@@ -180,9 +180,9 @@ def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any
 
 
 def ended_task() -> Any:
-    """Adds the task that does nothing, and fails where a task before it has failed.
+    """Add a task that only carries the failure of the tasks before it.
 
-    The state of a run is that of its last tasks, and a report is one that is always written.
+    Airflow derives a run's state from its leaf tasks, and the report always succeeds.
     """
     return EmptyOperator(
         task_id="ended",
@@ -203,7 +203,7 @@ def needs_replay_task(stream: str) -> Any:
         Refuses to replace results of other queries by accident.
         """
         found, params = call_step("check_published", context), context["params"]
-        if "force" not in params:  # where nobody can ask for it, as in `catch_up`
+        if "force" not in params:  # DAGs without this parameter, such as `catch_up`
             found = {**found, "other_queries": []}
         return is_worth_replaying(found, force=params.get("force", False))
 
@@ -281,12 +281,12 @@ def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[d
 
 
 def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
-    """What is computed slice by slice, as plain data: the run's hours, and those re-opened.
+    """Return the slices of a run, as plain data: its own hours, and stale hours to recompute.
 
-    Of these as many as Airflow maps tasks over; the next run finds the others again.
+    It returns at most as many as Airflow can map; the next run finds the others again.
 
     Raises:
-        ParameterError: the run's own are more.
+        ParameterError: the run's own slices are more.
     """
     own, number = context_interval(context), Settings.load().slices
     hours = int(context["params"].get("batch_hours") or 0)
@@ -341,7 +341,7 @@ def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
     It is of a workload of the stream or, without a name, of the first or of all.
     """
 
-    # Figures are one value: each by itself would be a request to Airflow's API.
+    # One value for all counts: each value is a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
         figures = call_step(job, context, time_slice, task_of=workload)
@@ -401,8 +401,8 @@ def call_step(
 
 
 def _tell_lineage(step: Any, settings: Settings) -> None:
-    """Tells who collects lineage, such as OpenLineage, where the assets of a task lie."""
-    # Where one process runs all tasks, it would keep those of the tasks before.
+    """Report the locations of a task's assets to lineage collectors, such as OpenLineage."""
+    # If one process runs all tasks, it would keep the assets of earlier tasks.
     get_hook_lineage_collector.cache_clear()
     collector = get_hook_lineage_collector()
     for found, add in (
@@ -440,10 +440,9 @@ class CatchUp(TriggerDagRunOperator):
 
 
 class HoursSensor(BaseSensorOperator):
-    """Waits until some time after the hours that the run works on.
+    """Sensor that waits until some time after the hours of the run.
 
-    Airflow's own sensors know the data interval alone, and would let a run that somebody asked for
-    wait although the day that it is for is long over.
+    Airflow's sensors use the data interval, so a manual run for a past day would wait.
     """
 
     def __init__(self, *, delta: timedelta, **arguments: Any) -> None:

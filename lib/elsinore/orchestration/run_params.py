@@ -1,4 +1,4 @@
-"""What a run is asked for: hours, a workload, and whether to replay."""
+"""Parameters of runs: hours, a workload, and whether to replay."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def run_interval(
 
 
 def day_interval(day: object) -> Interval:
-    """The 24 hours of a day in UTC.
+    """Return the 24 hours of a day in UTC.
 
     Raises:
-        ParameterError: the text is no day, as `YYYY-MM-DD`, or the day is not over.
+        ParameterError: the string is not a day (`YYYY-MM-DD`), or the day is not over.
 
     >>> str(day_interval("2013-02-08"))
     '[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)'
@@ -121,7 +121,7 @@ def task_label(task: Any) -> str:
 
 
 def known_streams() -> tuple[str, ...]:
-    """The streams that have DAGs; the first one, without a name, is that of `schema_file`."""
+    """Return the streams that have DAGs; an empty name is the stream of `schema_file`."""
     return ("", *Settings.load().streams)
 
 
@@ -146,11 +146,10 @@ def stream_of(dag_id: str) -> str:
 def asked_of(
     dag_id: str, params: Mapping[str, Any], task_of: str = ""
 ) -> tuple[Settings, tuple[str, ...]] | None:
-    """What a task is asked for: the settings of its workload, and the workloads of its run.
+    """Return the settings of a task's workload, and the workloads of its run.
 
-    A run that was asked for one workload answers that in the tasks of the first; those of another
-    have nothing to do, which is None. `task_of` is the workload whose task it is; empty for the
-    first.
+    A run for one workload uses the tasks of the first workload; for other tasks it returns None.
+    `task_of` is the workload of the task; empty for the first.
 
     Raises:
         ParameterError: the stream has no such workload.
@@ -163,10 +162,10 @@ def asked_of(
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
-    """Decides on a replay from the figures of the job `check_published`; forced in any case.
+    """Return whether to replay, from the counts of the job `check_published`, or if forced.
 
     Raises:
-        ParameterError: results of other queries would be replaced, and nobody asked for that.
+        ParameterError: results of other queries would be replaced, without `force`.
 
     >>> is_worth_replaying({"hours": 2, "published_hours": 2, "other_queries": []}, force=False)
     False

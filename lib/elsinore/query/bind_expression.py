@@ -28,7 +28,7 @@ _LITERALS = {bool: _BOOLEAN, type(None): _BOOLEAN, str: AttributeType.STRING, fl
 _Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound")
 
-#: What people write for units that must be spelt out.
+#: Abbreviations and synonyms of units, with what to write instead.
 _SHORT_UNITS = {
     "us": "microseconds",
     "ms": "milliseconds",
@@ -52,7 +52,7 @@ def unit_length(scope: Scope, word: str, at: Location) -> int:
 
 
 def whole_ticks(amount: int | float, length: int) -> int | None:
-    """An amount of units of a length, in ticks; None where that is no whole number.
+    """Return an amount of units in ticks; None if it is not a whole number.
 
     >>> whole_ticks(4.35, 1_000_000), whole_ticks(0.5, 1)
     (4350000, None)
@@ -214,7 +214,7 @@ def _compare(
 
 
 def _literal_hint(side: BoundExpression, other: BoundExpression) -> str | None:
-    """How to write a literal that stands beside a value of another type."""
+    """Return how to write a literal for a comparison with a value of another type."""
     if not isinstance(other, Constant) or other.value is None:
         return None
     match side.type, other.value:
@@ -270,7 +270,7 @@ def _common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
 def _alike(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
-    """The operands; string literals beside a timestamp are read as instants."""
+    """Return operands; next to a timestamp, string literals are parsed as timestamps."""
     if all(operand.type is not AttributeType.TIMESTAMP for operand in operands):
         return _lengths(scope, operands, at)
     return [_instant(scope, operand, at) for operand in operands]
@@ -279,7 +279,7 @@ def _alike(
 def _lengths(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
-    """The operands; numbers beside a length of time, or an instant, are in the schema's unit."""
+    """Return operands; next to a duration or timestamp, numbers have the schema's unit."""
     unit = scope.schema.time_unit
     if not (unit.is_calendar and any(o.type is _TIMESTAMP or _is_length(o) for o in operands)):
         return list(operands)
@@ -298,7 +298,7 @@ def _lengths(
 
 
 def _is_length(expression: BoundExpression) -> bool:
-    """Whether a number is a length of time: the difference of two instants, or made of lengths."""
+    """Return whether a number is a duration: a difference of timestamps, or made of durations."""
     match expression:
         case Constant():
             return expression.length
@@ -325,7 +325,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("abs", "extract", "lower", "upper"), (1, 1)),
     **dict.fromkeys(("coalesce", "greatest", "least"), (2, None)),
 }
-#: What other SQL dialects, and people, call these functions.
+#: Names of functions in other SQL dialects, with what to write instead.
 _ELSEWHERE = {
     **dict.fromkeys(("ifnull", "nvl"), "did you mean coalesce?"),
     **dict.fromkeys(("lag", "lead", "prev"), "NEXT(V).price is the price of the event after V"),
@@ -446,7 +446,7 @@ def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Locati
 
 # ---- LIKE
 
-#: Longer patterns are refused: what matches them is compiled, and nobody writes them.
+#: Maximum length of a LIKE pattern: patterns are compiled to regular expressions.
 MAX_PATTERN = 1_000
 
 

@@ -175,7 +175,7 @@ def _classified(
 
 
 def _about_several(written: syntax.Expression) -> str:
-    """What to write for a condition about events that need not be adjacent."""
+    """Return a hint for a condition on events that need not be adjacent."""
     sides = written.operands if isinstance(written, syntax.Operation) else ()
     names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
     if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
@@ -222,7 +222,7 @@ def _bind_keys(
 
 
 def _bind_key(scope: Scope, reference: syntax.Reference) -> Key:
-    """The key of one attribute; a scoped one is carried by the named positions alone."""
+    """Return the key of an attribute; a qualified one applies only to the named positions."""
     attribute, at = reference.attribute, reference.at
     if reference.following:
         scope.refuse("NEXT(...) cannot be a key", at, f"write {attribute} without NEXT")

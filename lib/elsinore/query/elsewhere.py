@@ -101,9 +101,9 @@ def _repeated(before: str, counts: str) -> str:
 
 
 def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
-    """What stands at a fault, or right before it, that is of another language; `sign` is there.
+    """Return the offset, message and fix of a construct of another language at or before an error.
 
-    Its offset, a message, and what to write instead.
+    `sign` is the text at the error.
     """
     before = _JUST_BEFORE.search(text, max(0, offset - 200), offset)
     begin = before.start() if before else offset

@@ -34,11 +34,10 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
 
 
 def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Workload:
-    """The workload of a text, bound to a schema.
+    """Parse a workload and bind it to a schema.
 
     Raises:
-        QueryError: with every fault of the text in its order: of the statements that do not parse,
-            and of those that parse and do not bind.
+        QueryError: with every error in the order of the text, of parsing and of binding.
     """
     queries, faults = parse_statements(text, file)
     try:

@@ -71,9 +71,9 @@ def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
     return level[0]
 
 
-# ---- what to tell the author of a statement that does not parse
+# ---- messages about syntax errors
 
-#: What people call the tokens that are no word and no sign of the grammar.
+#: Names of the tokens that are neither keywords nor symbols.
 _TOKEN_NAMES = {
     **dict.fromkeys(("INTEGER", "DECIMAL", "NEGATIVE"), "a number"),
     "NAME": "a name",
@@ -86,7 +86,7 @@ _TOKEN_NAMES = {
     "$END": "';'",
 }
 _CLAUSES = "GROUP-BY", "SEMANTICS", "WHERE", "WITHIN"
-#: What stands for several names, if the first of them is among them; the wider ones first.
+#: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
     ("a 'string'", "a value", ("a 'string'", "a name", "a number", "FALSE", "NEXT", "NULL", "TRUE",
                                "'('", "'['", "'-'")),
@@ -105,7 +105,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.AS
 _LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
 _LAST_CALL = re.compile(r"(?<![A-Za-z_])([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
 _LONGEST_FOUND = 40
-#: Names of one or two letters are no misspelt keywords; those this much alike are.
+#: Similarity from which a name is a misspelled keyword; short names are never.
 _SURELY_ALIKE = 0.8
 #: Signs of other languages; a quote is left over (see `describe_fault`) where a string has no end.
 _SIGNS = {
@@ -118,9 +118,9 @@ _SIGNS = {
 
 
 def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | None]:
-    """Where in the text of a statement the fault is, what it is, and how to mend it.
+    """Return the offset, message and fix of a syntax error.
 
-    `text` is the statement with its comments and strings blanked out, at their places.
+    `text` is the statement with its comments and strings replaced by spaces.
     """
     offset, found, expected = _facts(error, text)
     names = sorted({_TOKEN_NAMES.get(name) or _as_written(name) for name in expected})
@@ -166,7 +166,7 @@ def _as_written(terminal: str) -> str:
 
 
 def _in_groups(names: list[str]) -> list[str]:
-    """What may stand at a place, as a person would list it."""
+    """Return expected tokens in groups, for a message."""
     left = dict.fromkeys(names)
     found = []
     for sign, title, members in _GROUPS:
@@ -200,7 +200,7 @@ def _missing(before: str, found: str, names: list[str]) -> str | None:
 
 
 def _facts(error: UnexpectedInput, text: str) -> tuple[int, str, Iterable[str]]:
-    """Offset, what stands there, and the terminals that might."""
+    """Return the offset of an error, the text there, and the expected terminals."""
     if isinstance(error, UnexpectedCharacters):
         return error.pos_in_stream or 0, repr(error.char), error.allowed or ()
     expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
@@ -246,7 +246,7 @@ _ONE_CLAUSE = "join conditions with AND, and attributes with ','"
 
 _SPLIT = "split the workload into several files"
 
-#: Where an offset into the whole text is.
+#: Returns the location of an offset in the whole text.
 Locate = Callable[[int], Location]
 
 #: Statements end with ";", which means nothing inside a comment or a string. A string with doubled
@@ -283,7 +283,7 @@ def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
 
 
 def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...], list[Diagnostic]]:
-    """The queries of the statements that parse, and the faults of those that do not."""
+    """Return the queries of valid statements, and the errors of the others."""
     if len(text) > MAX_TEXT:
         message = f"the workload is longer than {MAX_TEXT} characters"
         return (), [Diagnostic(message, Location(file, 1, 1), _SPLIT)]
@@ -311,7 +311,7 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
 
 
 def _locator(text: str, file: str) -> Locate:
-    """Where an offset into a text is."""
+    """Return a function from an offset to a location."""
     lines = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
 
     def locate(offset: int) -> Location:
@@ -322,7 +322,7 @@ def _locator(text: str, file: str) -> Locate:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Where each statement starts, and its text without its ";"."""
+    """Yield the start of each statement, and its text without its ";"."""
     start, blank = 0, True
     for piece in _PIECE.finditer(text):
         token = piece.group()
@@ -379,7 +379,7 @@ def _blank(piece: re.Match[str]) -> str:
 
 
 def _later_queries(text: str) -> Iterator[int]:
-    """Where further queries begin in what should be one statement."""
+    """Yield the starts of further queries in a statement."""
     first = len(text) - len(text.lstrip())
     for found in _BEGIN.finditer(text):
         if found.start() > first and closest(found[1], ["RETURN"]) is not None:

@@ -23,11 +23,11 @@ class BindFault(Exception):
 
 @dataclass
 class Scope:
-    """What names mean inside of one query; collects the faults found on the way.
+    """The names of a query, and the errors found so far.
 
-    `well_shaped` says that the pattern's parts stand where they may, so that it can be told which
-    events are adjacent. What stands on a fault of the pattern that is noted already (an unknown
-    type, an alias of two parts) is not bound, and no further fault is noted.
+    `well_shaped`: the pattern is valid, so it is known which events are adjacent. Parts that depend
+    on an already noted error of the pattern (an unknown type, a repeated alias) are not bound, and
+    cause no further errors.
     """
 
     schema: StreamSchema
@@ -80,10 +80,10 @@ class Scope:
         return all(p.index in self._unclear for p in positions)
 
     def meant(self, reference: syntax.Reference) -> tuple[Position, ...]:
-        """The positions that are named, or else those that carry the attribute; at least one.
+        """Return the named positions, or the positions with the attribute; at least one.
 
         Raises:
-            BindFault: there is none, or one that is named is unclear.
+            BindFault: there are none, or the name is ambiguous.
         """
         if reference.qualifier is not None:
             return self.named(reference.qualifier, reference.at)
@@ -128,7 +128,7 @@ class Scope:
         self.refuse(f"no event type of the pattern has an attribute {attribute}", at, hint)
 
     def _own_field(self, name: str, position: Position) -> str | None:
-        """What to write for a field of raw events that every event has."""
+        """Return a hint for a raw field that every event has."""
         schema = self.schema
         if name in ("time", schema.time_field):
             return f"write {position.alias}.time"

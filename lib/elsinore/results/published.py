@@ -106,7 +106,7 @@ def exact_integers(values: Sequence[int | None]) -> pa.Array:
 
 
 def shorten_count(digits: str, full: int = 15) -> str:
-    """A count that fits a cell: in full up to so many digits, else leading digits and its length.
+    """Return a count for a table cell, shortened if it has many digits.
 
     >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
     ('1,234,567', '1.00e20 (21 digits)')

@@ -113,7 +113,7 @@ def test_what_greta_refuses_is_for_twostep(
     as_json: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query = "COUNT(x) PATTERN SEQ(A x+, A y+) WITHIN 1 hour"
-    reason = "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    reason = "one event of a trend can match x or y, but COUNT(x) counts only x"
     found = as_json(query)
     assert (found["executors"], found["refused"]) == (["twostep"], {"greta": [reason]})
     assert found["templates"] == []

@@ -28,7 +28,7 @@ def said_of(events: object) -> str:
 def test_a_file_of_arrow_under_any_name(name: str, tmp_path: Path) -> None:
     feather.write_feather(pa.table({**EVENTS, "s": ["x"]}), path := tmp_path / name)
     said = said_of(path)
-    assert f"{name} is a file of Arrow" in said
+    assert f"{name} is an Arrow (Feather) file" in said
     assert "convert it to Parquet" in said
 
 

@@ -77,7 +77,7 @@ def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts(tmp_path / "d@0") == {1: 4}
     monkeypatch.chdir(tmp_path)
     assert counts(Path("d@v1")) == counts(Path("d")) == {1: 4, 2: 3}
-    with pytest.raises(DataError, match=r"table d has no version 2 \(the newest one is d@1\)"):
+    with pytest.raises(DataError, match=r"table d has no version 2 \(use a version up to d@1\)"):
         counts(Path("d@2"))
     with pytest.raises(ParameterError, match=r"'latest' is not a version of the table d"):
         counts(Path("d@latest"))

@@ -93,7 +93,10 @@ def test_what_is_missing_or_wrong_there_is_said(form: str, tmp_path: Path) -> No
     wrong = {**EVENTS[1], "payload": EVENTS[1]["payload"] | {"total-sum": -1.0}}
     with pytest.raises(DataError) as error:
         read(ENVELOPES, form, [lost, wrong], tmp_path)
-    assert "user (field payload.user.id) is missing; nullable: true" in error.value.message
+    assert (
+        "user (field payload.user.id) is missing; allow it with nullable: true"
+        in error.value.message
+    )
     assert "total: -1.0 is below 0" in error.value.message
 
 

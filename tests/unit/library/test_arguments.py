@@ -51,7 +51,7 @@ def test_arguments_of_a_wrong_kind_are_said() -> None:
             with pytest.raises(elsinore.ParameterError, match=r"max_bad_share is .*from 0 to 1"):
                 run(EVENTS, max_bad_share=share)
     for number in ("2", 0, -1, 2.5):
-        with pytest.raises(elsinore.ParameterError, match=r"threads is .*number from 1 on"):
+        with pytest.raises(elsinore.ParameterError, match=r"threads is .*number of at least 1"):
             work().run(EVENTS, threads=number)  # type: ignore[arg-type]
         with pytest.raises(elsinore.ParameterError, match=r"parts is .*number of at least 1"):
             elsinore.spark.run(work(), EVENTS, parts=number)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def test_texts_that_begin_as_queries_or_hold_nothing_are_no_paths() -> None:
     for text in ("", " "):
         with pytest.raises(elsinore.QueryError, match=r"<text>.*the workload has no query"):
             elsinore.workload(text, schema=SCHEMA)
-        with pytest.raises(elsinore.SchemaError, match=r"<schema>.*a schema is a mapping"):
+        with pytest.raises(elsinore.SchemaError, match=r"<schema>.*a schema must be a mapping"):
             elsinore.workload("none.sase", schema=text)
     for path in ("query.sase", "return count(*) pattern A"):
         with pytest.raises(elsinore.QueryError, match=r"cannot read .*no such file \(a text of"):
@@ -108,7 +108,7 @@ def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path
     ):
         work().run(days)
     (tmp_path / "e.csv").touch()
-    with pytest.raises(elsinore.DataError, match=r"e\.csv is empty$"):
+    with pytest.raises(elsinore.DataError, match=r"e\.csv is empty .pass a file with events"):
         elsinore.infer_schema(tmp_path / "e.csv")
     (tmp_path / "e.csv").write_text('time,price\n2025-03-03,"1,5"\n')
     assert "price: string  # ? numbers have a point" in elsinore.infer_schema(tmp_path / "e.csv")

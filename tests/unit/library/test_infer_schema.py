@@ -245,7 +245,10 @@ def test_files_of_every_format(
             pd.DataFrame({"time": ["soon"], "type": ["A"]}),
             "time looks like the time, but 'soon' is",
         ),
-        (pd.DataFrame({"time": [None, "2015/01/01"]}), r"but '2015/01/01' is none .write times as"),
+        (
+            pd.DataFrame({"time": [None, "2015/01/01"]}),
+            r"but '2015/01/01' is not a timestamp .write times",
+        ),
     ],
 )
 def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
@@ -337,7 +340,7 @@ def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]], form: str
         ({"x": pa.array([10**30], pa.decimal128(38))},
          ["x: double  # ? its largest numbers may be rounded"]),
         ({"h": pa.array([1.5], pa.float16())}, ["h: double"]),
-        ({"": [1], "y" * 200: [1]}, ['# "": what has no name is not read',
+        ({"": [1], "y" * 200: [1]}, ['# "": ignored (no name)',
                                      f'{"y" * 60}: {{type: long, field: "{"y" * 200}"}}']),
         ({"y" * 201: [1]}, [f"# {'y' * 201}: ignored (a name of more than 200 characters)"]),
         ({"NOT": [1], "next": [2], "seq": [3]},
@@ -414,7 +417,7 @@ def test_types_called_as_words_of_the_language_have_other_names() -> None:
          "{field: time, unit: iso}"),
         ({"time": [math.inf, 1.5], "ts": [5, 2**62 - 1]}, "{field: ts, unit: integer}"),
         ({"time": [5, None], "ts": [5, 6]}, "{field: ts, unit: integer}"),
-        ({"time": [5, None]}, "{field: time, unit: integer}  # ? some events have none"),
+        ({"time": [5, None]}, "{field: time, unit: integer}  # ? records without it are rejected"),
         ({"": ["2020-01-01"] * 2, "when": ["2020-01-01"] * 2}, "{field: when, unit: iso}"),
     ],
 )  # fmt: skip
@@ -443,7 +446,7 @@ def test_names_with_dots_are_found_inside_of_others_unless_hidden(tmp_path: Path
     }  # fmt: skip
     path.write_text(json.dumps(event) + "\n")
     schema = elsinore.infer_schema(path)
-    assert "# a.b.l: what a field of a longer name hides is not read" in schema
+    assert "# a.b.l: ignored (hidden by a field of a longer name)" in schema
     fields = {"b": "a.b", "e": "c.d.e", "f": "c.f", "i": "g.h.i"}
     found = {name: {"type": "long", "field": field} for name, field in fields.items()}
     assert yaml.safe_load(schema)["types"] == {"Event": found}
@@ -485,7 +488,7 @@ def test_names_cannot_write_yaml() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "error"),
     [
-        ("e.csv", b"", r"e\.csv is empty$"),
+        ("e.csv", b"", r"e\.csv is empty .pass a file with events"),
         ("e.csv", b"time,x\n", "e.csv has no events"),
         ("e.jsonl", b"{}\n", "e.jsonl has no events"),
         ("e.csv", b"time,x,x\n1,2,3\n", "e.csv: column 'x' occurs twice"),

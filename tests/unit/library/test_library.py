@@ -91,7 +91,7 @@ def test_rows_are_checked_as_lines_of_files_are() -> None:
     ])  # fmt: skip
     both = pd.concat([frame, frame])
     work = workload("COUNT(*) PATTERN B WITHIN 1 hour")
-    with pytest.raises(elsinore.DataError, match=r"10 of 12 lines .* 1:1: out_of_range"):
+    with pytest.raises(elsinore.DataError, match=r"10 of 12 records .* 1:1: out_of_range"):
         work.run(both, max_bad_share=0.5)
     results = work.run(both, max_bad_share=1)
     codes = ["out_of_range", "not_allowed", "missing_attribute", "unknown_type"]

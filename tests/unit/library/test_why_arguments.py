@@ -137,16 +137,20 @@ def test_a_day_begins_at_midnight() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_start_of_a_window_is_refused(start: Any) -> None:
-    with pytest.raises(elsinore.ParameterError, match=r"give the window's start, as in 2013-"):
+    with pytest.raises(elsinore.ParameterError, match=r"pass the window's start, as in 2013-"):
         count_from(start)
-    with pytest.raises(elsinore.ParameterError, match=r"give the window's start, a whole number"):
+    with pytest.raises(
+        elsinore.ParameterError, match=r"pass the window's start, as a whole number"
+    ):
         typed("k").why(EVENTS, "q", {"k": 7}, start)
 
 
 def test_ticks_are_whole_numbers() -> None:
     assert typed("k").why(EVENTS, "q", {"k": 7}, 0.0).count == 2  # type: ignore[arg-type]
     for start in ("0", "2013-02-08", TEN, 5.7):
-        with pytest.raises(elsinore.ParameterError, match=r"is not a long .*start, a whole number"):
+        with pytest.raises(
+            elsinore.ParameterError, match=r"is not a long .*start, as a whole number"
+        ):
             typed("k").why(EVENTS, "q", {"k": 7}, start)  # type: ignore[arg-type]
 
 
@@ -157,5 +161,5 @@ def test_the_other_arguments_are_looked_at() -> None:
     assert typed("k").why(EVENTS, "q", {"k": 7}, 0, limit=0).trends == []
     pairs = "QUERY q RETURN COUNT(*) PATTERN A x AND A y WITHIN 9;"
     work = elsinore.workload(pairs, schema=TYPED)
-    with pytest.raises(elsinore.ParameterError, match=r"it has no groups: give \{\}"):
+    with pytest.raises(elsinore.ParameterError, match=r"pass \{\}: it has no groups"):
         work.why(EVENTS[:0], "q", {"k": 7}, 0)

@@ -63,7 +63,7 @@ def test_words_beside_the_drawing() -> None:
     assert captions == ["trends that carry no key", "trends that carry k"]
     without = sheet("SEQ(A x+, A y+) WITHIN 5", "COUNT(x)")
     assert without.diagrams == ()
-    reason = "no template: one event of a trend can stand for x or y"
+    reason = "no template: one event of a trend can match x or y"
     assert reason in " ".join(without.lines)
 
 

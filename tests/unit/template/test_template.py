@@ -315,7 +315,7 @@ def test_apart(where: str) -> None:
 def test_not_apart(where: str) -> None:
     assert told_apart(query_where(where)) == frozenset()
     (reason,) = greta_refusals(query_where(where))
-    assert reason == "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    assert reason == "one event of a trend can match x or y, but COUNT(x) counts only x"
 
 
 def test_null_and_an_order_of_texts_together() -> None:
