@@ -1,4 +1,4 @@
-"""What faulty files, lines and values most likely are, and what to write instead."""
+"""Likely causes of errors in files, records and values, and what to write instead."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def json_problem(line: str, error: JSONDecodeError) -> str:
     return next(found, "invalid JSON at column {}").replace("{}", str(error.colno))
 
 
-#: What to write instead of a string, by the expected type.
+#: Hints for strings that are not of the expected type.
 _VALUES = (
     ("long|double", r"[+-]?[0-9]+(\.[0-9]+)?",
      "remove the quotes, or set quoted_numbers: true in the schema"),

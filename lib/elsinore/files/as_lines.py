@@ -27,7 +27,7 @@ from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, t
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
 _AT_ONCE = 8_192
-#: What cells of CSV can be in JSON.
+#: JSON types of CSV cells.
 _NOUNS = {
     AttributeType.STRING: "text",
     AttributeType.LONG: "a number",
@@ -99,9 +99,10 @@ def _csv_lines(
 
 
 def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, AttributeType]:
-    """By field, what a cell is made into for an event with such attributes.
+    """Return the JSON type of each field's cells, for an event with such attributes.
 
-    A cell that is read as text and as something else stays text, where numbers may stand in quotes.
+    A cell that is read as a string and as another type stays a string if quoted numbers are
+    allowed.
     """
     is_iso = schema.time_unit is TimeUnit.ISO
     kinds = dict.fromkeys(schema.raw_needed[1:], AttributeType.STRING)
@@ -156,9 +157,9 @@ def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:
 
 
 def _values(column: pa.Array, field: str, texts: Collection[str]) -> list[Any]:
-    """As Python's, but for instants, some of which Python lacks: these are text.
+    """Return Python values, but strings for timestamps, some of which Python lacks.
 
-    Where a field is to hold `texts`, an instant is no value.
+    If a field has strings (`texts`), a timestamp is not a value.
     """
     of = column.type
     if is_instant(of):
@@ -181,7 +182,7 @@ def _numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON lacks; what is no value of an attribute's must not become one, so it is a list."""
+    """Return a list for values that JSON lacks, so that no attribute accepts them."""
     if isinstance(value, bytes):
         return [value.decode(errors="backslashreplace")]
     return plain_number(value) if isinstance(value, Decimal) else [str(value)]

@@ -1,6 +1,6 @@
 """Give delta-rs a Delta log that other users cannot change while it is read.
 
-Whoever writes a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
+A writer of a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
 links, waits for pipes, and aborts the process if memory runs out. So it gets a private directory
 with checked files.
 """

@@ -67,7 +67,7 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected + ignored."""
+    """Row counts of a read: lines = accepted + duplicates + rejected + ignored."""
 
     files: int  #: how many files were read
     lines: int  #: lines that are not blank (jsonl), records (csv) or rows (parquet)
@@ -99,7 +99,7 @@ class ReadReport:
 
     @property
     def bad_share(self) -> float:
-        """Rejected lines, without those that were corrected, out of all that are not ignored."""
+        """The share of invalid records, of all records that are not ignored."""
         judged = self.lines - self.ignored
         return bad_lines(self.by_reason) / judged if judged else 0.0
 
@@ -242,7 +242,7 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[De
 def files_of(
     sources: Sequence[Source], form: InputFormat | None = None, *, or_else: str = ""
 ) -> tuple[list[Source], tuple[Path, ...]]:
-    """What to read, and the files below folders that are left out: their names say no format.
+    """Return the sources, and the skipped files of directories, whose names have no known format.
 
     ParameterError, DataError: as `read_events`.
     """
@@ -361,11 +361,11 @@ class Distinct(NamedTuple):
 
 
 def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
-    """Keep, of all events with one id, the last by (file, position): it corrects the others.
+    """Deduplicate events by id: the last one by (file, position) wins.
 
-    Another with the same time, type and attributes is a duplicate; one that differs is rejected as
-    `superseded`. Events without an id are all kept. Columns are those of `decoded_schema`.
-    Where ids are unique only within a span of time, two spans have nothing to do with each other.
+    A removed event with equal time, type and attributes is a duplicate; one that differs is
+    rejected as `superseded`. Events without an id are all kept. Columns as in `decoded_schema`. If
+    ids are unique only within a span of time, events of different spans are never duplicates.
     """
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())

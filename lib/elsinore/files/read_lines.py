@@ -30,13 +30,13 @@ from elsinore.wording import some_of
 _BLOCK = 1 << 20
 _SHOWN = 40
 UTF8_BOM = b"\xef\xbb\xbf"
-#: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
-#: stored and decoded later is refused as surely as one fresh from the file. U+FFFD after a
-#: backslash is no escape, nor is `\x`; text after a cut is outside of any value, or in a string
+#: Marks of errors are written into the text of a line, such that no JSON reader accepts it: a line
+#: that is stored and decoded later is rejected as reliably as one from the file. U+FFFD after a
+#: backslash is not an escape, nor is `\x`; text after a cut is outside of any value, or in a string
 #: that never ends.
 _ESCAPED = re.compile("\ufffd\\\\x[0-9a-f]{2}")
 _CUT = re.compile(r"…\[cut, \d+ bytes\]$")
-#: Of what was no line of JSON in another format, or of a whole file, the reason itself.
+#: The reason itself, for records of other formats and for whole files.
 _SAID = re.compile(f"\ufffd\\\\({'|'.join(Reason)}): (.*)$")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Columns of raw lines; `position` counts from 1.
@@ -87,13 +87,12 @@ class RawLine(NamedTuple):
 def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
     r"""Every line of a UTF-8 text file, blank ones too, positions from 1; a BOM is dropped.
 
-    Bytes that are no UTF-8 are kept visibly, as `\ufffd\xNN`.
+    Bytes that are not UTF-8 stay visible as `\ufffd\xNN`.
 
     Raises:
         DataError: the file cannot be opened or read.
-        UnreadableFile: it is too large, no UTF-8 at all, or gzip that is damaged; a gzip file is
-            checked to its end before the first line is given. Or it says itself that it stands for
-            such a file (`unusable_line`).
+        UnreadableFile: it is too large, not UTF-8 at all, or a damaged gzip file, which is checked
+            to its end before the first line; or it replaces such a file (`unusable_line`).
     """
     for first, block, stream in _blocks(path, limits):
         yield from _each(first, block, stream, limits)
@@ -153,16 +152,16 @@ def _column(block: bytes) -> pa.Array | None:
 
 
 def fault_in(text: str) -> Fault | None:
-    """What the marks in a line's text say about it; to be asked of lines that do not decode."""
+    """Return the error that marks in a line's text record, for lines that do not decode."""
     if said := _SAID.search(text):
         return Fault(Reason(said[1]), said[2])
     return TOO_LONG if _CUT.search(text) else _NO_UTF8 if _ESCAPED.search(text) else None
 
 
 def unusable_line(code: str, reason: str, text: str | None = None) -> str:
-    """A line for what is no line of JSON: read again, it is refused for this very reason.
+    """Return a line that is rejected with the same reason whenever it is read again.
 
-    Where there is no text, and it is a file's first line, the file is unusable as a whole.
+    A first line without text marks the whole file as unusable.
     """
     shown = "" if text is None else json.dumps(text, ensure_ascii=False)
     return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
@@ -174,7 +173,7 @@ def says_unusable(whole: bytes) -> bool:
 
 
 def visible(raw: bytes) -> str:
-    r"""Bytes as text, those that are no UTF-8 as `\ufffd\xNN`."""
+    r"""Return bytes as a string, with bytes that are not UTF-8 as `\ufffd\xNN`."""
     text = raw.decode("utf-8", "surrogateescape")
     return _ESCAPED_BYTE.sub(lambda found: f"\ufffd\\x{ord(found[0]) - 0xDC00:02x}", text)
 
@@ -282,16 +281,16 @@ def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
 def read_lines(
     path: Path, *, limits: ReadLimits = DEFAULT_LIMITS, name: str | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of `LINES_SCHEMA`; blank lines are no events and are left out, but counted.
+    """Yield batches of `LINES_SCHEMA`; blank lines are left out, but count for positions.
 
-    Bytes that are no UTF-8 and lines that are too long stay visible in the text, spelled such that
-    `decode_lines` rejects them with their reason. Any name in `.gz` or `.zst` is unpacked; the
-    column `file` says `name`, or else the path.
+    Bytes that are not UTF-8, and lines that are too long, stay visible in the text, such that
+    `decode_lines` rejects them with their reason. Files with a name in `.gz` or `.zst` are
+    unpacked; the column `file` is `name`, or else the path.
 
     Raises:
         DataError: the file cannot be read.
-        UnreadableFile: nothing of it can be used; raised before the first batch, unless a plain
-            file changes or breaks while it is read.
+        UnreadableFile: no record of it can be used; raised before the first batch, unless a plain
+            file changes while it is read.
     """
     label = printable(str(path) if name is None else name)
     for first, block, stream in _blocks(path, limits):

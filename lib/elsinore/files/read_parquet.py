@@ -208,7 +208,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     try:
         table = frame_table(frame.data)
     except UNREADABLE as error:
-        try:  # one that nobody reads may be the one that Arrow cannot
+        try:  # the column that Arrow cannot read may be unused
             read = names_read(schema, nested=True)
             columns = [name for name in frame.data.columns if name in read]
             if problem := column_problem(list(map(str, frame.data.columns)), schema, nested=True):

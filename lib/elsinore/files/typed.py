@@ -108,10 +108,10 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
 
 
 def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
-    """A column as event times; Arrow's timestamps say their unit themselves.
+    """Return a column as event times; timestamps of Arrow have their own unit.
 
-    Numbers, which may stand in text where `quoted`, are counted in `unit`; fractions are rounded to
-    the microsecond.
+    Numbers (in strings, too, if `quoted`) have the unit `unit`; fractions are rounded to the
+    microsecond.
     """
     is_iso, wrong = unit is TimeUnit.ISO, Reason.BAD_TIME
 
@@ -356,9 +356,9 @@ def ticks_text(times: Interval) -> str:
 
 
 def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
-    """Microseconds since the epoch of ISO 8601 texts, as `timeline.parse_instant` reads them.
+    """Return the microseconds since the epoch of ISO 8601 strings, as `timeline.parse_instant`.
 
-    A text that is no instant is reported under the code `wrong`.
+    A string that is not a timestamp is rejected with the code `wrong`.
     """
     for pattern, kind in _PLAIN_ISO.items():
         if _all_match(texts, pattern):
@@ -536,7 +536,7 @@ def _number_in(text: str) -> int | float | str | None:
 
 
 def spelled(text: str, kind: AttributeType | None) -> Any:
-    """What a cell of CSV says as a value of JSON: text that spells no value of its type stays.
+    """Return the JSON value of a CSV cell; a string that is not a value of its type stays one.
 
     >>> spelled("7.0", AttributeType.LONG), spelled("x", AttributeType.LONG), spelled("", None)
     (7.0, 'x', None)

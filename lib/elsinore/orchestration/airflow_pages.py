@@ -59,7 +59,7 @@ class ReportLink(BaseOperatorLink):
         self.workload = workload
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the address of the page, recorded at the end of the task; empty if there is none."""
+        """Return the address of the page, recorded at the end of the task, or an empty one."""
         context = ti_key.get_template_context()
         start, end = _hours(context)
         asked = asked_of(ti_key.dag_id, context["params"], self.workload)

@@ -1,4 +1,4 @@
-"""What we add to Great Expectations: expectations of our own, and Data Docs that escape values.
+"""Additions to Great Expectations: further expectations, and Data Docs that escape values.
 
 Importing this module makes the expectations known by name. Each looks at all rows of a pandas batch
 at once: Great Expectations compares numbers as floats and takes NaN for NULL in pandas; what must
@@ -32,7 +32,7 @@ from elsinore.wording import listed, suggest
 MAX_NAMED = 10
 MAX_CHARACTERS = 400
 
-#: Of long integers that differ, this many digits of each are shown.
+#: Number of digits to show of long integers that differ.
 _DIGITS = 60
 
 
@@ -47,7 +47,7 @@ _OUTCOMES = {
 
 
 class Finding(NamedTuple):
-    """What an expectation found in a batch."""
+    """The result of an expectation for a batch."""
 
     success: bool  #: whether the rows are as expected
     observed: str  #: what was seen, as text
@@ -173,10 +173,10 @@ class ExpectPlansToBeWhatWasWritten(RowsExpectation):
 
 
 class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
-    """At most `share` (0 to 1) of the lines of each landing were quarantined.
+    """At most `share` (0 to 1) of the records of each hour are invalid.
 
-    Lines that a later one corrects, and empty files, are quarantined too, but they are not bad;
-    those of types that the schema passes over are not counted at all.
+    Superseded records and empty files are in quarantine, but are not invalid; records of ignored
+    types do not count at all.
     """
 
     noun = "landings"
@@ -194,15 +194,15 @@ class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
 
 
 class ExpectLandingsToBeOfUsualSize(RowsExpectation):
-    """Every landing has a file, and a tenth of the lines that its hour of the week usually has.
+    """Every hour has a file, and at least a tenth of the usual records of its hour of the week.
 
-    What is usual stands in the column `usual_lines`, NULL where that is not known.
+    The usual number is in the column `usual_lines`, NULL if it is unknown.
     """
 
     noun = "landings"
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The landings without a file and those that are too small."""
+        """Yield hours without a file, and hours with too few records."""
         for row in frame.itertuples():
             if not row.files:
                 yield f"landing {row.landing}: no file"
@@ -211,16 +211,16 @@ class ExpectLandingsToBeOfUsualSize(RowsExpectation):
 
 
 class ExpectPublishedToEqualReference(RowsExpectation):
-    """No checked row is a mismatch; each mismatch is named by query, group, window, both values.
+    """No checked row is a mismatch; each mismatch is reported with query, group, window and values.
 
-    Equality was decided where the rows were compared, integers exactly; this judges the column
-    `mismatch` alone. A checked row of which it is not known whether it differs counts as one.
+    The comparison set the column `mismatch` (exactly for integers); this expectation reads only
+    this column. A checked row without a value in it counts as a mismatch.
     """
 
     noun = "aggregates"
 
     def size(self, frame: pd.DataFrame) -> int:
-        """Those that were checked."""
+        """Return the number of checked rows."""
         return int((frame["status"] == "checked").sum())
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
@@ -253,7 +253,7 @@ class ExpectRuleToHold(FrameExpectation):
     success_keys: ClassVar[tuple[str, ...]] = ("rule",)
 
     def find(self, frame: pd.DataFrame) -> Finding:
-        """Look the counts up; a rule that nobody counted is an error."""
+        """Look up the counts of the rule; an unknown rule is an error."""
         if self.rule not in (rules := list(frame["rule"])):
             hint = suggest(self.rule, rules) or f"use one of {listed(rules)}"
             raise ParameterError(f"the table has no rule {self.rule}", hint=hint)

@@ -1,10 +1,9 @@
-"""Judges what is known of one run by the suites of `expectations/`, and keeps the judgement.
+"""Check the tables of a run against the suites of `expectations/`, and store the result.
 
-A job reads its tables (`run_tables`), judges them, and lets `require_accepted` stop it.
-Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows are
-few. Data Docs take longer than the judgement itself, so they are built where somebody will read
-them. Every run has a folder of its own, made aside and put in place when it is whole, so that runs
-side by side never meet.
+A job reads its tables (`run_tables`), checks them, and fails by `require_accepted`. Rows are pandas
+DataFrames: on Spark an expectation costs four to nine jobs, and the rows are few. Data Docs take
+longer than the checks, so they are built only if they will be read. Every run has a directory,
+which is written aside and then renamed, so that concurrent runs do not interfere.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from elsinore.lake.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 
-#: The file beside the Data Docs of a run that holds its judgement; it is there once `judge` ended.
+#: The file with the validation results of a run, next to its Data Docs; written at the end.
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
@@ -49,7 +48,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
-#: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
+#: First page of Data Docs: the original one needs scripts from the network.
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Data Docs</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -65,7 +64,7 @@ _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 
 
 class Verdict(Strict):
-    """What one expectation found."""
+    """The result of one expectation."""
 
     #: where the expectation stands, and the table whose rows it judged.
     suite: str
@@ -116,13 +115,13 @@ def require_accepted(judgement: Judgement) -> None:
 
 
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
-    """The judgement of a run that `judge` left behind, or None if there is none.
+    """Load the validation results of a run; None if there are none.
 
-    Of a run that was judged in slices it is all of those that were judged, together: a verdict is
-    that of the first slice in which it did not hold, and says in how many others it did not.
+    The results of slices are combined: a failed verdict is from the first failed slice, with the
+    number of other failed slices.
 
     Raises:
-        DataError: a file is no judgement.
+        DataError: a file is damaged.
     """
     own = run_key(interval)
     # A year has 8,760 folders; an hour has no slices.
@@ -199,7 +198,7 @@ class Entry(Strict):
 
 
 class TableSuite(NamedTuple):
-    """What one suite expects of one table's rows."""
+    """The expectations of a suite for a table."""
 
     suite: str
     table: str
@@ -207,14 +206,14 @@ class TableSuite(NamedTuple):
 
 
 class _SuiteFile(Strict):
-    """One file a suite, which reads::
+    """The file of a suite, for example::
 
     suite: raw_events
     about: What the suite guards.
     tables:
       landings:
         - expectation: expect_column_values_to_not_be_null
-          description: Every landing names its hour.
+          description: Every row names its hour.
           severity: critical
           arguments: {column: landing}
     """
@@ -228,11 +227,11 @@ class _SuiteFile(Strict):
 
 
 def load_suites(directory: Path) -> tuple[TableSuite, ...]:
-    """All suites of a folder, in the order of `SUITES` and of their files.
+    """Load all suites of a directory, in the order of `SUITES` and of their files.
 
     Raises:
-        SchemaError: a suite is missing or not valid, or a file that is none lies beside them; with
-            the file and every fault.
+        SchemaError: a suite is missing or invalid, or the directory has other YAML files; with the
+            file and every error.
     """
     files, found = [directory / f"{name}.yaml" for name in SUITES], []
     for path in sorted({*directory.glob("*.y*ml")}.difference(files)):
@@ -262,21 +261,21 @@ def judge(
     expectations_dir: Path,
     docs: bool,
 ) -> Judgement:
-    """Judge the rows of one run; see `elsinore.quality.run_tables` for the tables needed.
+    """Check the rows of a run; see `elsinore.quality.run_tables` for the required tables.
 
-    A judgement with failures is returned like any other: `require_accepted` turns it into an error.
-    An earlier judgement of the same run is replaced.
+    Failures do not raise: `require_accepted` turns them into an error. Earlier results of the same
+    run are replaced.
 
     Args:
-        tables: the run's rows by table; every table that a suite names, or all but those `LANDED`.
-        quality_dir: where run folders lie; this run's is `quality_dir / run_name`.
+        tables: the run's rows by table; every table that a suite names, or all except `LANDED`.
+        quality_dir: directory of all runs; this run writes to `quality_dir / run_name`.
         run_name: letters, digits, `_`, `-` and `.` only.
-        expectations_dir: the folder of the suites.
-        docs: whether to build Data Docs in any case; else only where an expectation failed.
+        expectations_dir: the directory of the suites.
+        docs: whether to build Data Docs in any case; else only if an expectation failed.
 
     Raises:
-        ParameterError: the name is no run name.
-        SchemaError: a suite is not valid, or is about a table that is not given.
+        ParameterError: the name of the run is invalid.
+        SchemaError: a suite is invalid, or names an unknown table.
     """
     if not _RUN_NAME.fullmatch(run_name):
         hint = "use only letters, digits, _, - and ."
@@ -313,7 +312,7 @@ def judge(
 
 
 def _results(expectations: Sequence[Any], rows: pd.DataFrame) -> list[Any]:
-    """What each expectation found; without a context, which takes most of the time."""
+    """Return the result of each expectation, without a context, which takes most of the time."""
     from great_expectations.core.batch import Batch
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
@@ -431,7 +430,7 @@ def _expectation(entry: Entry, position: int, file: Path) -> Any:
 
 
 def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> str:
-    """What one expectation saw, as one line."""
+    """Return the observation of an expectation as one line."""
     if "raised_exception" not in exception_info:  # by metric, where one of several failed
         exception_info = next(iter(exception_info.values()), {})
     if exception_info.get("raised_exception"):

@@ -146,7 +146,8 @@ def test_ingest_warns_or_leaves_out(
 @pytest.mark.parametrize(
     ("unit", "cell", "hint"),
     [
-        ("iso", "45292.4166", "if it is an Excel date"), ("iso", "1748930400", "if it is in s, set unit: s"),
+        ("iso", "45292.4166", "if it is an Excel date"),
+        ("iso", "1748930400", "if it is in s, set unit: s"),
         ("iso", "2024-W01-1", "week date"),
     ],
 )  # fmt: skip

@@ -168,7 +168,7 @@ SEQ(Departure D, A a) WITHIN 5
     NOT 2, inside NOT 1: E
       E  is a match of one event
 SEQ(NOT N, A+, NOT M) WITHIN 5
-    A  starts a trend if no match of NOT 1 is before it; ends a trend if no match of NOT 2 lies \
+    A  starts a trend if no match of NOT 1 is before it; ends a trend if no match of NOT 2 is \
 after it; comes after A
     NOT 1: N
       N  is a match of one event
