@@ -130,7 +130,7 @@ def test_flights_are_never_made_for_another_stream(
     own = Settings(home=tmp_path, schema_file=mine)
     mine.write_text("stream: s\ntime: {field: t, unit: iso}\ntypes: {A: }\n")
     (own.landing / "2013" / "02" / "08").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"no raw file of these hours .* \(raw files are YYYY/MM"):
+    with pytest.raises(DataError, match=r"no raw file of these hours .* raw files are YYYY/MM"):
         replay.replay(own, *HOURS, Console())
     with pytest.raises(DataError, match=r"\(2013-02-08T.*.*add events with `elsinore ingest FILE`"):
         replay.replay(own, *HOURS, Console())
@@ -332,9 +332,10 @@ def test_the_replayed_hours_alone_count_and_each_query_has_its_largest_count(
     settings: Settings, terminal: bool
 ) -> None:
     text = printed(settings, terminal=terminal)
-    assert "1,500 lines of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
+    assert "ingested  1,500 records of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
     assert "; 2 empty files" in text
-    assert "2 values and 1 whole window against the reference: 1 mismatch, 1 skipped" in text
+    assert "checked   a sample of 2 values and 1 whole window against the reference: 1 mism" in text
+    assert "replayed  2013-02-08 07:00 UTC to 2013-02-08 09:00 UTC (2 hours) in " in text
     assert "published nothing" not in text
     assert "e400 (401 digits)" in text
     assert HUGE not in text

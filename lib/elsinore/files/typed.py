@@ -130,12 +130,12 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
 
     convert = partial(_iso_instant, wrong=wrong) if is_iso else partial(_numeric_time, unit=unit)
     spell = None if is_iso else _number_in
-    return _typed(column, _Rule(pa.int64(), natural, convert, spell, wrong, "no time"), quoted)
+    return _typed(column, _Rule(pa.int64(), natural, convert, spell, wrong, "not a time"), quoted)
 
 
 def type_ids(column: Column) -> Typed:
     """Return a column as event ids: text, or whole numbers as text; an empty id is missing."""
-    return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="no id"), quoted=False)
+    return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="not an id"), quoted=False)
 
 
 def _natural_ids(column: pa.Array, quoted: bool) -> Typed | None:

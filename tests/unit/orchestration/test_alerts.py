@@ -112,5 +112,5 @@ def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(
     alert_run_late({"dag_run": run | {"run_type": "scheduled"}, "deadline": deadline})
     assert [(a["kind"], a["dag"], a["run"], a["reason"]) for a in alerts(file)] == [
         ("run_failed", "hourly_replay", "r1", "timed out"),
-        ("run_late", "d", "r1", "not done by 2013-02-08 09:00, but running"),
+        ("run_late", "d", "r1", "still running at its deadline, 2013-02-08 09:00"),
     ]

@@ -149,7 +149,7 @@ def test_many_bursts_become_cells_and_sets_may_have_none(tmp_path: Path) -> None
     none = np.empty(0, np.int64)
     empty = replace(THREE, times=none, lengths=none, sharing=none, takers=none, saved=None)
     found = texts(partial(draw_decisions, [empty]), tmp_path / "b.svg")
-    assert "no burst that several queries take" in found
+    assert "no burst of several queries" in found
     found = texts(partial(draw_decisions, []), tmp_path / "c.svg")
     assert "No queries share" in found
 

@@ -87,8 +87,8 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
 
 def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
-        ("landings", "Landed lines are accepted, duplicates or quarantined, and the tables hold as "
-                     "many."),
+        ("landings", "Records = accepted + duplicates + quarantined, equal to the row counts of "
+                     "the tables."),
         ("landings", "The first event of an hour is not after its last."),
         ("landings", "No event is before the recorded time range of its hour."),
         ("quarantine", "Every quarantined record has a reason."),
