@@ -1,6 +1,6 @@
 """The tables of the lake: created, read at a version, and written, all by delta-rs.
 
-Nobody else writes them: Spark and delta-rs could undo each other's commits (decision 17).
+Only delta-rs writes them: Spark and delta-rs could undo each other's commits (decision 17).
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _CHECKPOINTS = {"delta.checkpointInterval": "20"}
 
 @dataclass(frozen=True)
 class Lake:
-    """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
+    """The tables of a lake by name, at `<root>/<name>`; undeclared names are rejected.
 
-    `events` has a column for each attribute of the stream. Where the results are those of one of
-    several workloads, their tables lie apart, and the others are the stream's.
+    `events` has a column per attribute of the stream. Results of further workloads are in separate
+    tables; the other tables belong to the stream.
     """
 
     cores: int
@@ -84,11 +84,11 @@ class Lake:
 
     @classmethod
     def open(cls, settings: Settings) -> Lake:
-        """The lake that the settings name, with its declarations.
+        """Open the lake of the settings, with its declarations.
 
         Raises:
-            SchemaError: the stream's schema or a table's is not valid, or its time is no calendar
-                time, which hours of landing need, or it keeps what is no table or folder.
+            SchemaError: the schema of the stream or of a table is invalid, the stream has integer
+                times, which have no hours, or keep_days names an unknown table.
         """
         stream = load_schema(settings.schema_file)
         if not stream.time_unit.is_calendar:
@@ -105,7 +105,7 @@ class Lake:
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 
     def schema(self, table: str) -> TableSchema:
-        """The declaration of a table; ParameterError: there is no such table."""
+        """Return the declaration of a table; ParameterError: it does not exist."""
         if table not in self.tables:
             raise ParameterError(
                 f"the lake has no table {table!r}", hint=f"use one of {', '.join(self.tables)}"
@@ -114,12 +114,12 @@ class Lake:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The names of its tables, without those that are the stream's if results lie apart."""
+        """The names of its tables; for a further workload, only its own tables."""
         apart = isinstance(self.root, LakeFolders)
         return tuple(name for name in self.tables if name in OF_WORKLOAD or not apart)
 
     def path(self, table: str) -> Path:
-        """The folder of a table; names are declared ones only, so it lies below the root."""
+        """Return the directory of a table; names are declared, so it is below the root."""
         return self.root / self.schema(table).name
 
     def version(self, table: str) -> int:
@@ -157,12 +157,12 @@ class Lake:
         self, table: str, change: Callable[[pa.Table], pa.Table], *, run: str,
         where: Landings | None = None,
     ) -> None:  # fmt: skip
-        """Change rows of a table of records, those of some landings or all, in one commit.
+        """Change rows of a table of records, of some hours or all, in one commit.
 
-        Where others write meanwhile, what they wrote is changed.
+        It includes rows that others write at the same time.
 
         Raises:
-            ConflictError: others kept writing meanwhile; or `change` has raised it.
+            ConflictError: others kept writing at the same time; or `change` raised it.
             SetupError: the disk is full or read-only.
         """
         chosen = where.expression(by_day=False) if where else None
@@ -200,15 +200,15 @@ class Lake:
         self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str,
         seen: int | None = None,
     ) -> None:  # fmt: skip
-        """Make rows the only ones of some hours in a table by day, in one commit, even of none.
+        """Replace the rows of some hours in a table by day, in one commit; the rows may be empty.
 
-        They have the table's columns in any order, with the day or without. `note` is written into
-        the table's history beside the commit. `seen` is the version that they were made of, if they
-        come from the table itself: there must be no other by now.
+        The rows have the table's columns in any order, with or without the day. `note` is the note
+        of the commit in the table's history. `seen` is the version of their source, if they come
+        from the table itself: it must still be the latest version.
 
         Raises:
-            ParameterError: the table does not exist, or it is not one of such hours.
-            ConflictError: another writer of these days got there first.
+            ParameterError: the table does not exist, or is not partitioned by this day.
+            ConflictError: another writer changed these days.
             SetupError: the disk is full or read-only.
         """
         if where.day not in self.schema(table).partition_by:
@@ -238,11 +238,11 @@ class Lake:
         self, table: str, parts: Iterable[pa.Table], told: Mapping[str, str], *,
         seen: int | None = None, where: Conditions | None = None,
     ) -> None:  # fmt: skip
-        """Write rows as they come, in one commit, beside which the table's history is `told` more.
+        """Write rows in one commit, with the commit properties `told`.
 
-        They are added to the table, or take the place of rows: of those that meet any of some
-        conjunctions, of all where there are none. `seen` is the version that was read to decide
-        what to write: there must be no other by now. What goes wrong with rows is raised as it is.
+        They are appended, or replace rows: rows that meet one of some conjunctions, or all rows if
+        there are none. `seen` is the version that was read to compute them: it must still be the
+        latest version. Errors of the rows' source are raised unchanged.
 
         Raises:
             ConflictError: another writer got there first.
@@ -280,13 +280,12 @@ class Lake:
     def name_files(
         self, table: str, added: Iterable[AddedFile], gone: Collection[str], *, seen: int, note: str
     ) -> None:
-        """Let a table have the files that `write_files` wrote, instead of some it has, in a commit.
+        """Add files of `write_files` to a table and remove others, in one commit.
 
-        `seen` is the version at which it has these; `note` is written beside the commit.
+        `seen` is the version that has the removed files; `note` is the note of the commit.
 
         Raises:
-            ConflictError: there is another version by now, or somebody has removed a file that no
-                version names.
+            ConflictError: the table has a newer version, or an unreferenced file was removed.
             SetupError: the disk is full or read-only.
         """
         log, by, added = self.log(table, seen), self.schema(table).partition_by, list(added)
@@ -531,11 +530,11 @@ class TableSchema(Strict):
     """One table of the lake.
 
     Attributes:
-        partition_by: the day, for a table of data; nothing, for records of runs.
-        statistics_of: of a table of data, the columns by which a read tells files apart; to gather
-            them of all columns takes longer than writing.
-        columns: by name, in the order in which they are stored.
-        stream_attributes_after: the column that those of the stream's attributes follow, if any do.
+        partition_by: the day, for a table of data; empty for records of runs.
+        statistics_of: for a table of data, the columns with statistics per file, to skip files;
+            statistics of all columns take longer than writing.
+        columns: by name, in the order of storage.
+        stream_attributes_after: the column before the columns of the stream's attributes, if any.
     """
 
     name: _Name = pydantic.Field(alias="table")
@@ -560,10 +559,10 @@ class TableSchema(Strict):
 
 
 def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
-    """Every table declared in a folder, by name; the attributes of `stream` are columns of events.
+    """Load the declared tables of a directory; the attributes of `stream` are columns of events.
 
     Raises:
-        SchemaError: the folder holds no tables, or a file is no valid declaration.
+        SchemaError: the directory declares no tables, or a declaration is invalid.
     """
     tables = [_load(path, stream) for path in sorted(folder.glob("*.yaml"))]
     if not tables:
@@ -601,7 +600,7 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
 
 
 def _attributes(stream: StreamSchema) -> dict[str, Column]:
-    """One nullable column an attribute: an event has those of its type only."""
+    """Return a nullable column per attribute: an event has only the attributes of its type."""
     return {
         name: Column(
             type=kind.value,

@@ -43,13 +43,13 @@ VALIDATIONS = "validations"
 #: whole windows are counted apart.
 MAX_EXHAUSTED = 3
 
-#: All checks of a run together may take as much as so many of them at the end of their budget.
+#: Budget of all checks of a run, as a number of full budgets of single checks.
 FULL_CHECKS = 20
 
-#: What stands for a value that there is not.
+#: The value of a missing result.
 NOTHING: Number = (None, None)
 
-#: What the reference says of one aggregate, and between which doubles it may lie (None: exact).
+#: The reference's value of an aggregate, and its bounds by rounding (None: exact).
 _Answer = tuple[Number, Bounds | None]
 _NO_ANSWER: _Answer = (NOTHING, None)
 
@@ -65,12 +65,11 @@ BATCH = 250
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One aggregate of one result beside the reference's.
+    """One aggregate of a result, and its value by the reference.
 
-    Of a whole window that was to be searched for missing results there is one, without values;
-    what is missing stands beside it. `method` is `ENUMERATED` or `COUNTED`, None for a skipped one.
-    `reason` says why that was not checked, or how two values differ; `has_result`, whether anything
-    is published there, whatever its value.
+    A window that was searched for missing results has one without values, plus one per missing
+    result. `method` is `ENUMERATED` or `COUNTED`, None if it was skipped. `reason` is the reason of
+    a skip or of a mismatch; `has_result` is whether a result is published, with any value.
     """
 
     query: str
@@ -131,7 +130,7 @@ def _spell(number: Number) -> str:
 
 @dataclass(frozen=True)
 class Validation:
-    """What came of validating a run."""
+    """The result of a validation."""
 
     staged_version: int  #: the version of the staged results that was validated
     #: how many results there were to draw from, by query and class of size.
@@ -193,20 +192,20 @@ def validate(
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
-    The results are those of a version of the staged table, None: the latest.
-    The same staged results, events and seed give the same rows. Mismatches raise nothing here, so
-    that they can be reported first: see `require_no_mismatch`.
+    The results are read at a version of the staged table; None: the latest. Equal staged results,
+    events and seed give equal rows. Mismatches do not raise here, so that they can be reported
+    first: see `require_no_mismatch`.
 
     Raises:
-        RestagedError: the staged results are of other queries than the workload's.
-        UnsupportedQueryError: the reference finds a query ambiguous.
-        ConflictError: worth another try.
+        RestagedError: the staged results belong to queries outside of the workload.
+        UnsupportedQueryError: a query is ambiguous for the reference.
+        ConflictError: another writer changed a table; retry.
     """
     pinned = lake.version(STAGED) if version is None else version
     results = read_results(lake, Hours(interval), pinned, size.steps)
     _require_same_queries(workload, results)
     checks = choose(lake, workload, interval, results, pinned, size)
-    # What two checks find missing is one mismatch.
+    # A missing result that two checks find is one mismatch.
     once = {
         (_place(item), item.aggregate): item
         for item in check_all(lake, workload, checks, size.steps)
@@ -269,15 +268,14 @@ def check_all(
 ) -> Iterator[Compared]:
     """Compare each check with the reference over the events that the engine read.
 
-    Every trend is built where that takes few steps (`sample.built_steps`); where there are too
-    many, the reference counts them in the same search (`reference.tally`), and those of queries
-    that cannot be counted are built as far as the budget goes. A check that it cannot make within
-    bounds is `skipped`, with the reason. The work is bounded by the budget for each check, by
-    `MAX_EXHAUSTED` for each query and by `FULL_CHECKS` for all. That there is no result where there
-    is no event is left out: it says nothing of either side.
+    Every trend is enumerated if this takes few steps (`sample.built_steps`). If there are too many,
+    the reference counts them in the same search (`reference.tally`); trends of queries that cannot
+    be counted are enumerated up to the budget. A check beyond the limits is `skipped`, with the
+    reason. The work is bounded by the budget per check, by `MAX_EXHAUSTED` per query, and by
+    `FULL_CHECKS` in total. Empty windows without a result are left out.
 
-    Whole windows come after all results, so that searching them takes nothing from these. What a
-    search finds missing may have been found by a check of its own too.
+    Whole windows are searched after all results, so that they do not use up their budget. A search
+    and a check may find the same missing result.
     """
     turns: dict[tuple[bool, int], list[Check]] = defaultdict(list)
     for check in checks:
@@ -344,11 +342,11 @@ class _Reference:
 
 
 def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
-    """How to try to answer, in this order, and steps for it at most.
+    """Yield the methods of a check in their order, with their maximum number of steps.
 
-    A result is judged by its very trends where these are few: a step of building takes several
-    times as long as one of counting. Of a whole window it matters which groups have any: counting
-    tells it in fewer steps, of the queries that can be counted.
+    Few trends of a result are enumerated: such a step takes several times as long as a counting
+    step. For a whole window only the groups with trends matter, which counting finds in fewer
+    steps, for queries that can be counted.
     """
     build, count, few = (enumerate_trends, steps), (tally_trends, steps), built_steps(steps)
     if check.place.whole:
@@ -376,10 +374,10 @@ def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
 def compare(
     query: BoundQuery, check: Check, reference: Iterable[ResultRow], method: str
 ) -> list[Compared]:
-    """A check beside the reference's rows of its window, other groups left aside.
+    """Compare a check with the reference's rows of its window, without other groups.
 
-    In a whole window, each group that the reference alone finds is a mismatch; the groups of both
-    are compared by checks of their own.
+    In a whole window, each group that only the reference finds is a mismatch; groups of both are
+    compared by separate checks.
     """
     found = {group_text(row.group): _answers(row) for row in reference}
     place = check.place
@@ -394,9 +392,9 @@ def compare(
 
 
 def differ(published: Number, reference: Number, bounds: Bounds | None = None) -> bool:
-    """Whether two values differ: integers in any digit, doubles beyond what rounding explains.
+    """Return whether two values differ: integers in any digit, doubles beyond rounding errors.
 
-    `bounds` are those of the reference's value; None where there is nothing to round.
+    `bounds` are the bounds of the reference's value; None if it is exact.
     """
     if published[0] is not None or reference[0] is not None:
         return published[0] != reference[0]
