@@ -151,8 +151,8 @@ def test_long_lines_are_not_broken(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_each_set_of_keys_has_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(tmp_path, "COUNT(*) PATTERN SEQ(C, A?) GROUP-BY k WITHIN 1 day") == 0
     lines = capsys.readouterr().out.splitlines()[2:7]
-    assert lines[0] == "  template     trends that carry no key:"
-    assert lines[2] == "  template     trends that carry k:"
+    assert lines[0] == "  template     trends with no key:"
+    assert lines[2] == "  template     trends with k:"
     assert lines[4] == "                 A  ends a trend; comes after C"
 
 

@@ -464,5 +464,5 @@ def test_without_delta_rs_a_table_is_no_directory_of_parquet(
 ) -> None:
     path = put(tmp_path / "d", rows(1))
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(SetupError, match=r"needs deltalake, .*pip install 'elsinore\[pipeline\]'"):
+    with pytest.raises(SetupError, match=r"needs deltalake, .*pip install '.\[pipeline\]'"):
         counts(path)

@@ -193,7 +193,7 @@ def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read()
         work.run(frame.assign(v=[1, "a"]))
     with pytest.raises(elsinore.DataError, match="more than 64 bits"):
         work.run(frame.assign(v=[1, 2**64]))
-    with pytest.raises(elsinore.DataError, match="by their names"):
+    with pytest.raises(elsinore.DataError, match="named columns"):
         work.run(pa.chunked_array([[1]]))
     with pytest.raises(elsinore.DataError, match="1: column 'v' occurs twice"):
         work.run(frame.rename(columns={"user": "v"}))
