@@ -323,7 +323,9 @@ class Settings(BaseSettings):
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
             problems = [_problem(faults[name]) for name in sorted(faults)]
             words = "; ".join(message for message, _ in problems)
-            hint = "; ".join(dict.fromkeys(hint for _, hint in problems))
+            hint = problems[0][1]
+            if len(problems) > 1:
+                hint = "; ".join(f"{text.partition(':')[0]}: {fix}" for text, fix in problems)
             raise ParameterError(words, hint=hint) from error
         if bad := (_MISREAD_HERE if is_here(found.home) else _MISREAD).search(str(found.home)):
             raise ParameterError(

@@ -265,3 +265,13 @@ def test_a_home_in_a_store_may_have_other_signs(monkeypatch: pytest.MonkeyPatch)
 def test_memory_may_be_written_as_java_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SPARK_MEMORY", "2G")
     assert Settings.load().spark_memory == "2G"
+
+
+def test_each_of_several_wrong_variables_has_its_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSINORE_GRACE", "99")
+    monkeypatch.setenv("ELSINORE_STREAMS", "rides")
+    with pytest.raises(ParameterError) as caught:
+        Settings.load()
+    assert caught.value.hint == (
+        'ELSINORE_GRACE: write a number at most 59; ELSINORE_STREAMS: write it as ["rides"]'
+    )

@@ -135,18 +135,30 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
     if taken is not None and ("'.'" in names or taken[0].strip().upper() in names):
         keyword = taken[0].strip()
         return taken.start(), f"found {keyword}; something is missing before it", _before(keyword)
-    wanted = f"; expected {listed(_in_groups(names))}" if names else ""
+    groups = _in_groups(names)
+    wanted = f"; expected {listed(groups)}" if names else ""
     hint = _hint(text[offset:], names)
     earlier = _misspelt_before(text[:offset], found, names)
     if earlier is not None and hint is None:
         start, word, keyword = earlier
         message = f"found {word!r} before {found}; expected {keyword}"
         return start, message, f"did you mean {keyword}?"
-    return offset, f"found {found}{wanted}", hint or _missing(text[:offset], found, names) or _ORDER
+    hint = hint or _missing(text[:offset], found, names) or _example(groups)
+    return offset, f"found {found}{wanted}", hint
 
 
 #: The clauses of a query, for a syntax error without a better hint.
 _ORDER = "write QUERY name RETURN ... PATTERN ... WHERE ... GROUP-BY ... WITHIN ...;"
+
+
+def _example(groups: list[str]) -> str:
+    """Return an example of what is expected, or else the order of the clauses."""
+    examples = {
+        "an event type": "as in SEQ(A, B)",
+        "a value": "as in V.price > 5",
+        "an operator": "as in V.price > 5",
+    }
+    return next((examples[group] for group in groups if group in examples), _ORDER)
 
 
 def _before(keyword: str) -> str:
