@@ -113,9 +113,8 @@ def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path
     with pytest.raises(elsinore.DataError, match=r"e\.csv is empty .pass a file with events"):
         elsinore.infer_schema(tmp_path / "e.csv")
     (tmp_path / "e.csv").write_text('time,price\n2025-03-03,"1,5"\n')
-    assert "price: string  # ? numbers need a decimal point" in elsinore.infer_schema(
-        tmp_path / "e.csv"
-    )
+    said = elsinore.infer_schema(tmp_path / "e.csv")
+    assert "price: string  # ? numbers need a decimal point" in said
     schema = SCHEMA.replace("{A: {}}", "{A: {x: {type: long, nullable: true, field: y}}}")
     found = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)
     said = "1 query over 2 events (no event has a value in the field y)"
