@@ -15,7 +15,7 @@ from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.1.0"
 
-#: Where names are that take pandas and Numba along: they are imported when they are used.
+#: Lazy imports: the modules of names that load pandas and Numba on first use.
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",

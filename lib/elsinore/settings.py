@@ -37,18 +37,18 @@ PREFIX = "ELSINORE_"
 _MISSPELT = 0.7
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
-#: What delta-rs takes for parts of addresses in the path of a home; and in an address what it,
-#: Arrow or a search for files cannot read, or reads as another place: two homes would be mixed.
+#: Characters in the path of a home that delta-rs reads as parts of an address, and characters of an
+#: address that delta-rs, Arrow or a file search reads differently, which could mix two homes.
 _MISREAD_HERE = re.compile(r"[%\\]")
 _MISREAD = re.compile(r"[%\\#?*\[\]^|\x00-\x1f\x7f]|(?<!:)//|/\.\.?(?=/|$)")
 
-#: What makes a folder the root that relative paths start from.
+#: The directory that marks the root of relative paths.
 _MARK = Path("schemas", "tables")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-#: What a home has beside folders of streams.
+#: Names in a home that are not streams.
 RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
-#: Where schemas of streams and workloads lie, from the root; and how the files of these end.
+#: Directories of schemas and workloads below the root, and the file extension of workloads.
 EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
@@ -59,7 +59,9 @@ OF_WORKLOAD = frozenset({
 
 def _is_free(name: str) -> str:
     if name in RESERVED:
-        raise ValueError(f"no stream can be called {name}: a home has a folder of that name")
+        raise ValueError(
+            f"{name!r} is reserved: it is a directory in ELSINORE_HOME; choose another name"
+        )
     return name
 
 
@@ -68,7 +70,7 @@ def _home(value: Any) -> Path:
     if scheme(value) in (None, *STORES):
         return place(value)
     known = ", ".join(f"{name}://" for name in STORES)
-    raise ValueError(f"{value} is an address of no known object store; they begin with {known}")
+    raise ValueError(f"{value} is an address outside of {known}; write a path or such an address")
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
@@ -76,7 +78,7 @@ StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)
 
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise ValueError("it names a stream twice")
+        raise ValueError("a stream is listed twice; remove one")
     return names
 
 
@@ -97,7 +99,7 @@ _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 _EXAMPLES = {
     "keep_days": '{"events": 30}',
     "streams": '["rides"]',
-    **dict.fromkeys(("stream", "workload"), "rides: small letters, digits and _"),
+    **dict.fromkeys(("stream", "workload"), "rides: lowercase letters, digits and _"),
 }
 
 
@@ -110,8 +112,8 @@ def _find_root() -> Path:
                 _require_trusted(folder)
             return folder
     raise SetupError(
-        f"neither {here} nor a folder above it holds {_MARK}",
-        hint=f"start in the checkout, or set {PREFIX}ROOT to it",
+        f"neither {here} nor a directory above it contains {_MARK}",
+        hint=f"run `cd` to the checkout, or set {PREFIX}ROOT to it",
     )
 
 
@@ -129,8 +131,8 @@ def _require_trusted(root: Path) -> None:
     reasons += [_risk(one, sticky_is_safe=True) for one in root.parents]
     if reason := next(filter(None, reasons), None):
         raise SetupError(
-            f"{root} holds {_MARK}, but {reason}, and Elsinore runs code from it",
-            hint=f"if you trust it, set {PREFIX}ROOT={root}",
+            f"{root} contains {_MARK}, but {reason}, and Elsinore runs code from it",
+            hint=f"if you trust it: export {PREFIX}ROOT={root}",
         )
 
 
@@ -172,7 +174,7 @@ Expiring = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LakeFolders:
-    """Folders of Delta tables: the stream's, and those that one of its workloads has for itself."""
+    """Directories of the Delta tables of a stream and of one of its workloads."""
 
     stream: Path
     results: Path
@@ -190,7 +192,7 @@ LakePath = Path | LakeFolders
 
 
 class Notifier(BaseModel):
-    """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
+    """An Airflow notifier: the dotted path of its class, and its arguments."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -198,62 +200,61 @@ class Notifier(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Where things lie and how much of the machine to use.
+    """The settings of a process, from environment variables.
 
-    Every field can be set by an environment variable: `ELSINORE_` and its name in capitals. Paths
-    that are not absolute start from `root`.
+    The variable of a setting is `ELSINORE_` and its name in capitals. Relative paths start from
+    `root`.
 
     Attributes:
-        root: folder that holds `schemas/`; by default the nearest one from the working directory
-            upwards, or else the checkout that this package lies in.
-        home: everything that a run writes lies below it. In an object store (`s3://bucket/x`)
-            these are raw files and tables; see docs/how-to/operate.md.
-        local_home: for what people open and what belongs to a machine: reports, Data Docs, alerts,
-            logs, locks, Spark's server. By default `home`, or `var` where that is in a store.
-        streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
-            see `of_stream`.
-        stream: which of them these settings are of; empty for that of `schema_file`.
-        workload: whose queries and results these settings are of; empty for those of
-            `workload_file`, see `of_workload`.
-        schema_file: the stream's schema.
-        workload_file: the stream's queries; each file in a folder of the same name beside it is
-            another workload that runs answer with them, with results of its own.
-        tables_dir: declarations of the lake's tables.
-        expectations_dir: Great Expectations suites, one per table.
-        jars: folder with Delta's jars; nothing is looked up elsewhere.
-        spark_master: of the server that is started on demand: `local[*,4]` is every core of this
-            machine, and four tries for each task; or `spark://...`. `sc://...` is another server.
-        spark_cores: tasks that Spark can work on at a time; by default the cores of this machine.
-        spark_token_file: holds the token of that other server, if it asks for one.
-        spark_idle_minutes: the server on demand ends when nobody has worked with it for so long.
-        spark_memory: heap of its JVM, as Spark writes sizes.
-        spark_java_options: for that JVM and those of executors.
-        spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
-            One machine has room for one.
-        shuffle_partitions: parts of a slice that tasks read, and that Spark shuffles rows into, at
-            most.
-        slices: time slices of a run that are aggregated as tasks of their own; by default as many
-            as there are slots.
-        landing_bytes: of raw lines that a process lands at once, in 10 to 25 times as much memory;
-            more are landed in parts, a stretch of hours after the other, and an hour of more in
-            tasks of Spark, each of which holds a quarter of that.
-        late_days: how many days before its own hours a landing looks for files that are new or have
-            changed; 0: none.
-        reopen_hours: how many hours that are stale or were missed a run computes beside its own;
-            the others are left to runs of `catch_up`, each of as many.
-        grace: minutes after an hour's end at which its run starts.
-        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
-            later ones corrected do not count.
-        sample_windows: how many (query, group, window) results a run checks at most; each of its
-            slices by its share of the hours, but 20.
-        sample_budget: how many steps the two-step reference may take for one of them.
+        root: directory that contains `schemas/`. Default: the nearest one above the working
+            directory, or else the checkout of this package.
+        home: directory for everything that a run writes. In an object store (`s3://bucket/x`), it
+            contains raw files and tables; see docs/how-to/operate.md.
+        local_home: directory on this machine for reports, Data Docs, alerts, logs, locks and
+            Spark's server. Default: `home`, or `var` if `home` is in an object store.
+        streams: JSON list of further streams that have DAGs, in addition to `schema_file`; see
+            `of_stream`.
+        stream: name of the stream of these settings; empty for the stream of `schema_file`.
+        workload: name of the workload of these settings; empty for `workload_file`; see
+            `of_workload`.
+        schema_file: schema of the stream.
+        workload_file: queries of the stream. Each file in the directory of the same name is another
+            workload of the same runs, with separate results.
+        tables_dir: directory of the declarations of the lake's tables.
+        expectations_dir: directory of the Great Expectations suites.
+        jars: directory of Delta's jars. Elsinore downloads no jars.
+        spark_master: master of the server that is started on demand. `local[*,4]` uses every core
+            and tries each task four times; `spark://...` is a cluster; `sc://...` is a running
+            server.
+        spark_cores: number of tasks that Spark runs at a time. Default: the cores of this machine.
+        spark_token_file: file with the token of a server at `sc://...`, if it needs one.
+        spark_idle_minutes: minutes without work after which the server ends.
+        spark_memory: heap of the server's JVM, in Spark's notation.
+        spark_java_options: options of this JVM and of executors.
+        spark_slots: number of tasks that may use Spark at the same time; the size of Airflow's pool
+            at set-up. One machine has room for one.
+        shuffle_partitions: maximum number of parts of a slice, and of partitions of a shuffle.
+        slices: number of time slices of a run, each aggregated as a task. Default: `spark_slots`.
+        landing_bytes: bytes of raw records that a process ingests at once; it needs 10 to 25 times
+            as much memory. Larger runs are ingested in consecutive hours; a larger hour is ingested
+            by Spark tasks of a quarter of this size.
+        late_days: days before its own hours in which a run looks for late-arriving and changed
+            files; 0: none.
+        reopen_hours: maximum number of stale and missed hours that a run recomputes, in addition to
+            its own. Runs of `catch_up` recompute the others.
+        grace: grace period: minutes between the end of an hour and the start of its run.
+        max_bad_share: maximum share of quarantined records of a run, 0 to 1. Superseded records do
+            not count.
+        sample_windows: maximum number of results (query, group, window) that a run checks. Each
+            slice checks its share by hours, at least 20.
+        sample_budget: maximum number of steps of the two-step reference per result.
         sample_seed: seed of the sample.
-        keep_hours: how long files that no table's latest version names are kept before VACUUM may
-            remove them: versions that a run reads, or that a result names, stay readable that long.
-            At least a week, many times the longest run.
-        keep_days: for how many days tables and folders keep what they hold, a JSON object; what is
-            not named is kept for ever. See docs/how-to/operate.md.
-        notifiers: who is told of alerts, a JSON list of objects; see docs/how-to/operate.md.
+        keep_hours: hours for which VACUUM keeps files that no table's latest version names, at
+            least a week. During this time, versions that a run reads, or that a result names, stay
+            readable.
+        keep_days: retention in days per table or directory, as a JSON object; others are kept
+            forever. See docs/how-to/operate.md.
+        notifiers: JSON list of receivers of alerts; see docs/how-to/operate.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -298,14 +299,14 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, stream: str = "", *, must_exist: bool = True) -> Self:
-        """The settings of this process's environment, or of another stream of the same home.
+        """Load the settings of the environment, or of another stream of the same home.
 
-        `must_exist` as of `of_stream`.
+        `must_exist`: as in `of_stream`.
 
         Raises:
-            ParameterError: a variable has no valid value, or a name that is nearly a setting's;
-                or there is no such workload.
-            SetupError: there is no root, or the stream lacks a file.
+            ParameterError: a variable has an invalid value or a misspelled name, or the workload
+                does not exist.
+            SetupError: no root was found, or the stream lacks a file.
         """
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
@@ -314,18 +315,22 @@ class Settings(BaseSettings):
                 meant = closest(own, alike, _MISSPELT)
                 if meant is not None:
                     hint = f"did you mean {PREFIX}{meant.upper()}?"
-                    raise ParameterError(f"{name} is no setting", hint=hint)
+                    raise ParameterError(f"{name} is not a setting", hint=hint)
         try:
             found = cls()
         except ValidationError as error:
-            # Of a value that may be of several kinds pydantic tells one after the other.
+            # For a union type, pydantic reports an error per member; show the first.
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
-            words = "; ".join(_in_words(faults[name]) for name in sorted(faults))
-            raise ParameterError(words, hint="mend the environment") from error
+            problems = [_problem(faults[name]) for name in sorted(faults)]
+            words = "; ".join(message for message, _ in problems)
+            hint = problems[0][1]
+            if len(problems) > 1:
+                hint = "; ".join(f"{text.partition(':')[0]}: {fix}" for text, fix in problems)
+            raise ParameterError(words, hint=hint) from error
         if bad := (_MISREAD_HERE if is_here(found.home) else _MISREAD).search(str(found.home)):
             raise ParameterError(
-                f"no tables can lie in {found.home}: its path has {shown(bad[0])}",
-                hint=f"set {PREFIX}HOME to another folder",
+                f"tables cannot be stored in {found.home}: its path has {shown(bad[0])}",
+                hint=f"set {PREFIX}HOME to another directory",
             )
         own = found.workload if stream in ("", found.stream) else ""
         name = stream or found.stream
@@ -337,14 +342,14 @@ class Settings(BaseSettings):
         return found.of_workload(own)
 
     def of_stream(self, name: str, *, must_exist: bool = True) -> Self:
-        """The settings of a stream by its name.
+        """Return the settings of a stream.
 
-        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`;
-        its suites lie in `expectations/<name>`, if there is such a folder, and what its runs write
-        in a folder of its name below `home`.
+        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`.
+        Its suites are in `expectations/<name>`, if this directory exists, and its runs write to
+        the directory of its name below `home`.
 
         Raises:
-            SetupError: there is no such schema, or no such workload, though they must exist.
+            SetupError: the schema or the workload must exist and does not.
         """
         suites = self.root / "expectations" / name
         files = {
@@ -353,7 +358,7 @@ class Settings(BaseSettings):
         }
         for file in files.values():
             if must_exist and not file.is_file():
-                hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
+                hint = f"`elsinore new-stream {name}` writes both from a sample of its events"
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
         return self.model_copy(update={"stream": name, "workload": ""} | files | own)
@@ -377,29 +382,29 @@ class Settings(BaseSettings):
         return self.workload_file.with_suffix("")
 
     def of_workload(self, name: str) -> Self:
-        """The settings of a workload of the stream by its name, or of that without one.
+        """Return the settings of a workload of the stream; an empty name is `workload_file`.
 
-        Its file lies in a folder beside `workload_file`, or in `schemas/workloads`. What its runs
-        write for it alone lies in a folder of its name.
+        Its file is in the directory next to `workload_file`, or in `schemas/workloads`. Its results
+        are in a directory of its name.
 
         Raises:
-            ParameterError: there is no such file.
+            ParameterError: the file does not exist.
         """
         own = "" if name == self.workload_file.stem else name
         found = self.model_copy(update={"workload": own})
         if own and own not in self.known_workloads:
             raise ParameterError(
-                f"there is no workload {name[:64]!r} of {self.schema_file.stem}",
-                hint=f"known are: {', '.join(self.known_workloads)}",
+                f"unknown workload {name[:64]!r} of {self.schema_file.stem}",
+                hint=f"use one of {', '.join(self.known_workloads)}",
             )
         return found
 
     @property
     def known_workloads(self) -> tuple[str, ...]:
-        """The names that runs can be asked for: of `workloads`, and of others over the stream.
+        """The names of all workloads of the stream: `workloads`, and others for single runs.
 
-        The others lie in `schemas/workloads` and bear the stream's name, alone or before an
-        underscore: `flights`, `flights_storms`, unless that is the name of another stream.
+        The others are in `schemas/workloads`. Their name is the name of the stream, or begins with
+        it and an underscore (`flights`, `flights_storms`), and is not another stream.
         """
         first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
         found = {file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}")}
@@ -411,18 +416,18 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _paths_are_no_addresses(cls, value: Any, of: ValidationInfo) -> Any:
-        """A folder `s3:` would be made, in which nobody looks for anything."""
+        """Reject addresses: as a path, one would create a directory `s3:`."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
-            raise ValueError(f"{value} is an address; only ELSINORE_HOME can lie in a store")
+            raise ValueError(f"{value} is an address; only ELSINORE_HOME can be in an object store")
         if is_path and value is not None and not str(value).strip():
             raise ValueError("a path must not be empty; leave the variable out for the default")
         if is_path and str(value).startswith("~") and os.path.expanduser(value) == str(value):
-            raise ValueError(f"there is no user for {value}")
+            raise ValueError(f"unknown user in {value}; write an absolute path")
         return value
 
     def model_post_init(self, context: object, /) -> None:
-        """Make every path absolute, and as many slices as slots if nobody has said how many."""
+        """Make every path absolute; the default number of slices is the number of slots."""
         del context
         if "slices" not in self.model_fields_set:
             self.__dict__["slices"] = min(self.spark_slots, 100)
@@ -435,7 +440,7 @@ class Settings(BaseSettings):
 
     @property
     def local(self) -> Path:
-        """Where what stays on this machine lies."""
+        """The directory of the files that stay on this machine."""
         return self.local_home or (self.home if is_here(self.home) else self.root / "var")
 
     @property
@@ -444,7 +449,7 @@ class Settings(BaseSettings):
         return self.home / self.stream / "landing"
 
     def _own(self, home: Path) -> Path:
-        """What runs write for the workload."""
+        """The directory of the workload's results."""
         home = home / self.stream
         return home / "workloads" / self.workload if self.workload else home
 
@@ -476,11 +481,12 @@ class Settings(BaseSettings):
         return tuple(self.model_copy(update={"workload": name}) for name in names)
 
 
-def _in_words(fault: Mapping[str, Any]) -> str:
-    """What is wrong with a variable, and where in its value, if it is JSON."""
+def _problem(fault: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the problem of a variable, with the position in its JSON value, and a hint."""
     name, *inside = map(str, fault["loc"])
-    words, _ = in_plain_words(fault, Settings.model_fields)
+    words, hint = in_plain_words(fault, Settings.model_fields)
     inside = [*filter(str.isidentifier, inside)]
     if not inside and fault["type"] != "value_error" and name in _EXAMPLES:
-        words += f", as in {_EXAMPLES[name]}"
-    return ": ".join([f"{PREFIX}{name.upper()}", *inside, words])
+        hint = f"write it as {_EXAMPLES[name]}"
+    variable = f"{PREFIX}{name.upper()}"
+    return ": ".join([variable, *inside, words]), hint

@@ -84,27 +84,34 @@ def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Tab
 
 
 class Results(dict[str, pa.Table]):
-    """The results of each query by its name, as an Arrow table; those without results are empty.
+    r"""Results by query name, as Arrow tables; a query without results has an empty table.
 
-    A table has a row for each group and window, sorted by them, with these columns:
+    A table has a row per group and window, sorted by both, with these columns:
 
-    - those of GROUP-BY, in its order, of the attributes' types;
-    - `window_start` and `window_end`: timestamps in UTC, or int64 of a stream of integer times;
-    - one for each aggregate of RETURN, named as written there. AVG and sums of doubles are float64,
-      MIN and MAX of the attribute's type, NULL where no event carried a value. Counts and sums of
-      longs are exact: int64 where all of a column fit, else decimal128 with 38 digits, else
-      decimal256 with 76, else text with all digits.
+    - the attributes of GROUP-BY, in its order and with their types;
+    - `window_start` and `window_end`: timestamps in UTC, or int64 for a stream of integer times;
+    - one column per aggregate of RETURN, with its name. AVG and sums of doubles are float64. MIN
+      and MAX have the attribute's type, and are NULL if no event has a value. Counts and sums of
+      longs are exact: int64 if all values of a column fit, else decimal128 with 38 digits, else
+      decimal256 with 76 digits, else strings with all digits.
 
     Attributes:
-        rejected: the lines and rows that were set aside: `file`, `position` (from 1), `line`,
-            `reason_code` and `reason`, all of text but for `position` of int64.
-        ignored: how many lines were of types that the schema passes over.
-        duplicates: how many events equalled another one with the same id, and were left out.
-        events: how many were counted.
-        ties: counts of events that share their time with another event of their partition
-            (`queries`, `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
-        warnings: sentences about what is probably wrong, such as a field that is missing, or a time
-            of 1970 among others of today.
+        rejected: rejected records: `file`, `position` (int64, from 1), `line`, `reason_code` and
+            `reason`.
+        ignored: number of records of types that the schema ignores.
+        duplicates: number of removed events that equal another event with the same id.
+        events: number of counted events.
+        ties: numbers of events that share their time with another event of their partition
+            (`queries`, `keys`, `events`, `tied`, `cut`), per set of event types and keys.
+        warnings: sentences about probable mistakes, for example a missing field or a time in 1970.
+
+    Example:
+        >>> import elsinore
+        >>> schema = "stream: s\ntime: {field: t, unit: integer}\ntypes: {A: {}}\n"
+        >>> query = "QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 10;"
+        >>> events = pa.table({"t": [1, 2, 3]})
+        >>> elsinore.workload(query, schema=schema).run(events)["q"].to_pylist()
+        [{'window_start': 0, 'window_end': 10, 'COUNT(*)': 7}]
     """
 
     def __init__(
@@ -137,21 +144,21 @@ class Results(dict[str, pa.Table]):
                 yield names + one.text_of_cut
 
     def __missing__(self, name: str) -> pa.Table:
-        raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
+        raise KeyError(f"unknown query {name}; use one of {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """The tables by the names of their queries."""
+        """Return a dictionary of the tables by query name."""
         return dict(self)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """Frames of pandas by the names of their queries; decimals are Python's `Decimal`.
+        """Return pandas DataFrames by query name; decimals are Python's `Decimal`.
 
-        Longs beside NULL are of its own type `Int64`, for those of NumPy would be rounded.
+        Longs in a column with NULL have the pandas type `Int64`: NumPy would round them.
         """
         return {name: _frame(table) for name, table in self.items()}
 
     def to_polars(self) -> dict[str, pl.DataFrame]:
-        """Frames of polars by the names of their queries; decimals of 76 digits become text.
+        """Return polars DataFrames by query name; decimals of 76 digits become strings.
 
         Raises:
             SetupError: polars is not installed.
@@ -175,9 +182,9 @@ class Results(dict[str, pa.Table]):
 
     def _parts(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
         """A line about all, and one about each query, with its first rows."""
-        aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
-        aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
-        aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        aside = [f"{count_of(self.rejected.num_rows, 'record')} rejected"] * bool(self.rejected)
+        aside += [f"{count_of(self.ignored, 'record')} of other types ignored"] * bool(self.ignored)
+        aside += [f"{count_of(self.duplicates, 'duplicate')} removed"] * bool(self.duplicates)
         aside += self.warnings
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
@@ -214,7 +221,7 @@ def _column(values: list[Any], kind: AttributeType) -> pa.Array:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    import pandas as pd  # not where nobody asks for a frame
+    import pandas as pd  # only if a DataFrame is needed
 
     frame = table.to_pandas()
     for place, column in enumerate(table.columns):

@@ -42,7 +42,7 @@ class Earlier(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of them are."""
+        """Return whether all of them are."""
         return self.published == len(list(hours_of(self.interval)))
 
 
@@ -78,7 +78,7 @@ class Story(NamedTuple):
 
     @property
     def found_some(self) -> bool:
-        """Whether there is anything to show, now or in the hours before."""
+        """Return whether there is anything to show, now or in the hours before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)
         return bool(self.results or self.bars) or any(size > _NONE for size in sizes)
 

@@ -183,8 +183,8 @@ def explain_savings(
     if statistics is not None:
         if plan.statistics_fingerprint != statistics.fingerprint:
             raise PlanError(
-                "the static plan was found from other statistics",
-                hint="leave --events and --rates out, or --plan",
+                "the static plan was found for other statistics",
+                hint="leave out --events and --rates, or leave out --plan",
                 plan=plan.statistics_fingerprint,
                 statistics=statistics.fingerprint,
             )
@@ -232,7 +232,7 @@ def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
     """Why a candidate was not chosen, in words."""
     candidate = unshared.candidate
     where = "; ".join(
-        f"{name} takes its place in {', '.join(queries)}"
+        f"{name} is shared instead in {', '.join(queries)}"
         for name, queries in unshared.meets.items()
     )
     match candidate.fate:
@@ -240,9 +240,9 @@ def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
             return "sharing it costs more than it saves"
         case Fate.PRUNED if candidate.score_max is not None:
             most = figure_text(candidate.score_max)
-            return f"a plan with it saves {most} at most; {figure_text(guaranteed)} is guaranteed"
+            return f"a plan with it saves at most {most}; {figure_text(guaranteed)} is guaranteed"
         case _:
-            return where or "a better plan does without it"
+            return where or "a better plan does not share it"
 
 
 def figure_text(value: float) -> str:

@@ -41,7 +41,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.time_limit > 0:
-            raise ParameterError("the time limit must be a positive number of seconds")
+            problem = "the time limit must be a positive number of seconds"
+            raise ParameterError(problem, hint="as in --time-limit 10")
 
     @cached_property
     def by_id(self) -> dict[str, Candidate]:

@@ -24,9 +24,10 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
     try:
         plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ParameterError(f"cannot read {path}: {error.strerror}") from error
+        hint = "check the path of --plan FILE"
+        raise ParameterError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"the static plan {path} is no UTF-8 text") from error
+        raise PlanError(f"the static plan {path} is not UTF-8", hint=NEW_PLAN) from error
     except PlanError as error:
         raise PlanError(f"{path}: {error.message}", hint=error.hint, **error.fields) from error
     verify(plan, workload)
@@ -52,13 +53,14 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
             workload=expected,
         )
     if len(set(plan.chosen)) < len(plan.chosen):
-        raise PlanError("the static plan shares a candidate twice")
+        raise PlanError("the static plan shares a candidate twice", hint=NEW_PLAN)
     owners: dict[Place, str] = {}
     for name, candidate in chosen_candidates(plan, workload).items():
         for place in places_of(candidate, _sharing(plan.by_id[name])):
             other = owners.setdefault(place, name)
             if other != name:
-                raise PlanError(f"the static plan shares both {other} and {name}, which overlap")
+                problem = f"the static plan shares both {other} and {name}, which overlap"
+                raise PlanError(problem, hint=NEW_PLAN)
 
 
 def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
@@ -68,7 +70,8 @@ def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candida
     for name in plan.chosen:
         planned = plan.by_id.get(name)
         if planned is None or _content(planned) not in mined:
-            raise PlanError(f"the static plan shares {name}, which the workload does not hold")
+            problem = f"the static plan shares {name}, which the workload does not contain"
+            raise PlanError(problem, hint=NEW_PLAN)
         found[name] = mined[_content(planned)]
     return found
 
@@ -77,9 +80,11 @@ def _sharing(planned: PlannedCandidate) -> frozenset[str]:
     """The queries that share a candidate."""
     queries = frozenset(planned.shared_by)
     if len(queries) < 2 or len(queries) < len(planned.shared_by):
-        raise PlanError(f"the static plan shares {planned.id} between fewer than two queries")
+        problem = f"the static plan shares {planned.id} between fewer than two queries"
+        raise PlanError(problem, hint=NEW_PLAN)
     if not queries <= set(planned.queries):
-        raise PlanError(f"the static plan shares {planned.id} in a query that does not hold it")
+        problem = f"the static plan shares {planned.id} in a query that does not contain it"
+        raise PlanError(problem, hint=NEW_PLAN)
     return queries
 
 
@@ -132,16 +137,16 @@ def replan(
     `found_from` are the statistics that it was found from; None where they are lost.
 
     >>> replan(None, None, None, None)
-    Replan(needed=True, reason='no plan was found before')
+    Replan(needed=True, reason='no plan was stored')
     """
     if stored is None:
-        return Replan(True, "no plan was found before")
+        return Replan(True, "no plan was stored")
     if changes := _changed_queries(stored, workload):
         return Replan(True, f"queries changed: {_listed(changes)}")
     if stored.statistics_fingerprint == statistics.fingerprint:
         return Replan(False, "neither queries nor statistics changed")
     if found_from is None:
-        return Replan(True, "the statistics of the stored plan are not known")
+        return Replan(True, "the statistics of the stored plan are unknown")
     used = {p.type for query in workload.queries for p in query.positions}
     moved = [
         *_moved_rates(found_from, statistics, used, band.floor),
@@ -158,8 +163,8 @@ def _changed_queries(stored: StaticPlan, workload: Workload) -> list[str]:
     before = stored.queries
     return [
         *(f"{name} is new" for name in sorted(now.keys() - before.keys())),
-        *(f"{name} is gone" for name in sorted(before.keys() - now.keys())),
-        *(f"{name} is another" for name in sorted(now.keys() & before.keys())
+        *(f"{name} was removed" for name in sorted(before.keys() - now.keys())),
+        *(f"{name} was changed" for name in sorted(now.keys() & before.keys())
           if now[name] != before[name]),
     ]  # fmt: skip
 

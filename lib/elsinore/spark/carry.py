@@ -114,7 +114,7 @@ class Carrying:
         """For people."""
         queries = count_of(len(self.carried.queries), "query")
         kept = count_of(len(self.found), "hour")
-        return f"panes of {queries} carried: {kept} kept, {len(self.missing)} worked out"
+        return f"panes of {queries} cached: {kept} reused, {len(self.missing)} computed"
 
     def work_out(self) -> Callable[[int], Counts]:
         """What keeps, in a task, what the panes of a part by its number do; gives its counts."""

@@ -28,18 +28,18 @@ _POSITION, _REASON = "position", "reason"
 def run(
     workload: Workload, df: DataFrame, *, max_bad_share: float = 0.05, parts: int | None = None
 ) -> DataFrame:
-    """The results of a workload over a DataFrame of raw events, one row for each aggregate.
+    """Run a workload over a Spark DataFrame of raw events, with one row per aggregate.
 
-    Classic Spark and Spark Connect will do; their Python workers must have elsinore installed.
-    Events are distributed by the keys of the queries; those of a query without keys that all of its
-    types carry go to one task. `df` has a column for each field of the schema. It is read once for
-    each set of keys, and once more for `max_bad_share` below 1: persist it where it is costly.
+    Classic Spark and Spark Connect are supported; their Python workers need an installed elsinore.
+    Events are distributed by the keys of the queries. A query without a key that all of its types
+    have runs in one task. `df` has a column per field of the schema. It is read once per set of
+    keys, and once more if `max_bad_share` is below 1: persist it if it is costly.
 
     Args:
         workload: the queries.
-        df: the events; of those with one id the last by partition and row counts.
-        max_bad_share: share of bad rows above which to refuse; the others are left out.
-        parts: tasks to distribute over, at most; None: as many as Spark shuffles into.
+        df: the events, deduplicated by id: the last by partition and row wins.
+        max_bad_share: maximum share of invalid rows, 0 to 1; invalid rows are left out.
+        parts: maximum number of tasks. Default: Spark's number of shuffle partitions.
 
     Returns:
         Columns `query`, `group` (a JSON object), `window_start`, `window_end` (timestamps, or
@@ -48,8 +48,8 @@ def run(
 
     Raises:
         UnsupportedQueryError: only twostep can run one of the queries.
-        DataError: too many rows are bad, or a column is missing.
-        ParameterError: `max_bad_share` or `parts` cannot be.
+        DataError: too many rows are invalid, or a column is missing.
+        ParameterError: `max_bad_share` or `parts` is invalid.
     """
     require_share("max_bad_share", max_bad_share)
     if parts is not None:
@@ -85,7 +85,7 @@ def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
     raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
     wanted = {first_name(field, frame.columns) for field in raw}
-    # By place: dots are no paths, and Spark may take `k` and `K` for one name.
+    # By position: dots are not paths here, and Spark may treat `k` and `K` as one name.
     named = {f"c{n}": name for n, name in enumerate(frame.columns)}
     fields = {place: name for place, name in named.items() if name in wanted}
     numbered = frame.toDF(*named).select(*fields, F.monotonically_increasing_id().alias(_POSITION))
@@ -123,6 +123,7 @@ def _require_few_bad(decoded: DataFrame, allowed: float) -> None:
     bad, rows, reason = counted.collect()[0]
     if rows and bad / rows > allowed:
         raise DataError(
-            f"{bad} of {rows} rows are bad, more than the share of {allowed:g}, such as: {reason}",
-            hint="mend the rows, or allow a larger share",
+            f"{bad} of {rows} rows are invalid, more than the allowed share of {allowed:g}; "
+            f"for example: {reason}",
+            hint="correct the rows, or pass a larger max_bad_share",
         )

@@ -236,7 +236,7 @@ def test_sql_without_rows_says_nothing(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_lake_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="land events first"):
+    with pytest.raises(DataError, match="create it with `elsinore land"):
         elsinore.connect(Settings(home=tmp_path))
 
 
