@@ -256,11 +256,13 @@ class ReportData:
     # ---- what is published, and what was checked
 
     @cached_property
-    def _publications(self) -> dict[str, Publication]:
+    def publications(self) -> dict[str, Publication]:
+        """The publications of all hours, by label."""
         return read_publications(self.lake)
 
     @cached_property
-    def _published(self) -> dict[str, ResultCounts]:
+    def published(self) -> dict[str, ResultCounts]:
+        """The published results of the hours, by query."""
         return count_results(self.lake, PUBLISHED, Hours(self.interval), tops=TOPS)
 
     @cached_property
@@ -272,9 +274,7 @@ class ReportData:
     def publishing(self) -> Publishing:
         """What of the hours is published."""
         labels = [hour_label(hour) for hour in hours_of(self.interval)]
-        found = {
-            label: self._publications[label] for label in labels if label in self._publications
-        }
+        found = {label: self.publications[label] for label in labels if label in self.publications}
         return Publishing(
             hours=len(labels),
             missing=tuple(label for label in labels if label not in found),
@@ -287,12 +287,12 @@ class ReportData:
     @cached_property
     def earlier(self) -> tuple[Earlier, ...]:
         """The hours that the run is compared with."""
-        return earlier_hours(self.interval, self._publications)
+        return earlier_hours(self.interval, self.publications)
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:
         """What each query found."""
-        return tell(self.lake, self.interval, self._published, self._publications, self.workload)
+        return tell(self.lake, self.interval, self.published, self.publications, self.workload)
 
     @cached_property
     def open_windows(self) -> OpenWindows:
@@ -323,16 +323,19 @@ class ReportData:
         were searched for missing results; `results`, staged results; `results_checked`, staged
         results that the reference has computed too; `results_counted`, checked results whose trends
         were counted, as they were too many to build; `results_skipped`, sampled results that the
-        reference could not compute; `has_results`, whether there was anything to check;
+        reference could not compute; `absent_checked`, checked pairs of a group and a window that
+        must have no result; `has_results`, whether there was anything to check;
         `finds_one`, the probability that the sample contains a single wrong result;
         `finds_percent`, the probability that it contains a wrong result if one in a hundred is
         wrong.
         """
-        published, checks = self._published, self._checks
+        published, checks = self.published, self._checks
         staged = count_results(self.lake, STAGED, Hours(self.interval))
         # A group and window without a result can be checked too, but does not count as a result.
         drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
         is_value = checks["group_key"] != EVERY_GROUP
+        is_absent = is_value & ~_is_result(checks) & (checks["status"] == "checked")
+        absent = checks[is_absent].drop_duplicates(PLACE)
 
         def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
             return counted.astype("int64").groupby(rows["query"]).sum()
@@ -350,6 +353,7 @@ class ReportData:
                 "results_checked": number(drawn, drawn["status"] == "checked"),
                 "results_counted": number(drawn, drawn["method"] == "counted"),
                 "results_skipped": number(drawn, drawn["status"] == "skipped"),
+                "absent_checked": number(absent, absent["status"] == "checked"),
             }
         )
         found = found.fillna(0).astype("int64").sort_index().rename_axis("query").reset_index()
@@ -438,7 +442,7 @@ class ReportData:
         return [
             f"{some_of(one.queries)}: {one.text}"
             for one in stored_ties(self.lake, self.workload, self.interval)
-            if one.are_many or (one.tied and not self._published.keys() >= set(one.queries))
+            if one.are_many or (one.tied and not self.published.keys() >= set(one.queries))
         ]
 
     @property
