@@ -49,14 +49,30 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
-#: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
+#: The first page of the Data Docs. The package's own needs scripts from the network. Reports are
+#: in the directory next to `quality_dir`.
 _INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Data Docs</title>
+<style>
+body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; }
+table { border-collapse: collapse; }
+th, td { border: 1px solid #ccc; padding: .3em .6em; text-align: left; overflow-wrap: anywhere; }
+.passed { color: #176f2c; font-weight: bold; }
+.failed { color: #b00020; font-weight: bold; }
+</style>
 </head>
-<body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
+<body>
 <p><a href="../../../../../reports/index.html">All reports</a></p>
-<ul>{lines}</ul></body></html>
+<h1>Data Docs of {run}</h1>
+<table>
+<tr><th>Suite</th><th>Table</th><th>Outcome</th><th>Expectations passed</th></tr>
+{lines}</table>
+</body></html>
 """
 
 Severity = Literal["critical", "warning"]
@@ -387,9 +403,13 @@ def _build_docs(
         write(page, ValidationResultsPageRenderer().render(plain))
         suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
         write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
-        held = statistics.successful_expectations
-        told = f"{part.suite}: {part.table}</a>, {held} of {len(results)} hold"
-        lines.append(f'<li><a href="{quote(page.as_posix())}">{told}</li>\n')
+        outcome = "passed" if statistics.success else "failed"
+        link = f'<a href="{quote(page.as_posix())}">{part.table}</a>'
+        passed = f"{statistics.successful_expectations} of {len(results)}"
+        lines.append(
+            f"<tr><td>{part.suite}</td><td>{link}</td>"
+            f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
+        )
     index = _INDEX.replace("{run}", run_name).replace("{lines}", "".join(lines))
     (folder / "index.html").write_text(index, encoding="utf-8")
 

@@ -87,21 +87,23 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
 
 def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
-        ("landings", "Landed lines are accepted, duplicates or quarantined, and the tables hold as "
-                     "many."),
-        ("landings", "The first event of a landing is not after its last."),
-        ("landings", "No event lies before the range that its landing states."),
-        ("quarantine", "Every quarantined line has a reason."),
-        ("events", "No event is there twice."),
-        ("events", "Every event has a time and lies in the partition of its UTC day."),
-        ("plans", "Every body reads back and has the fingerprints of its row."),
-        ("trend_aggregates_staged", "A query, group, window and aggregate has one row."),
+        ("landings", "Ingested records are accepted, duplicates or quarantined, and the tables "
+                     "contain the same numbers."),
+        ("landings", "The first event of an ingest batch is not after its last event."),
+        ("landings", "No event is earlier than the time range of its ingest batch."),
+        ("quarantine", "Every quarantined record has a reason."),
+        ("events", "Event ids are unique."),
+        ("events", "Every event has a time and is in the partition of its UTC day."),
+        ("plans", "Every stored plan parses and matches its fingerprint."),
+        ("trend_aggregates_staged",
+         "Every combination of query, group, window and aggregate has one row."),
         ("trend_aggregates_staged", "Every window ends after it starts."),
         ("trend_aggregates_staged",
-         "Every row lies in the partition of the hour that its window ends in."),
-        ("trend_aggregates_staged", "Exact integers are written in full, in canonical digits."),
-        ("trend_aggregates_staged", "The double beside an exact integer is that integer's double."),
-        ("trend_aggregates_staged", "log2 is a number wherever it is present."),
+         "Every row is in the partition of the hour in which its window ends."),
+        ("trend_aggregates_staged",
+         "Exact integers are stored with all digits, in canonical form."),
+        ("trend_aggregates_staged", "The double of an exact integer is the nearest double."),
+        ("trend_aggregates_staged", "log2 is a number or NULL."),
         ("trend_aggregates_staged", "The plan of every row is stored."),
         ("validations", "Every checked aggregate equals the two-step reference."),
     }  # fmt: skip
@@ -123,18 +125,18 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     judged = read_run_tables(root, lake.INTERVAL, lake.STREAM) | tables
     failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
     assert failed >= {
-        ("landings", "Every landing is named by its hour."),
-        ("landings", "Every landing has one row."),
-        ("landings", "The first event of a landing is not after its last."),
+        ("landings", "Every ingest batch is named by its hour."),
+        ("landings", "Every ingest batch has one row."),
+        ("landings", "The first event of an ingest batch is not after its last event."),
         ("landings", "Counts by reason are JSON."),
-        ("plans", "A row is statistics or a plan."),
-        ("plans", "A fingerprint is sha256."),
+        ("plans", "Every row contains statistics or a plan."),
+        ("plans", "Every fingerprint is a SHA-256 digest."),
         ("plans", "Every plan is stored once."),
         ("plans", "Every body is JSON."),
-        ("validations", "A sampled row was checked or skipped."),
-        ("publications", "An hour is published once."),
-        ("publications", "Every published hour names what its rows say."),
-        ("publications", "The rows of every published hour are those that it names."),
+        ("validations", "Every sampled row was checked or skipped."),
+        ("publications", "Every hour is published once."),
+        ("publications", "Every publication matches the origin of its rows."),
+        ("publications", "Every publication matches the number and digest of its rows."),
     }
 
 
@@ -172,7 +174,8 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert links == {reports, *site.glob("validations/**/*.html")}
     assert reports.resolve() == site.parents[3].parent / "reports" / "index.html"
     assert "<script" not in index, "it needs no script and no network"
-    assert "trend_results: publications</a>, 3 of 3 hold" in index
+    assert '">publications</a></td><td class="passed">passed</td><td>3 of 3</td>' in index
+    assert '">validations</a></td><td class="failed">failed</td><td>3 of 4</td>' in index
     # Rows stay in the lake: Data Docs and results hold a few examples only.
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 
@@ -303,7 +306,7 @@ def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None
     warned = {v.description: v.observed for v in _judge(tmp_path, rows).failed("warning")}
-    assert warned["A skipped row says why."].startswith("1 of 1 rows")
+    assert warned["Every skipped row has a reason."].startswith("1 of 1 rows")
 
 
 def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
