@@ -71,8 +71,7 @@ class Ground:
 
 @benchmark(
     "from-events",
-    "From the table `events` to published results takes less time than Spark needs to read, shuffle"
-    " and sort the events",
+    "A run over the table `events` is faster than a read, shuffle and sort by Spark",
     "20 queries, SEQ(x, y+) and SEQ(x, y, z) by zone within 10 minutes, over one day of 10 million"
     " events in 24 files; 2 cores",
     "times the time of Spark",

@@ -98,7 +98,7 @@ def _section(result: Result) -> Iterator[str]:
 # ---- the picture
 
 _MET, _SHORT = "#0072b2", "#d55e00"
-_ROW, _WIDTH = 0.34, 12.5
+_ROW, _WIDTH = 0.3, 10.0
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -109,7 +109,7 @@ def draw_results(results: Sequence[Result], path: Path) -> None:
         axes: Any = figure.add_subplot()
         axes.set_xscale("log")
         axes.set_ylim(len(drawn) - 0.4, -0.6)
-        axes.set_yticks(range(len(drawn)), [result.claim for result in drawn])
+        axes.set_yticks(range(len(drawn)), [result.name for result in drawn])
         axes.tick_params(axis="y", length=0)
         axes.axvline(1.0, color="#1a1a1a", linewidth=1.2, zorder=3)
         for place, result in enumerate(drawn):

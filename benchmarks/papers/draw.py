@@ -28,9 +28,11 @@ _STYLES = {
     "Sharon's": ("#8b5fbf", "D", "-"),
     "greedy": ("#c39bd3", "d", "-"),
 }
+#: Whose systems the lines of a style are.
+_ORIGINS = {"-": "Elsinore's executors", "--": "re-implemented from the papers"}
 #: Marks of the budget that a system broke.
 _MARKS = {TIME: "x", MEMORY: "s", PLANS: "*"}
-_SAID = {TIME: "given up: time", MEMORY: "given up: memory", PLANS: "given up: plans"}
+_SAID = {TIME: "stopped: time", MEMORY: "stopped: memory", PLANS: "stopped: plans"}
 #: Megabytes below which memory is as good as none.
 _LEAST = 0.1
 
@@ -43,14 +45,14 @@ def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int
     """Write the picture; the same results give the same bytes. `limit` is in CPU seconds."""
     reads = not set(experiment.systems) <= set(OPTIMIZERS)
     panels: tuple[tuple[str, Value, Broken], ...] = (
-        ("ms a window" if reads else "ms", *_milliseconds(experiment, limit)),
+        ("ms per window" if reads else "ms", *_milliseconds(experiment, limit)),
         (
-            "events a second",
+            "events per second",
             lambda point, found: point.events / found.time,
             lambda point, why: point.events / limit if why == TIME else None,
         ),
         (
-            "MB more at the peak",
+            "additional MB at the peak",
             lambda _, found: max(found.memory, _LEAST),
             lambda _, why: MEGABYTES if why == MEMORY else None,
         ),
@@ -78,14 +80,19 @@ def draw_overview(experiment: Experiment, points: Sequence[Point], path: Path, l
         panel = figure.subplots()
         ends = _plot(panel, experiment, points, value_of, broken)
         _furnish(panel, experiment, points, "")
-        panel.set_title("Milliseconds a window", fontsize=9)
+        panel.set_title("Milliseconds per window", fontsize=9)
         panel.margins(x=0.16)
         _name(panel, ends)
         lost = {why for point in points for why in point.lost.values()}
-        handles = [_mark(why) for why in _MARKS if why in lost]
-        if handles:
-            labels = [_SAID[why] for why in _MARKS if why in lost]
-            panel.legend(handles, labels, loc="upper left", frameon=False)
+        handles = [_line(style) for style in _ORIGINS] + [_mark(w) for w in _MARKS if w in lost]
+        labels = [*_ORIGINS.values(), *(_SAID[why] for why in _MARKS if why in lost)]
+        panel.legend(handles, labels, loc="upper left", frameon=False)
+
+
+def _line(style: str) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color="#444444", ls=style, lw=1.2)
 
 
 def _mark(why: str) -> Any:

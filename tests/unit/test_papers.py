@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers import figures, kernels, online, pointers, systems
-from benchmarks.papers.draw import draw
+from benchmarks.papers.draw import draw, draw_overview
 from benchmarks.papers.factors import factor
 from benchmarks.papers.figures import Point
 from benchmarks.papers.measure import Found, measure
@@ -224,7 +224,12 @@ def test_the_page_tells_every_budget_that_was_broken(tmp_path: Path) -> None:
     assert "| checked by the reference | yes | – | – |" in lines
     shown = replace(experiment, values=(100, 200, 400))
     draw(shown, points(), tmp_path / "a.svg", 4)
-    assert "given up: time" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "stopped: time" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    overview = tmp_path / "b.svg"
+    draw_overview(shown, points(), overview, 4)
+    text = overview.read_text(encoding="utf-8")
+    assert ">Elsinore's executors</text>" in text
+    assert ">re-implemented from the papers</text>" in text
 
 
 def test_a_measurement_ends_at_its_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
