@@ -95,7 +95,7 @@ def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
                 "rows": sum(np.unique(row).size for row in starts),
                 "ms": seconds["call"] * 1e3,
                 "million events/s": len(events) / seconds["call"] / 1e6,
-                "kernel alone": len(events) / seconds["kernel"] / 1e6,
+                "kernel only": len(events) / seconds["kernel"] / 1e6,
                 "bare loop": len(events) / seconds["loop"] / 1e6,
             }
         )

@@ -41,7 +41,7 @@ from elsinore.sharing.plan import Finder
 ROUNDS = 7
 ITEMS, CUSTOMERS = 50, 20
 WITHIN, SLIDE = 1_200_000, 60_000  # milliseconds
-METHODS = ("aseq", "greedy", "optimal", "own choice")
+METHODS = ("aseq", "greedy", "optimal", "automatic")
 STREAM = stream_of([f"I{item}" for item in range(ITEMS)], "customer")
 
 
@@ -91,7 +91,7 @@ class Result:
 def speedup(queries: int) -> Measured:
     """How many times faster than A-Seq the executor proper is with this engine's own choice."""
     result = run_case(Case(queries=queries))
-    faster = result.proper["one by one"] / result.proper["own choice"]
+    faster = result.proper["one by one"] / result.proper["automatic"]
     return Measured(faster, CHECKED, (row_of(result),), NOTE)
 
 
@@ -99,7 +99,7 @@ def own_choice(cases: tuple[Case, ...] = CASES) -> Measured:
     """Own choice over the quickest of the others, the worst case."""
     results = [run_case(case) for case in cases]
     behind = {
-        str(each.case): each.proper["own choice"] / min(each.proper[n] for n in METHODS[:-1])
+        str(each.case): each.proper["automatic"] / min(each.proper[n] for n in METHODS[:-1])
         for each in results
     }
     worst = max(behind, key=behind.__getitem__)
@@ -116,7 +116,7 @@ def row_of(result: Result) -> dict[str, float | str]:
         "A-Seq": base / result.events * 1e9,
         "together": base / proper["aseq"],
         **{name: base / proper[name] for name in METHODS[1:]},
-        "whole: own": whole["aseq"] / whole["own choice"],
+        "whole: automatic": whole["aseq"] / whole["automatic"],
     }
 
 
@@ -132,7 +132,7 @@ def run_case(case: Case) -> Result:
     }
     known = [plan for plan in plans.values() if plan]
     own = [choose_segments(workload, found, plan) for plan in (None, *known)]
-    plans["own choice"] = min(own, key=lambda shared: predict(workload, shared, found))
+    plans["automatic"] = min(own, key=lambda shared: predict(workload, shared, found))
     expected = _sorted(aggregate_segments(workload.queries, events))
     assert expected.num_rows
     for shared in plans.values():
