@@ -17,7 +17,7 @@ from elsinore.settings import LakePath
 from elsinore.timeline import Interval, hour_label, instant_of, parse_instant
 from elsinore.wording import visible
 
-#: A result with more trends is no candidate: building them would take longer than the report.
+#: Results with more trends are skipped: building the trends would take longer than the report.
 MOST_TRENDS = 500
 #: Results that are tried until one has a trend of several events.
 _TRIES = 4

@@ -49,31 +49,9 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
-#: The first page of the Data Docs. The package's own needs scripts from the network. Reports are
-#: in the directory next to `quality_dir`.
-_INDEX = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Data Docs</title>
-<style>
-body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em; }
-table { border-collapse: collapse; }
-th, td { border: 1px solid #ccc; padding: .3em .6em; text-align: left; overflow-wrap: anywhere; }
-.passed { color: #176f2c; font-weight: bold; }
-.failed { color: #b00020; font-weight: bold; }
-</style>
-</head>
-<body>
-<p><a href="../../../../../reports/index.html">All reports</a></p>
-<h1>Data Docs of {run}</h1>
-<table>
-<tr><th>Suite</th><th>Table</th><th>Outcome</th><th>Expectations passed</th></tr>
-{lines}</table>
-</body></html>
-"""
+#: The first page of the Data Docs. The package's own needs scripts from the network. It links the
+#: reports, whose directory is next to `quality_dir`.
+_INDEX = Path(__file__).with_name("templates") / "data_docs_index.html"
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
@@ -410,7 +388,11 @@ def _build_docs(
             f"<tr><td>{part.suite}</td><td>{link}</td>"
             f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
         )
-    index = _INDEX.replace("{run}", run_name).replace("{lines}", "".join(lines))
+    index = (
+        _INDEX.read_text(encoding="utf-8")
+        .replace("{run}", run_name)
+        .replace("{lines}", "".join(lines))
+    )
     (folder / "index.html").write_text(index, encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, hours_of
 
-#: What a result is of.
+#: The columns that identify a result.
 PLACE = ["query", "group_key", "window_start"]
 
 
@@ -53,7 +53,7 @@ class TopResult(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, str, datetime]:
-        """By which the largest is told."""
+        """The key by which results are ordered."""
         return integer_of(self.exact), self.group_key, self.window_start
 
 
@@ -72,7 +72,7 @@ class ResultCounts:
 def count_results(
     lake: LakePath, table: str, hours: Hours, *, tops: int = 0
 ) -> dict[str, ResultCounts]:
-    """By query, in the order of names, what a table of results holds of some hours.
+    """Return the results of some hours in a table, by query in the order of names.
 
     `tops` is how many groups of largest counts to look for.
 
@@ -103,7 +103,7 @@ _Query = TypeVar("_Query")
 
 
 def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
-    """Of (query, aggregate)s the count that tells of each query: COUNT(*) before any other.
+    """Return the count that represents each query: COUNT(*) before any other.
 
     >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
     {'q': 'COUNT(*)', 'p': 'COUNT(A)'}
@@ -113,7 +113,7 @@ def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
 
 
 def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopResult]]:
-    """For each query groups of the largest counts by their logarithms; digits decide on equals."""
+    """Return the groups of the largest counts of each query by logarithm; digits break ties."""
     names = zip(*(numbers[name].to_pylist() for name in ("query", "aggregate")), strict=True)
     told: dict[str, str] = told_by(names)
     key = ["query", "aggregate"]

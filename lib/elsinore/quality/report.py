@@ -46,19 +46,19 @@ from elsinore.wording import plural, some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
-#: How other counts are called on the page, in this order; others follow under their own names.
+#: Names of other counters on the page, in this order; the rest follow under their own names.
 _COUNTS = {
-    "events beside bursts": "events beside bursts",
+    "events beside bursts": "events outside bursts",
     "event snapshots": "snapshots at event level",
     "split": "splits of queries that shared",
     "merged": "merges",
     "pairs": "pairs of events compared",
     "bytes": "bytes of scratch in a task, at most",
 }
-#: What becomes of a line that lands.
+#: The outcomes of an ingested record.
 _OUTCOMES = ("accepted", "duplicates", "quarantined")
 Level = Literal["good", "warning", "critical"]
-#: Where a page tells the index its verdict; it stands within so many bytes.
+#: The verdict of a page, which the index reads from its first `_HEAD` bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
 #: Queries that have changed the most; by how much they must have, and what is little, as sizes.
@@ -112,7 +112,7 @@ def write_report(
 
 
 class Links(NamedTuple):
-    """Where a page's links lead.
+    """The targets of a page's links.
 
     Attributes:
         docs: relative path of the Data Docs, if there are any.
@@ -133,7 +133,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 def write_index(out: Path) -> None:
-    """Write `index.html`: links to all reports of a folder, the newest hours first."""
+    """Write `index.html`: links to all reports of a directory, newest hours first."""
     found = (_line(page, *state(page)) for page in out.glob("*[0-9].html"))
     lines = [line for line in found if line]
     months: dict[str, list[tuple[str, ...]]] = {}
@@ -145,7 +145,7 @@ def write_index(out: Path) -> None:
 
 @lru_cache(maxsize=10_000)  # each report asks for all pages, which take 0.1 s in 90 days
 def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
-    """A page's line of the index, as long as it is this page; nothing if it tells no verdict."""
+    """Return a page's line of the index; empty if the page contains no verdict."""
     del size, changed
     with page.open("rb") as file:
         told = _TOLD.search(file.read(_HEAD))
@@ -198,7 +198,7 @@ def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
 
 @cache
 def templates() -> jinja2.Environment:
-    """The templates of the page; what they write is escaped."""
+    """Return the templates of the pages, which escape all values."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
         autoescape=True,
@@ -238,7 +238,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
 
 
 def _shares(found: RunTime) -> list[tuple[str, float, float, str]]:
-    """What was shared of what could be, and what that saves: (name, part, whole, unit)."""
+    """Return shared work, sharable work and savings: (name, part, whole, unit)."""
     shares: list[tuple[str, float, float, str]] = [
         (name, found.counts.get(part, 0), found.counts[whole], "")
         for name, part, whole in _PARTS
@@ -261,10 +261,10 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
 
 
 def movers(stories: Iterable[Story]) -> list[Story]:
-    """The queries that differ the most from the hours before.
+    """Return the queries that differ the most from the hours before.
 
-    Counts of trends grow exponentially: what tells is by which share of their digits they differ;
-    a few trends more or less tell little.
+    Counts of trends grow exponentially, so differences are compared relative to the number of
+    digits. A few more or fewer trends are ignored.
     """
 
     def moved(story: Story) -> float:
@@ -294,7 +294,7 @@ def why_nothing(data: ReportData) -> str:
 
 
 class RunVerdict(NamedTuple):
-    """One headline, and everything that speaks against the run, the worst first."""
+    """A headline, and all problems of the run, the worst first."""
 
     level: Level
     headline: str
@@ -430,13 +430,13 @@ def show_value(top: TopResult, label: str, *, is_timestamp: bool) -> str:
 
 
 def show_interval(interval: Interval) -> str:
-    """Whole hours, UTC."""
+    """Return whole hours, UTC."""
     start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
     return f"{start}:00 to {end}:00 UTC"
 
 
 def show_hour(label: str) -> str:
-    """A label of an hour or a day, short.
+    """Return a short form of the label of an hour or a day.
 
     >>> show_hour("2013-02-08T05"), show_hour("2013-02-08")
     ('02-08 05h', '2013-02-08')
@@ -445,7 +445,7 @@ def show_hour(label: str) -> str:
 
 
 def show_group(key: str) -> str:
-    """A group key as people say it.
+    """Return a group key in words.
 
     >>> show_group('{"carrier": "B6", "origin": null}'), show_group("{}")
     ('carrier B6, origin none', 'all')
@@ -491,7 +491,7 @@ def change_in_words(now: float, then: float, hours: str) -> str:
 
 
 def show_number(value: float | None) -> str:
-    """A figure in a cell: whole numbers whole, others with as many places as matter."""
+    """Return a number for a cell: integers in full, others with the decimals that matter."""
     if value is None:
         return "–"
     if float(value).is_integer() or abs(value) >= 1000:
@@ -500,7 +500,7 @@ def show_number(value: float | None) -> str:
 
 
 def show_percent(part: float, whole: float) -> str:
-    """A share with one decimal, or a dash where there is no whole.
+    """Return a share with one decimal, or a dash if the whole is 0.
 
     >>> show_percent(1, 8), show_percent(999, 1000), show_percent(99_999, 100_000)
     ('12.5%', '99.9%', '>99.9%')
@@ -513,7 +513,7 @@ def show_percent(part: float, whole: float) -> str:
 
 
 def show_duration(length: timedelta) -> str:
-    """A length of time in its largest unit.
+    """Return a duration in its largest unit.
 
     >>> show_duration(timedelta(minutes=90)), show_duration(timedelta(days=1))
     ('1.5 hours', '1 day')
@@ -535,7 +535,7 @@ def show_outcome(outcome: str) -> str:
 
 
 def run_hours(key: str) -> str:
-    """The hours of a run, the day once where it is one.
+    """Return the hours of a run, with the date once if it is one day.
 
     >>> run_hours("2013-02-08T05_2013-02-08T06"), run_hours("2013-02-08T05_2013-02-09T00")
     ('2013-02-08 05h to 06h', '2013-02-08 05h to 2013-02-09 00h')

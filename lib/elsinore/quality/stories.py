@@ -38,7 +38,7 @@ _COLUMNS = ["query", "aggregate", "owned_hour", "query_fingerprint", "value", "l
 
 
 class Earlier(NamedTuple):
-    """Hours that a run is compared with, and how many of them are published."""
+    """Hours that a run is compared with, and the number of published ones."""
 
     name: str
     interval: Interval
@@ -46,7 +46,7 @@ class Earlier(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of them are."""
+        """True if all of them are published."""
         return self.published == len(list(hours_of(self.interval)))
 
 
@@ -112,7 +112,7 @@ class Story(NamedTuple):
 
     @property
     def found_some(self) -> bool:
-        """Whether there is anything to show, now or in the hours before."""
+        """True if there is anything to show, in these hours or before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)
         return bool(self.results or self.bars) or any(size > _NONE for size in sizes)
 
@@ -120,7 +120,7 @@ class Story(NamedTuple):
 def earlier_hours(
     interval: Interval, publications: Mapping[str, Publication]
 ) -> tuple[Earlier, ...]:
-    """As many hours right before an interval, and its own hours a week earlier."""
+    """Return the same number of hours right before an interval, and its hours a week earlier."""
     found = {}
     for by, name in ((7 * DAY, "a week before"), (interval.length, "before")):
         hours = Interval(interval.start - by, interval.end - by)
@@ -160,7 +160,7 @@ def tell(
 
     def before(sizes: Mapping[str, float], hours: Earlier) -> float | None:
         size = _sum(sizes, hours.interval)
-        # Of another workload nothing says whether it had the query.
+        # Another workload may not have had the query.
         is_known = size > _NONE or _workloads(hours.interval, publications) == own
         return size if hours.is_whole and is_known else None
 
@@ -169,7 +169,7 @@ def tell(
         inside = [hour for hour in of_query if _is_in(hour, interval)]
         current = known[name].fingerprint if name in known else ""
         own_print = of_query[max(inside)][0] if inside else current
-        # What another text of this name has found is another story.
+        # Results of another text of this name belong to another story.
         sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
         is_known = name in known and current == own_print
         title, about, text = texts[name] if is_known else Texts()
@@ -198,9 +198,9 @@ def tell(
 def _sizes(
     lake: LakePath, hours: Hours
 ) -> tuple[dict[tuple[str, str], str], dict[str, dict[str, tuple[str, float]]]]:
-    """By query and fingerprint its measure; by query and hour the fingerprint and the size.
+    """Return measures by query and fingerprint, and sizes with fingerprints by query and hour.
 
-    A query that was reworded may return other aggregates than before.
+    A query whose text changed may return other aggregates than before.
     """
     key = _COLUMNS[:4]
     wanted = [("value", "sum"), ("log2", "max"), ([], "count_all")]
@@ -230,7 +230,7 @@ def _is_in(hour: str, interval: Interval) -> bool:
 
 
 def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
-    """The size of all that some hours hold."""
+    """Return the total size of some hours."""
     parts = [size for hour, size in sizes.items() if _is_in(hour, interval)]
     return float(np.logaddexp2.reduce(parts)) if parts else _NONE
 
