@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,6 +26,8 @@ from elsinore.timeline import Interval, format_instant
 
 #: A query with more results has no CSV file: the report would keep a copy of the table.
 MOST_RESULTS = 10_000
+#: The beginning of a string that a spreadsheet would run as a formula.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
 _COLUMNS = ["query", "group_key", "window_start", "window_end", "aggregate", "value", "exact"]
 
 
@@ -105,12 +108,22 @@ def _as_csv(query: BoundQuery, rows: Mapping[_Place, Mapping[str, Any]]) -> str:
     for (start, end, group), values in sorted(rows.items()):
         key = json.loads(group)
         cells = [_cell(values.get(label), label in instants) for label in labels]
-        writer.writerow([*(key[name] for name in groups), _time(start), _time(end), *cells])
+        names = [_without_formula(key[name]) for name in groups]
+        writer.writerow([*names, _time(start), _time(end), *cells])
     return text.getvalue()
 
 
 def _cell(value: float | str | None, is_instant: bool) -> float | str | None:
     return format_instant(int(value)) if is_instant and value is not None else value
+
+
+def _without_formula(value: Any) -> Any:
+    """Return a value of a group; a string that looks like a formula gets a quote before it.
+
+    >>> _without_formula("=1+1"), _without_formula("UA"), _without_formula(-7)
+    ("'=1+1", 'UA', -7)
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _time(moment: datetime) -> str:

@@ -312,6 +312,7 @@ def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> 
     own = load_workload(file, stream_schema({"A": {"c": "string"}}, time="iso"))
     rows = [
         found("delays", "2013-01-01T11", 6, '{"c":"B,6"}'),
+        found("delays", "2013-01-01T11", 7, '{"c":"=1+1"}'),
         found("delays", "2013-01-01T10", 2**70, '{"c":null}'),
         found("delays", "2013-01-01T10", 10**6, '{"c":null}', aggregate="MAX(A.time)"),
         found("delays", "2013-01-01T08", 5, '{"c":"earlier"}'),
@@ -322,6 +323,7 @@ def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> 
     assert (tmp_path / "reports" / lake.RUN / "delays.csv").read_text() == (
         "c,window_start,window_end,COUNT(*),MAX(A.time)\n"
         f",2013-01-01T10:00:00Z,2013-01-01T11:00:00Z,{2**70},1970-01-01T00:00:01.000000Z\n"
+        "'=1+1,2013-01-01T11:00:00Z,2013-01-01T12:00:00Z,7,\n"
         '"B,6",2013-01-01T11:00:00Z,2013-01-01T12:00:00Z,6,\n'
     )
     command = unescape(re.findall(r"<pre>(elsinore sql .*?)</pre>", card)[0])
@@ -329,7 +331,7 @@ def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> 
     connection.register("trend_aggregates", pa.Table.from_pylist(rows))
     for statement in view_statements(own, Engine.DUCKDB, ()):
         connection.execute(statement)
-    assert len(connection.execute(shlex.split(command)[2]).fetchall()) == 2
+    assert len(connection.execute(shlex.split(command)[2]).fetchall()) == 3
     reworded = [row | {"query_fingerprint": "f" * 64} for row in rows]
     read(tmp_path, reworded, own)
     assert not (tmp_path / "reports" / lake.RUN / "delays.csv").exists(), "another query's results"
