@@ -48,15 +48,9 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
-#: First page of Data Docs: the original one needs scripts from the network.
-_INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-</head>
-<body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
-<p><a href="../../../../../reports/index.html">All reports</a></p>
-<ul>{lines}</ul></body></html>
-"""
+#: The first page of the Data Docs. The package's own needs scripts from the network. It links the
+#: reports, whose directory is next to `quality_dir`.
+_INDEX = Path(__file__).with_name("templates") / "data_docs_index.html"
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
@@ -392,10 +386,18 @@ def _build_docs(
         write(page, ValidationResultsPageRenderer().render(plain))
         suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
         write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
-        held = statistics.successful_expectations
-        told = f"{part.suite}: {part.table}</a>, {held} of {len(results)} hold"
-        lines.append(f'<li><a href="{quote(page.as_posix())}">{told}</li>\n')
-    index = _INDEX.replace("{run}", run_name).replace("{lines}", "".join(lines))
+        outcome = "passed" if statistics.success else "failed"
+        link = f'<a href="{quote(page.as_posix())}">{part.table}</a>'
+        passed = f"{statistics.successful_expectations} of {len(results)}"
+        lines.append(
+            f"<tr><td>{part.suite}</td><td>{link}</td>"
+            f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
+        )
+    index = (
+        _INDEX.read_text(encoding="utf-8")
+        .replace("{run}", run_name)
+        .replace("{lines}", "".join(lines))
+    )
     (folder / "index.html").write_text(index, encoding="utf-8")
 
 

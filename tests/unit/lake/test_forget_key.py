@@ -129,6 +129,7 @@ def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: boo
         ('{"name": "a.b \\"é\\""}', True),
         ("{&#34;name&#34;: &#34;a.b \\&#34;é\\&#34;&#34;}", True),
         (json.dumps(json.dumps({"name": 'a.b "é"'})), True),
+        ('"a.b ""é""",2013-02-08T10:00:00Z,7', True),  # a CSV file of a report
         ("axb", False),
         ('as a.b "és"', False),
     ],

@@ -172,7 +172,8 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert links == {reports, *site.glob("validations/**/*.html")}
     assert reports.resolve() == site.parents[3].parent / "reports" / "index.html"
     assert "<script" not in index, "it needs no script and no network"
-    assert "trend_results: publications</a>, 3 of 3 hold" in index
+    assert '">publications</a></td><td class="passed">passed</td><td>3 of 3</td>' in index
+    assert '">validations</a></td><td class="failed">failed</td><td>3 of 4</td>' in index
     # Rows stay in the lake: Data Docs and results hold a few examples only.
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 
