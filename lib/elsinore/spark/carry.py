@@ -60,8 +60,8 @@ FEWEST_BYTES = 50_000_000
 #: Panes of a window, at most; what a window costs grows with them.
 MOST_PANES = 200
 
-#: Cost of multiplying a byte of cached panes, in bytes of events to read. Panes that are larger than
-#: their events by this factor have too many partitions to cache.
+#: Cost of multiplying a byte of cached panes, in bytes of events to read. Panes that exceed their
+#: events by this factor have too many partitions to cache.
 KEPT_BYTE = 16
 
 #: Bytes of events that a task works on at a time (some four million of them).

@@ -366,7 +366,7 @@ def _parts_of(variable: str) -> list[str]:
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
-    """Return the configuration of a server without its port; SetupError: Java or a jar is missing."""
+    """Return the configuration of a server; SetupError: Java or a jar is missing."""
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
