@@ -69,7 +69,7 @@ class Diagnostic:
 
 
 class ElsinoreError(Exception):
-    """Root of the family.
+    """Base class of all errors of Elsinore.
 
     Attributes:
         code: stable dotted name of the class of error.
@@ -146,19 +146,19 @@ class ParameterError(AuthorError):
 
 
 class DataError(ElsinoreError):
-    """The owner of the data must act: too many bad rows, unreadable files, missing tables."""
+    """The data must be corrected: too many invalid records, unreadable files, missing tables."""
 
     code = "data"
 
 
 class PlanError(ElsinoreError):
-    """A static plan is stale, damaged or not valid for the workload at hand."""
+    """A static plan is stale, damaged, or not valid for the workload."""
 
     code = "plan"
 
 
 class EngineError(ElsinoreError):
-    """The engine broke one of its own promises; a bug report is due."""
+    """A defect of Elsinore; please report it."""
 
     code = "engine"
 
@@ -170,7 +170,7 @@ class BudgetError(ElsinoreError):
 
 
 class OutOfMemoryError(ElsinoreError):
-    """The process could not get the memory that it asked for; the data may be sound."""
+    """The process ran out of memory."""
 
     code = "environment.memory"
 
@@ -195,7 +195,7 @@ class SetupError(ElsinoreError):
 
 
 class ConflictError(ElsinoreError):
-    """Another writer got there first; the whole read-compute-write is worth another try."""
+    """Another writer changed the table; repeat the whole read-compute-write."""
 
     code = "environment.conflict"
     transient = True
@@ -203,7 +203,7 @@ class ConflictError(ElsinoreError):
 
 
 class StoreError(ElsinoreError):
-    """An object store does not answer, or not in time; worth another try."""
+    """An object store failed or timed out; retry."""
 
     code = "environment.store"
     transient = True
@@ -211,7 +211,7 @@ class StoreError(ElsinoreError):
 
 
 class LostWorkerError(ElsinoreError):
-    """A process that a job needs died (executor, driver, Python worker); worth another try."""
+    """A process of a job died (executor, driver, Python worker); retry."""
 
     code = "environment.lost"
     transient = True

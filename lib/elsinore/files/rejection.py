@@ -25,7 +25,7 @@ REJECTED_SCHEMA = pa.schema(
 
 
 class Reason(StrEnum):
-    """Codes of everything that keeps a line, a row or a whole file from becoming events."""
+    """Reasons for which a record or a whole file is rejected (quarantine)."""
 
     # The line as text.
     BAD_ENCODING = "bad_encoding"

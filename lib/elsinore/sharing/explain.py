@@ -79,7 +79,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A query and its stretches, from left to right."""
+    """A query and its parts, from left to right."""
 
     query: str
     stretches: tuple[Stretch, ...]
@@ -142,8 +142,8 @@ class SharedCandidate:
     """A chosen candidate; all figures are count updates per longest window of the workload."""
 
     candidate: PlannedCandidate  #: what the plan says of it
-    #: what each query that shares it saves beside it (Equation 2 less Equation 6), by name; None
-    #: where the statistics are not at hand.
+    #: the gain of each query that shares it (Equation 2 minus Equation 6), by name; None without
+    #: statistics.
     gains: Mapping[str, float] | None
     #: what computing it costs, once for all of them (the first term of Equation 7); None as above.
     once: float | None
@@ -172,12 +172,12 @@ class ExplainedSavings:
 def explain_savings(
     plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
 ) -> ExplainedSavings:
-    """What sharing saves by a plan that fits the workload (`replan.verify`), and why not more.
+    """Explain the savings of a plan that fits the workload (`replan.verify`), and its limits.
 
-    Without the statistics that it was found from the gains stay unknown.
+    Without the statistics of the plan, the gains are unknown.
 
     Raises:
-        PlanError: the plan was found from other statistics.
+        PlanError: the plan was found for other statistics.
     """
     savings: dict[str, Savings] = {}
     if statistics is not None:

@@ -69,12 +69,12 @@ class Artifact(Part):
         return fingerprint(self.model_dump(mode="json"))
 
     def to_json(self) -> str:
-        """The canonical JSON text, with the fingerprint beside the rest; `from_json` reads it."""
+        """Return the canonical JSON with the fingerprint; `from_json` reads it."""
         return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
 
     @classmethod
     def is_current(cls, text: str) -> bool:
-        """Whether a text claims to be of the version read here; PlanError: it is no JSON object."""
+        """Return whether JSON has the current version; PlanError: it is not a JSON object."""
         return bool(cls._parsed(text).get("version") == cls.model_fields["version"].default)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether a stored plan fits a workload, and whether it still stands (Sharon section 7.4)."""
+"""Check that a stored plan is valid for a workload and still current (Sharon section 7.4)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
 
 
 def verify(plan: StaticPlan, workload: Workload) -> None:
-    """Refuse a plan that was made for another workload, or whose choice is not valid for this one.
+    """Raise PlanError for a plan of another workload, or with an invalid choice.
 
-    What is chosen is compared with what the workload really holds: an intact fingerprint alone says
-    nothing about who wrote the plan. Any choice is valid in which every chosen candidate is shared
-    by two or more of its queries and no position of a query is shared twice (Sharon Definition 7).
+    Chosen candidates are compared with the workload, as an intact fingerprint does not prove who
+    wrote the plan. A choice is valid if every chosen candidate is shared by at least two of its
+    queries, and no position of a query is shared twice (Sharon Definition 7).
 
     Raises:
-        PlanError: the plan is stale, shares what the workload does not hold, or is not valid.
+        PlanError: the plan is stale, shares patterns outside of the workload, or is invalid.
     """
     expected = workload_fingerprint(workload)
     if plan.workload_fingerprint != expected:
@@ -64,7 +64,7 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
 
 
 def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
-    """What a plan shares, by its names there; PlanError: the workload does not hold one."""
+    """Return the shared candidates of a plan; PlanError: the workload does not contain one."""
     mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
     found = {}
     for name in plan.chosen:
@@ -100,25 +100,25 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """How far statistics may move before a plan is found anew.
+    """Tolerance of statistics before a new plan is needed.
 
-    A rate, or a number of partitions, may grow to `factor` times what it was, and fall to that part
-    of it. Numbers below `floor` count as that: chance moves them, and they cost little.
+    A rate or a number of partitions may grow or fall by `factor`. Numbers below `floor` count as
+    `floor`: they vary by chance, and cost little.
     """
 
     factor: float
     floor: float
 
 
-#: Of runs shorter than a day, which take the plan that they find.
+#: For runs shorter than a day, which usually reuse the stored plan.
 BAND = Band(2.0, 100.0)
-#: Of longer ones, such as the night's: what a plan costs is little beside their work.
+#: For longer runs, such as nightly maintenance: a plan costs little compared with their work.
 ANY_CHANGE = Band(1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """A decision: whether a plan is to be found anew, and the reason, for people."""
+    """The decision whether a new plan is needed, with its reason."""
 
     needed: bool
     reason: str
@@ -180,9 +180,9 @@ def _moved_rates(
 
 
 def _moved_keys(before: Statistics, now: Statistics, floor: float) -> Iterator[tuple[float, str]]:
-    """How far numbers of partitions moved, as far as the two spans can be compared.
+    """Yield the changes of numbers of partitions, if the two spans are comparable.
 
-    A longer span has more values of a key, if nothing changed: that alone is no move.
+    A longer span has more values of a key even if nothing changed.
     """
     for keys in sorted(before.by_keys.keys() | now.by_keys.keys()):
         old, new = before.partition_count(keys), now.partition_count(keys)

@@ -1,4 +1,4 @@
-"""What a plan is found from: how often events of each type occur, and in how many partitions."""
+"""Statistics for plans: the rates of event types, and the numbers of partitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PartitionCounts = Mapping[tuple[str, ...], int]
 
 
 class PartitionCount(Part):
-    """Number of distinct values of a set of key attributes, which stand in alphabetical order."""
+    """Number of distinct values of a set of key attributes, in alphabetical order."""
 
     keys: tuple[str, ...] = pydantic.Field(min_length=1)
     count: pydantic.PositiveInt
@@ -34,12 +34,11 @@ class Statistics(Artifact):
 
     Attributes:
         per: the span that `events` refers to, in ticks.
-        events: mean number of events in `per` ticks, all partitions together, by event type; where
-            they were observed, the events counted.
+        events: mean number of events in `per` ticks in all partitions, by event type; the number of
+            events if they were counted.
         observed: start and end of the interval in which events were counted, `per` ticks long; None
-            where the rates were given by a person.
-        partitions: sets of key attributes in alphabetical order; those that are not listed were not
-            counted.
+            if a user gave the rates.
+        partitions: sets of key attributes in alphabetical order; other sets were not counted.
     """
 
     CALLED = "record of statistics"

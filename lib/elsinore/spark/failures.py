@@ -77,7 +77,7 @@ def translate(error: PySparkException) -> ElsinoreError | None:
 
 
 def _describe(error: PySparkException) -> str:
-    """All that an error says, the names that Spark Connect keeps beside the text among it."""
+    """Return the text of an error, with the names that Spark Connect stores separately."""
     names = [type(error).__name__, str(error.getCondition())]
     if isinstance(error, SparkConnectGrpcException):
         names.append(str(error.getGrpcStatusCode()))

@@ -126,10 +126,10 @@ def with_parameters(url: str) -> str:
 
 
 def server_url(settings: Settings) -> str:
-    """The address of the server that the settings name, with its token.
+    """Return the address of the server of the settings, with its token.
 
     Raises:
-        SetupError: the embedded server cannot be started, or there is no file with the token.
+        SetupError: the embedded server cannot be started, or the token file cannot be read.
     """
     if not settings.spark_master.startswith("sc://"):
         return running_server(settings).url
@@ -145,7 +145,7 @@ def server_url(settings: Settings) -> str:
 
 
 def running_server(settings: Settings) -> Server:
-    """The server of a home: the one that runs, if it runs the present code, or else a new one.
+    """Return the server of a home: the running one if it has the current code, else a new one.
 
     This process counts as its client until it ends.
 
@@ -318,7 +318,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _is_free(file: Path) -> bool:
-    """Return whether nobody holds a lock on a file."""
+    """Return whether a file is not locked."""
     lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -336,7 +336,7 @@ def _free_port() -> int:
 
 
 def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) -> list[str]:
-    """What starts a server that listens there, but for its token."""
+    """Return the command that starts a server on a port, without its token."""
     binding = "spark.connect.grpc.binding"
     conf = {**conf, f"{binding}.address": host, f"{binding}.port": str(port)}
     options = (f"--conf={name}={value}" for name, value in conf.items())
@@ -366,7 +366,7 @@ def _parts_of(variable: str) -> list[str]:
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
-    """What a server is told, but for its place; SetupError: Java or a jar is missing."""
+    """Return the configuration of a server; SetupError: Java or a jar is missing."""
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
@@ -456,7 +456,7 @@ def _find_jars(folder: Path) -> list[Path]:
 
 
 def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
-    """Runs the JVM until it ends or nobody has worked with it for some seconds; its exit code.
+    """Run the JVM until it ends or was idle for some seconds; return its exit code.
 
     It inherits the lock `alive`.
     """
