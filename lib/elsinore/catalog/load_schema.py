@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from elsinore.catalog.source_rule import InputFormat, SourceRule
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import (
     Attribute,
     AttributeType,
@@ -20,6 +20,7 @@ from elsinore.catalog.stream import (
     StreamSchema,
 )
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
+from elsinore.choices import InputFormat
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.

@@ -1,6 +1,6 @@
-"""`elsinore test`: cases of a workload, small streams with the rows that they must give, as YAML.
+"""`elsinore test`: cases of a workload, small streams with the rows that they must return, as YAML.
 
-A file is a list of cases, or a mapping with `cases` and with what they have in common:
+A file is a list of cases, or a mapping with `cases` and the settings that they have in common:
 
     - name: Figure 4 (a)
       source: GRETA Figure 4         # where the numbers come from; optional
@@ -43,7 +43,7 @@ import yaml
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_yaml
-from elsinore.engine.plan import Executor
+from elsinore.choices import Executor
 from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
@@ -110,11 +110,8 @@ class Case:
         return self.name
 
 
-def run_cases(
-    cases: Annotated[list[Path], typer.Argument(help="Cases, .yaml files.")],
-    executor: Annotated[Executor, typer.Option(help="Who works them out.")] = Executor.AUTO,
-) -> int:
-    """Run CASES of your queries: small streams with the rows that they must give."""
+def run_cases(cases: Sequence[Path], executor: Executor) -> int:
+    """Run the cases of some files and print a line per case; return 1 if one failed, else 0."""
     told = Counter[str]()
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, ipc
 
-from elsinore.catalog.source_rule import InputFormat
+from elsinore.choices import InputFormat
 from elsinore.cli.main import run_command
 
 SCHEMA = """

@@ -11,10 +11,11 @@ import duckdb
 import pytest
 
 import elsinore
+from elsinore.choices import Engine
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
 from elsinore.lake.tables import Lake
-from elsinore.lake.views import Engine, statements, view_statements
+from elsinore.lake.views import statements, view_statements
 from elsinore.library.results import Results
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
