@@ -165,7 +165,10 @@ def _csv_values(path: Path) -> _Values:
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
     )  # fmt: skip
     values: _Values = {}
-    for row in csv.read_csv(path, convert_options=convert).to_pylist():
+    rows = csv.read_csv(path, convert_options=convert).to_pylist()
+    if rows and not any("(" in name for name in columns):
+        raise ValueError("no column of an aggregate")
+    for row in rows:
         query, start, end = (row.pop(name) for name in _COMMON)
         group = {name: text for name, text in row.items() if "(" not in name}
         for label, text in row.items():
@@ -185,15 +188,20 @@ def _csv_value(text: str | None) -> int | float | None:
 def _as_in_csv(values: _Values) -> _Values:
     """Return values as CSV can hold them, so that they compare with those of other formats.
 
-    CSV has no types of group values, and no difference between NULL and the columns of another
-    query: an aggregate that is always NULL for a query is left out.
+    CSV does not distinguish 2.0 from 2, nor NULL from the columns of another query: an aggregate
+    that is always NULL for a query is left out.
     """
     has_value = {(key[0], key[4]) for key, value in values.items() if value is not None}
     return {
-        (query, _csv_group(group), start, end, label): value
+        (query, _csv_group(group), start, end, label): _whole(value)
         for (query, group, start, end, label), value in values.items()
         if (query, label) in has_value
     }
+
+
+def _whole(value: int | float | None) -> int | float | None:
+    """Return a double without a fraction as an integer: CSV has 2 for 2.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _csv_group(text: str) -> str:
@@ -206,7 +214,7 @@ def _csv_word(value: Any) -> str:
     """Return a group's value as text, numbers in one spelling."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     with suppress(ValueError):
-        return text if re.fullmatch(r"[+-]?[0-9]+", text) else repr(float(text))
+        return text if re.fullmatch(r"[+-]?[0-9]+", text) else str(_whole(float(text)))
     if time := _INSTANT.fullmatch(text):
         return f"{time[1]} {time[2]}".removesuffix(".000000")
     return _QUOTED_FORMULA.sub("", text)

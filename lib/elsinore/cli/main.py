@@ -76,8 +76,8 @@ def _run_command(arguments: list[str]) -> int:
         message = error.format_message()
         for words, ours in _OUR_WORDS.items():
             message = re.sub(words, ours, message)
-        if message:  # a group of commands alone has printed its help
-            typer.echo(f"elsinore: {message} (see --help)", err=True)
+        is_help = message.startswith("Usage:")  # of a group that was called without a command
+        typer.echo(message if is_help else f"elsinore: {message} (see --help)", err=not is_help)
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("elsinore: interrupted", err=True)

@@ -137,7 +137,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "  semantics    skip-till-any-match",
         "  executors    greta, hamlet, hamlet-static, sweep, twostep",
         "",
-        "1 query, it binds.",
+        "1 query is valid.",
     ]
 
 
@@ -161,7 +161,7 @@ def test_the_flights_workload_is_drawn(tmp_path: Path, capsys: pytest.CaptureFix
     assert run_command(["check", *FLIGHTS, "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     count = len(QUERIES)
-    assert out.endswith(f"\n{count} queries, all of them bind; drawn in {picture}.\n")
+    assert out.endswith(f"\n{count} queries are valid; templates drawn in {picture}.\n")
     drawn = picture.read_text(encoding="utf-8")
     titles = [line for line in out.splitlines() if line and line[0] != " "][:-1]
     assert titles == QUERIES

@@ -67,6 +67,6 @@ def test_without_events_it_is_of_rides_and_goes_on_to_the_pipeline(
 def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").write_text("")
     assert run_command(["init", str(tmp_path)]) == 2
-    assert "is not empty (name a new folder)" in capsys.readouterr().err
+    assert "is not empty (name a new directory)" in capsys.readouterr().err
     assert run_command(["init", str(tmp_path / "new"), "--from", str(tmp_path / "none.csv")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

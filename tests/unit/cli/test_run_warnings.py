@@ -65,7 +65,7 @@ def test_ties_are_the_reason_why_there_is_no_row(folder: Path, said: Said) -> No
     (folder / "e.jsonl").write_text("".join(lines))
     text = said(*RUN, "e.jsonl")
     assert (
-        "none meet all its clauses in one window; 7 of 7 events share their time with another "
+        "none meet all clauses in one window; 7 of 7 events share their time with another "
         "event of their partition (user); events with equal times are never adjacent\n"
     ) in text
     assert text.count("share their time") == 1
