@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,7 +20,7 @@ from elsinore.catalog.stream import (
     Plausible,
     StreamSchema,
 )
-from elsinore.catalog.yaml_text import Strict, model_of, read_model
+from elsinore.catalog.yaml_text import Strict, model_of, model_of_mapping, read_model
 from elsinore.choices import InputFormat
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 
@@ -59,6 +60,15 @@ def load_schema(path: Path | str) -> StreamSchema:
 def read_schema(text: str, file: str = "<schema>") -> StreamSchema:
     """The stream schema in a YAML text; SchemaError lists every fault where it is none."""
     return model_of(text.encode(), _SchemaFile, "a schema", file).to_schema()
+
+
+def schema_of(document: Mapping[str, Any]) -> StreamSchema:
+    """Return the stream schema in a mapping, with the keys of a schema file.
+
+    Raises:
+        SchemaError: the mapping is not a schema; lists every error with the path of its key.
+    """
+    return model_of_mapping(document, _SchemaFile, "<schema>").to_schema()
 
 
 class _PlausibleEntry(Strict):

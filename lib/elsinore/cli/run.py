@@ -26,6 +26,7 @@ from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
 from elsinore.files.read_events import OnProgress, ReadReport, Source, read_events
 from elsinore.files.rejection import write_rejected
+from elsinore.library.check import misses_at_borders
 from elsinore.library.results import answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
@@ -136,10 +137,11 @@ def _tell_of_twostep(workload: Workload) -> None:
 
 def _tell_of_borders(workload: Workload) -> None:
     """Print which queries miss matches because their windows do not overlap."""
-    missing = [query for query in workload.queries if query.window.slide >= query.window.within]
-    if missing:
-        names = some_of([query.name for query in missing], _NAMED)
-        _say(f"{names}: matches across a window border are not counted; SLIDE adds windows")
+    if names := [query.name for query in workload.queries if misses_at_borders(query)]:
+        _say(
+            f"{some_of(names, _NAMED)}: matches across a window border are not counted "
+            "(`elsinore check` suggests a SLIDE)"
+        )
 
 
 def _decisions_report(options: RunOptions, stream: StreamSchema) -> DecisionsReport | None:

@@ -638,7 +638,7 @@ def _type_line(kind: str, names: Mapping[str, str], table: pa.Table) -> str:
 
 def _no_type_line(likely: list[str], candidates: Sequence[str]) -> str:
     field, why = (_quoted(likely[0]), "some events have none; ") if likely else ("...", "")
-    why += f"candidates: {', '.join(map(_quoted, candidates))}; " if candidates and not why else ""
+    why += f"candidates: {', '.join(map(plain, candidates))}; " if candidates and not why else ""
     return f"# type: {{field: {field}}}  # ? {why}without it all events are of one type"
 
 

@@ -146,7 +146,10 @@ def test_what_cannot_be_written_is_refused(
         (["--quarantine", "w.sase"], "--quarantine w.sase is also an input"),
         (["--decisions", "link.json"], "--decisions link.json is also an input"),
         (["--input", "in", "--output", "in/a.json"], "--output in/a.json is also an input"),
-        (["--output", "o", "--quarantine", "./o"], "--output and --quarantine name the same file: o"),
+        (
+            ["--output", "o", "--quarantine", "./o"],
+            "--output and --quarantine name the same file: o",
+        ),
     ],
 )
 def test_what_is_read_is_not_written_to(

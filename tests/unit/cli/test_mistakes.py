@@ -601,7 +601,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["why", "q", "FR", "2025-03-03"], "write name=value"),
     (["why", "q", "{carrier: AA}", "2025-03-03"], """as in {"carrier": "UA"}, or carrier=UA"""),
     (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
-    (["generate", "flights", "--output", "z", "--start", "8.2.2013"], "as in 2013-02-08T10:00 (see"),
+    (["generate", "flights", "--output", "z", "--start", "8.2.2013"], "as in 2013-02-08T10:00 ("),
     (["generate", "stock", "--output", "z.jsonl", "--events", "-5"], "-5, not between 1 and 200,"),
     (["init", "w.sase"], "w.sase is a file (name a new directory)"),
     (["schema", "infer", "e.jsonl", "--stream", "my-shop"], "letters, digits and _ only, a letter"),

@@ -219,10 +219,7 @@ def test_a_window_of_another_text_that_starts_there_too_is_told_apart(lake: Path
     assert told["window_end"] == "2013-01-01T12:00:00.000000Z"
 
 
-_GONE = (
-    "version 0 of the events was deleted, and events of the window may have changed "
-    "since"
-)
+_GONE = "version 0 of the events was deleted, and events of the window may have changed since"
 
 
 @pytest.mark.parametrize(("minute", "listed"), [(59, 7), (None, 0), (30, 0)])

@@ -124,7 +124,7 @@ def test_sql_prints_rows_as_run_does(capsys: pytest.CaptureFixture[str]) -> None
         found = json.loads(re.findall(r'\{"x".*?\}', capsys.readouterr().out)[0])
         assert found == {"x": ["Infinity", "NaN", 2.0], "t": ["2013-02-08T00:00:00.000000Z"]}
     assert run_command(["sql", "FROM texts", "--format", "table"]) == 0
-    assert "more: --output FILE.csv keeps them" in capsys.readouterr().out
+    assert "more: --output FILE.csv writes all" in capsys.readouterr().out
 
 
 def test_sql_writes_files_with_all_rows(odd: Odd, home: Path, tmp_path: Path) -> None:
@@ -168,13 +168,16 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
     [
         ("SELEC\n1", 'elsinore: syntax error at or near "SELEC" in line 1 (SHOW TABLES'),
         ("SELECT count FROM texts", "(the count of trends is the column trends)"),
-        ("DELETE FROM trend_aggregates", "(the lake is only read here)"),
-        ("QUERY q RETURN COUNT(*) PATTERN A", "(`elsinore run` answers queries of the language)"),
+        ("DELETE FROM trend_aggregates", "(the lake is read-only here)"),
+        (
+            "QUERY q RETURN COUNT(*) PATTERN A",
+            "(`elsinore run` evaluates queries of this language)",
+        ),
         ("report.sql", '(give the text, as in "$(cat report.sql)")'),
-        ("", "there is no SQL (as in SHOW TABLES)"),
-        ("/* nothing */", "there is no SQL (as in SHOW TABLES)"),
-        ("SELECT 1; SELECT 2", "these are 2 statements (ask one at a time)"),
-        ("SHOW TABLES; SELECT 1;", "these are 2 statements (ask one at a time)"),
+        ("", "the SQL is empty (try SHOW TABLES)"),
+        ("/* nothing */", "the SQL is empty (try SHOW TABLES)"),
+        ("SELECT 1; SELECT 2", "the SQL has 2 statements (run one at a time)"),
+        ("SHOW TABLES; SELECT 1;", "the SQL has 2 statements (run one at a time)"),
     ],
 )
 def test_wrong_sql_is_told_what_to_write(

@@ -100,7 +100,7 @@ def forget(
         list[str],
         typer.Argument(
             metavar="KEY",
-            help="attribute=value. If you give several, events that match all are erased.",
+            help="Key, as attribute=value. If you give several, events that match all are erased.",
         ),
     ],
     dry_run: DryRun = False,
