@@ -47,7 +47,7 @@ _SUFFIXES = {
 
 
 def format_for(asked: Format | None, output: Path | None) -> Format:
-    """Return the format that was asked for, or the one of the output's name, or a default.
+    """Return the format that was asked for, or the format of the output's name, or a default.
 
     Raises:
         ParameterError: the name has no known ending, bytes would go to a terminal, or standard
@@ -158,7 +158,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         if descriptor is None:
             # A name that exists is not opened: it might be a link that another user has put there.
             file = part.open("wb" if is_special else "xb")
-        else:  # written on where it stands: opened anew, a file would begin anew
+        else:  # opened again, a file would be truncated
             for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
             file = os.fdopen(descriptor, "wb", closefd=False)
@@ -178,14 +178,14 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of what is open already, which a path such as /dev/stdout stands for."""
+    """Return the number of the open file that a path such as /dev/stdout represents."""
     name = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(str(path), str(path))
     number = name.removeprefix("/dev/fd/").removeprefix("/proc/self/fd/")
     return int(number) if number != name and number.isdecimal() else None
 
 
 def _is_special(path: Path) -> bool:
-    """Whether what is written there replaces no file: a pipe, or what is open already."""
+    """Return whether a path is a pipe, a device or an open file, which no file replaces."""
     return _descriptor(path) is not None or (path.exists() and not path.is_file())
 
 

@@ -19,17 +19,17 @@ _COMPLETED = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 #: A package of the extra `pipeline`: without it, help marks the commands that need the extra.
 _PIPELINE_PACKAGE = "deltalake"
 _TO_INSTALL = "Needs elsinore[pipeline]."
-_EPILOG = f"""\b
-The examples run in a project: {PROJECT}
-Those of the pipeline also need its variables: . ./pipeline.env
-
-\b
+_EXAMPLES = f"""\b
+The examples run in a project:
+  {PROJECT}
+Pipeline examples also need its settings:
+  source ./pipeline.env"""
+_EXIT_CODES = """\b
 Exit codes:
-  0    done
-  1    the command ran and failed: invalid data, a failed case or run
-  2    correct the command first: usage, query, schema, or a missing file
-  130  interrupted
-"""
+  0    Done.
+  1    Failed: invalid data, a failed case or run.
+  2    Correct first: usage, query, schema, missing file.
+  130  Interrupted."""
 
 
 class Command(TyperCommand):
@@ -109,7 +109,7 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
         cls=Commands,
         help="Count and aggregate event trends exactly, without building them. A trend is a match "
         "of a pattern.",
-        epilog=_EPILOG,
+        epilog=f"{_EXAMPLES}\n\n{_EXIT_CODES}",
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,

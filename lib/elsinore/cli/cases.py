@@ -81,7 +81,7 @@ _NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
 
 
 class _Entry(Strict):
-    """What a file says of a case, with what its cases have in common."""
+    """The settings of a case, with the settings that all cases of its file share."""
 
     name: str
     given: Annotated[str | dict[str, dict[str, Any] | None], pydantic.Field(alias="schema")]
@@ -300,7 +300,7 @@ def _value(kind: EventType, name: str, cell: str) -> Any:
 
 
 def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -> EventTable:
-    """The events as a file of JSON lines gives them; so many have times out of range."""
+    """Return events as a file of JSON Lines; `out_of_range` of them have times out of range."""
     numbers = range(1, len(lines) + 1)
     table = pa.table({"file": ["events"] * len(lines), "position": numbers, "line": lines})
     decoded = decode_lines(table, schema)
@@ -361,7 +361,7 @@ def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
 
 
 def _short(value: Any, kind: type | None, digits: int) -> Any:
-    """A value in the one spelling that those of its kind are compared in."""
+    """Return a value in the spelling in which values of its kind are compared."""
     if kind is Instant and isinstance(value, str):
         with suppress(ValueError):
             return format_instant(parse_instant(value))

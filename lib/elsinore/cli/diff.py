@@ -186,7 +186,7 @@ def _csv_value(text: str | None) -> int | float | None:
 
 
 def _as_in_csv(values: _Values) -> _Values:
-    """Return values as CSV can hold them, so that they compare with those of other formats.
+    """Return values as CSV can hold them, so that they compare with other formats.
 
     CSV does not distinguish 2.0 from 2, nor NULL from the columns of another query: an aggregate
     that is always NULL for a query is left out.

@@ -32,8 +32,7 @@ _Schema = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the schema to this file. By default its name is that of the output, with "
-        ".yaml.",
+        help="Write the schema to this file. By default it gets the output's name with .yaml.",
     ),
 ]
 _PrintSchema = Annotated[
@@ -53,7 +52,7 @@ def write_flights(output: Path, start: datetime | None, end: datetime | None) ->
         )
     if not files:
         hint = "they are of 2013, as in --start 2013-02-08 --end 2013-02-09"
-        raise ParameterError("there are no flights in this time range", hint=hint)
+        raise ParameterError("the time range has no flights", hint=hint)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     typer.echo(f"{files:,} files, {sum(counts.values()):,} events ({kinds}) in {output}")
 

@@ -211,7 +211,7 @@ def _read(
     """Assign the records of all events to their hours, in the order of the files.
 
     Raises:
-        DataError: too many records are invalid, there are no events, or they have too many hours.
+        DataError: too many records are invalid, or the files have no events or too many hours.
     """
     files = [file for file in files_of(events)[0] if not isinstance(file, Frame)]
     roots, missing = [path for path in events if path.is_dir()], MissingFields(stream)

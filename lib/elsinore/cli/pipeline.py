@@ -55,7 +55,7 @@ def report(
 
 
 def require_run(lake: LakePath, interval: Interval) -> None:
-    """Refuse hours that no run covered; DataError: there are no metrics of such a run."""
+    """Refuse hours that no run covered; DataError: the lake has no metrics of such a run."""
     known = run_keys(lake)
     if (key := run_key(interval)) not in known:
         last = f"the last runs are {', '.join(known[-3:])}" if known else "no run has finished yet"

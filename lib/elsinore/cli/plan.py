@@ -80,7 +80,8 @@ def explain(
         found = find_plan(bound, statistics)
     else:
         raise ParameterError(
-            "there is no plan to explain", hint="add --plan FILE, --rates FILE or --events FILE"
+            "explain needs a plan, rates or events",
+            hint="add --plan FILE, --rates FILE or --events FILE",
         )
     # The pipeline runs a stored plan; `elsinore run` decides without one.
     runtime = compile_plan(bound, statistics, static_plan=None if plan is None else found)

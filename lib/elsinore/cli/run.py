@@ -207,7 +207,7 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say(warning)
 
 
-# ---- why there are no results
+# ---- why a query has no results
 
 
 def _tell_ties(ties: Sequence[Ties], rows: list[ResultRow]) -> None:
@@ -245,7 +245,7 @@ def _tell_why_empty(
 
 
 def _lacking(query: BoundQuery, columns: EventColumns, ties: Ties | None) -> str:
-    """Return why there is no trend, the simplest reason first."""
+    """Return why a query has no trend, the simplest reason first."""
     types = required(query.pattern, attrgetter("type"))
     if missing := sorted(name for name in types if not columns.rows_of(name).size):
         return f"the input has no event of type {listed(missing)}"

@@ -294,9 +294,11 @@ def _build(
     lake: LakePath, workload: Workload, result: dict[str, Any], start: int,
     publication: Publication | None,
 ) -> tuple[list[list[dict[str, Any]]], str | None]:  # fmt: skip
-    """The trends of a result by time, each as its events, of the version that it was computed from.
+    """Return the trends of a result, each as its events, and why some are missing.
 
-    Beside them why they are not all, in the order in which they were found; None where they are.
+    The events are of the version from which the result was computed. Trends are sorted by time;
+    if some are missing, they are in the order in which they were found. The reason is None if none
+    is missing.
     """
     query = workload.by_name.get(result["query"])
     if query is None or query.fingerprint != result["query_fingerprint"]:
@@ -335,7 +337,7 @@ def _build(
 
 
 def _changed_since(lake: LakePath, window: Interval, version: int) -> bool:
-    """Whether a later version of the events may hold others in a window."""
+    """Return whether a later version of the events may have changed a window."""
     for commit in commits(lake / "events", after=version):
         touched = touched_times(lake, commit)
         if touched is None or any(

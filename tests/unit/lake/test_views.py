@@ -171,9 +171,9 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
         ("DELETE FROM trend_aggregates", "(the lake is read-only here)"),
         (
             "QUERY q RETURN COUNT(*) PATTERN A",
-            "(`elsinore run` evaluates queries of this language)",
+            "(`elsinore run` evaluates queries",
         ),
-        ("report.sql", '(give the text, as in "$(cat report.sql)")'),
+        ("report.sql", '(pass the text, as in "$(cat report.sql)")'),
         ("", "the SQL is empty (try SHOW TABLES)"),
         ("/* nothing */", "the SQL is empty (try SHOW TABLES)"),
         ("SELECT 1; SELECT 2", "the SQL has 2 statements (run one at a time)"),
@@ -216,9 +216,7 @@ def test_what_fails_leaves_the_file_as_it_was(
     assert run_command(["sql", "SELECT [1] AS l", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT error('broken')", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT 1 AS x, 2 AS x", "--format", "json"]) == 2
-    assert (
-        "two columns are called x (as in SELECT a AS first, b AS second)" in capsys.readouterr().err
-    )
+    assert "two columns have the name x (rename one, as in SELECT" in capsys.readouterr().err
     assert [path.read_text() for path in tmp_path.glob("[.o]*")] == ["old"]
     assert run_command(["sql", "SELECT 1 AS x", "--output", str(file)]) == 0
     assert file.read_text() == '"x"\n1\n'

@@ -26,12 +26,12 @@ def flights(
     output: Annotated[Path, typer.Option(metavar="DIRECTORY", help="Landing zone to write to.")],
     start: Annotated[
         datetime | None,
-        typer.Option(metavar="TIME", help="First hour (UTC). By default that of the first flight."),
+        typer.Option(metavar="TIME", help="First hour (UTC). By default the first flight's."),
     ] = None,
     end: Annotated[
         datetime | None,
         typer.Option(
-            metavar="TIME", help="End of the last hour (UTC). By default that of the last flight."
+            metavar="TIME", help="End of the last hour (UTC). By default the last flight's."
         ),
     ] = None,
 ) -> None:

@@ -43,9 +43,9 @@ def replay(
 ) -> None:
     """Run the whole pipeline over a range of hours, in Airflow.
 
-    The stream is the one that ELSINORE_STREAM or ELSINORE_SCHEMA_FILE selects. Each hour is
-    ingested from the landing zone, evaluated, checked on a sample and published. Runs are
-    idempotent: replay any hour again and you get the same tables.
+    ELSINORE_STREAM or ELSINORE_SCHEMA_FILE selects the stream. Each hour is ingested from the
+    landing zone, evaluated, checked on a sample and published. Runs are idempotent: replay any hour
+    again and you get the same tables.
 
     Prints the largest results and the windows that are still open. For the sample stream flights,
     missing raw files are created from real flights of 2013.
