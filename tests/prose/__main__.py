@@ -28,11 +28,19 @@ GENERATED = frozenset({"docs/benchmarks/results.md"})
 
 def areas() -> dict[str, list[Finding]]:
     """Return the findings of each page, of all messages, and of each package's docstrings."""
-    findings = {}
-    for page in _pages():
-        texts = page_texts(page.read_text(encoding="utf-8"))
-        findings[str(page.relative_to(ROOT))] = [*marks(texts), *too_long(texts)]
-    findings[MESSAGES] = []
+    pages = {str(page.relative_to(ROOT)): page_findings(page) for page in _pages()}
+    return pages | module_findings()
+
+
+def page_findings(page: Path) -> list[Finding]:
+    """Return the findings of one Markdown page."""
+    texts = page_texts(page.read_text(encoding="utf-8"))
+    return [*marks(texts), *too_long(texts)]
+
+
+def module_findings() -> dict[str, list[Finding]]:
+    """Return the findings of all messages, and of the docstrings and comments of each package."""
+    findings: dict[str, list[Finding]] = {MESSAGES: []}
     for module in sorted(LIBRARY.rglob("*.py")):
         texts = module_texts(module.read_text(encoding="utf-8"))
         name = str(module.relative_to(ROOT))
@@ -90,12 +98,14 @@ def main() -> int:
     parser.add_argument("--lower", action="store_true", help="write the ceilings that are met")
     parser.add_argument("--show", metavar="AREA", help="print the findings of one area")
     options = parser.parse_args()
-    ceilings: dict[str, int] = yaml.safe_load(CEILINGS.read_text(encoding="utf-8"))
-    findings = areas()
     if options.show:
-        for one in findings[options.show]:
+        page = ROOT / options.show
+        shown = page_findings(page) if page.is_file() else module_findings()[options.show]
+        for one in shown:
             print(f"{one.line}: {one.rule}: {one.excerpt}")
         return 0
+    ceilings: dict[str, int] = yaml.safe_load(CEILINGS.read_text(encoding="utf-8"))
+    findings = areas()
     if options.lower:
         text = yaml.safe_dump(lowered(findings, ceilings))
         CEILINGS.write_text(text, encoding="utf-8")
