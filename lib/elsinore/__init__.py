@@ -15,7 +15,28 @@ from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.1.0"
 
-#: Where names are that take pandas and Numba along: they are imported when they are used.
+#: The public names; docs/reference/python.md lists them.
+__all__ = [
+    "AuthorError",
+    "BudgetError",
+    "DataError",
+    "ElsinoreError",
+    "OutOfMemoryError",
+    "ParameterError",
+    "QueryError",
+    "Results",
+    "SchemaError",
+    "SetupError",
+    "UnsupportedQueryError",
+    "Workload",
+    "connect",
+    "infer_schema",
+    "load_schema",
+    "spark",
+    "workload",
+]
+
+#: Lazy imports: these names load pandas and Numba on first use.
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",

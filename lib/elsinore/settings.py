@@ -198,62 +198,63 @@ class Notifier(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Where things lie and how much of the machine to use.
+    """Settings of a process: where data is stored and how much of the machine to use.
 
-    Every field can be set by an environment variable: `ELSINORE_` and its name in capitals. Paths
-    that are not absolute start from `root`.
+    An environment variable sets each field: `ELSINORE_` and the field's name in capitals. Relative
+    paths start from `root`.
 
     Attributes:
-        root: folder that holds `schemas/`; by default the nearest one from the working directory
-            upwards, or else the checkout that this package lies in.
-        home: everything that a run writes lies below it. In an object store (`s3://bucket/x`)
-            these are raw files and tables; see docs/how-to/operate.md.
-        local_home: for what people open and what belongs to a machine: reports, Data Docs, alerts,
-            logs, locks, Spark's server. By default `home`, or `var` where that is in a store.
-        streams: other streams that have DAGs beside those of `schema_file`, a JSON list of names;
-            see `of_stream`.
-        stream: which of them these settings are of; empty for that of `schema_file`.
-        workload: whose queries and results these settings are of; empty for those of
-            `workload_file`, see `of_workload`.
-        schema_file: the stream's schema.
-        workload_file: the stream's queries; each file in a folder of the same name beside it is
-            another workload that runs answer with them, with results of its own.
-        tables_dir: declarations of the lake's tables.
-        expectations_dir: Great Expectations suites, one per table.
-        jars: folder with Delta's jars; nothing is looked up elsewhere.
-        spark_master: of the server that is started on demand: `local[*,4]` is every core of this
-            machine, and four tries for each task; or `spark://...`. `sc://...` is another server.
-        spark_cores: tasks that Spark can work on at a time; by default the cores of this machine.
-        spark_token_file: holds the token of that other server, if it asks for one.
-        spark_idle_minutes: the server on demand ends when nobody has worked with it for so long.
-        spark_memory: heap of its JVM, as Spark writes sizes.
-        spark_java_options: for that JVM and those of executors.
-        spark_slots: how many tasks may run Spark at once; Airflow's pool gets as many at set-up.
-            One machine has room for one.
-        shuffle_partitions: parts of a slice that tasks read, and that Spark shuffles rows into, at
-            most.
-        slices: time slices of a run that are aggregated as tasks of their own; by default as many
-            as there are slots.
-        landing_bytes: of raw lines that a process lands at once, in 10 to 25 times as much memory;
-            more are landed in parts, a stretch of hours after the other, and an hour of more in
-            tasks of Spark, each of which holds a quarter of that.
-        late_days: how many days before its own hours a landing looks for files that are new or have
-            changed; 0: none.
-        reopen_hours: how many hours that are stale or were missed a run computes beside its own;
-            the others are left to runs of `catch_up`, each of as many.
-        grace: minutes after an hour's end at which its run starts.
-        max_bad_share: share of quarantined lines above which a landing fails, 0 to 1; lines that
-            later ones corrected do not count.
-        sample_windows: how many (query, group, window) results a run checks at most; each of its
-            slices by its share of the hours, but 20.
-        sample_budget: how many steps the two-step reference may take for one of them.
-        sample_seed: seed of the sample.
-        keep_hours: how long files that no table's latest version names are kept before VACUUM may
-            remove them: versions that a run reads, or that a result names, stay readable that long.
-            At least a week, many times the longest run.
-        keep_days: for how many days tables and folders keep what they hold, a JSON object; what is
-            not named is kept for ever. See docs/how-to/operate.md.
-        notifiers: who is told of alerts, a JSON list of objects; see docs/how-to/operate.md.
+        root: Directory that contains `schemas/`, and from which jobs are imported. By default the
+            nearest one at or above the working directory that no other user can change; otherwise
+            the checkout of this package.
+        home: Directory of everything that a run writes. An address in an object store, such as
+            `s3://bucket/x`, stores raw files and tables there.
+        local_home: Directory of reports, Data Docs, alerts, logs, locks and the files of the Spark
+            server. By default `home`, or `var` if `home` is in an object store.
+        streams: Names of streams that have DAGs, in addition to the stream of `schema_file`. A
+            JSON list, such as `["rides"]`.
+        stream: Stream that a command works on. Empty: the stream of `schema_file`.
+        workload: Workload that a command works on. Empty: the workload of `workload_file`.
+        schema_file: Schema of the default stream.
+        workload_file: Queries of the default stream. Each `.sase` file in the directory of the same
+            name, next to this file, is a further workload with its own results.
+        tables_dir: Directory with the declarations of the lake's tables.
+        expectations_dir: Directory with the Great Expectations suites.
+        jars: Directory with the jars of Delta Lake. Elsinore loads jars from no other directory.
+        spark_master: Spark master for the server that Elsinore starts: `local[*,4]` (every core of
+            this machine, four tries per task) or `spark://host:7077`. `sc://host` is a Spark
+            Connect server that you run.
+        spark_cores: Number of tasks that Spark runs at the same time. By default the number of
+            cores that this process may use.
+        spark_memory: Heap of the Spark server's JVM, such as `2g` or `512m`.
+        spark_java_options: Java options for the JVMs of the Spark server and its executors.
+        spark_token_file: File with the token of a Spark Connect server that requires one.
+        spark_idle_minutes: Minutes without work after which the Spark server stops.
+        spark_slots: Number of Airflow tasks that may use Spark at the same time. The set-up gives
+            Airflow's pool `spark` as many slots. One machine has the resources for one.
+        shuffle_partitions: Maximum number of partitions of a slice that Spark reads and shuffles.
+        slices: Number of time slices of a run that are aggregated as separate tasks. By default
+            the value of `spark_slots`.
+        landing_bytes: Bytes of raw records that a process ingests at once, in 10 to 25 times as
+            much memory. More bytes are ingested in parts. A larger single hour is ingested by Spark
+            tasks, each with at most a quarter of this number.
+        late_days: Days before its own hours in which a run looks for new and changed files. With 0,
+            it does not look for late files.
+        reopen_hours: Number of stale or missed hours that a run recomputes in addition to its own.
+            The DAG `catch_up` recomputes the others, the same number per run.
+        grace: Minutes after the end of an hour at which its run starts.
+        max_bad_share: Share of quarantined records above which ingestion fails. Records that later
+            ones corrected do not count.
+        sample_windows: Maximum number of results (query, group and window) that a run compares with
+            the reference. Each slice has its share of them, but at least 20.
+        sample_budget: Maximum number of steps that the reference may take for one result.
+        sample_seed: Seed of the sample.
+        keep_hours: Hours for which VACUUM keeps files that no table's latest version uses. Earlier
+            versions of a table stay readable for as long.
+        keep_days: Retention in days per table or directory, as a JSON object such as
+            `{"events": 30}`. Elsinore keeps data forever by default.
+        notifiers: Airflow notifiers that send alerts to people, as a JSON list of objects. Each
+            has the `class` of a notifier and its arguments.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")

@@ -580,7 +580,7 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
     if declared.stream_attributes_after and stream.buckets:
         columns[BUCKET] = Column(
             type="long",
-            description=f"Of {stream.buckets} the one that it lies in, from 0.",
+            description=f"Number of the event's bucket, of {stream.buckets}, starting at 0.",
             metadata={BUCKET: json.dumps(stream.buckets._asdict())},
         )
         partition_by = [*partition_by, BUCKET]

@@ -87,23 +87,24 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
 
 def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
-        ("landings", "Landed lines are accepted, duplicates or quarantined, and the tables hold as "
-                     "many."),
-        ("landings", "The first event of a landing is not after its last."),
-        ("landings", "No event lies before the range that its landing states."),
-        ("quarantine", "Every quarantined line has a reason."),
-        ("events", "No event is there twice."),
-        ("events", "Every event has a time and lies in the partition of its UTC day."),
-        ("plans", "Every body reads back and has the fingerprints of its row."),
-        ("trend_aggregates_staged", "A query, group, window and aggregate has one row."),
+        ("landings", "Row counts reconcile: records = accepted + duplicates + quarantined, and the "
+                     "tables hold as many."),
+        ("landings", "The first event time of an hour is not after its last."),
+        ("landings", "No event is earlier than the first event time of its hour."),
+        ("quarantine", "Every quarantined record has a reason code."),
+        ("events", "Event ids are unique."),
+        ("events", "Every event has a time, and is in the partition of its UTC day."),
+        ("plans", "Every body parses and matches the fingerprints of its row."),
+        ("trend_aggregates_staged",
+         "Every combination of query, group, window and aggregate has one row."),
         ("trend_aggregates_staged", "Every window ends after it starts."),
         ("trend_aggregates_staged",
-         "Every row lies in the partition of the hour that its window ends in."),
-        ("trend_aggregates_staged", "Exact integers are written in full, in canonical digits."),
-        ("trend_aggregates_staged", "The double beside an exact integer is that integer's double."),
-        ("trend_aggregates_staged", "log2 is a number wherever it is present."),
+         "Every row is in the partition of the hour in which its window ends."),
+        ("trend_aggregates_staged", "Exact integers have all their digits, in canonical form."),
+        ("trend_aggregates_staged", "The double of an exact integer is the nearest one."),
+        ("trend_aggregates_staged", "log2 is finite or NULL."),
         ("trend_aggregates_staged", "The plan of every row is stored."),
-        ("validations", "Every checked aggregate equals the two-step reference."),
+        ("validations", "Every checked aggregate equals the result of the two-step reference."),
     }  # fmt: skip
 
 
@@ -123,18 +124,18 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     judged = read_run_tables(root, lake.INTERVAL, lake.STREAM) | tables
     failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
     assert failed >= {
-        ("landings", "Every landing is named by its hour."),
-        ("landings", "Every landing has one row."),
-        ("landings", "The first event of a landing is not after its last."),
-        ("landings", "Counts by reason are JSON."),
-        ("plans", "A row is statistics or a plan."),
-        ("plans", "A fingerprint is sha256."),
+        ("landings", "Every row of landings names its hour as YYYY-MM-DDTHH."),
+        ("landings", "Every ingested hour has one row."),
+        ("landings", "The first event time of an hour is not after its last."),
+        ("landings", "Counts per reason are valid JSON."),
+        ("plans", "Every row is of kind statistics or plan."),
+        ("plans", "Every fingerprint is a sha256 digest."),
         ("plans", "Every plan is stored once."),
-        ("plans", "Every body is JSON."),
-        ("validations", "A sampled row was checked or skipped."),
-        ("publications", "An hour is published once."),
-        ("publications", "Every published hour names what its rows say."),
-        ("publications", "The rows of every published hour are those that it names."),
+        ("plans", "Every body is valid JSON."),
+        ("validations", "Every sampled row has the status checked or skipped."),
+        ("publications", "Every hour is published once."),
+        ("publications", "Every published hour has a sha256 digest of its rows."),
+        ("publications", "The rows of every published hour match their digest."),
     }
 
 
@@ -163,7 +164,7 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert spoilt_pages == []
     (page,) = (text for path, text in pages.items() if path.name.startswith("reference_diff_"))
     escaped = SCRIPT.replace("<", "&lt;").replace(">", "&gt;")
-    assert "Every checked aggregate equals the two-step reference." in page
+    assert "Every checked aggregate equals the result of the two-step reference." in page
     assert escaped in page
     assert f"reference {10**40 + 1}" in page
     index = spoilt.docs.read_text(encoding="utf-8")
@@ -303,7 +304,7 @@ def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None
     warned = {v.description: v.observed for v in _judge(tmp_path, rows).failed("warning")}
-    assert warned["A skipped row says why."].startswith("1 of 1 rows")
+    assert warned["Every skipped row has a reason."].startswith("1 of 1 rows")
 
 
 def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""The page of commands, from the declarations that also print `--help`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+from docs.generate.markdown import blocks, code, one_line, plain, table
+from elsinore.cli.main import commands_for
+
+_PROGRAM = "elsinore"
+
+_INTRO = """\
+The command `elsinore` runs queries on files, tests them, and operates the pipeline. This page lists
+every command with its options and defaults. `elsinore COMMAND --help` prints the same text.
+[Error codes](error-codes.md#exit-codes) lists the exit codes."""
+
+#: How help ends: the default, whether an option is required, and bounds of numbers.
+_NOTES = re.compile(r"\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]$")
+
+
+def page() -> str:
+    """Return the page."""
+    # Typer's commands have no public type.
+    root: Any = typer.main.get_command(commands_for([]))
+    context = typer.Context(root, info_name=_PROGRAM)
+    commands = list(_commands(root, context, _PROGRAM))
+    rows = [
+        (f"[`{path}`](#{path.replace(' ', '-')})", _panel(command), plain(_summary(command)))
+        for path, command in commands
+    ]
+    if all(panel for _, panel, _ in rows):
+        index = table(["command", "group", "purpose"], rows)
+    else:
+        index = table(["command", "purpose"], [(name, purpose) for name, _, purpose in rows])
+    parts = ["# Command line", _INTRO, index]
+    for path, command in commands:
+        parts += _section(path, command)
+    return blocks(parts)
+
+
+def _commands(group: Any, context: typer.Context, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each command, and each of a group's, with the words that call it."""
+    for name in group.list_commands(context):
+        command, words = group.get_command(context, name), f"{path} {name}"
+        if hasattr(command, "list_commands"):
+            yield from _commands(command, context, words)
+        elif not command.hidden:
+            yield words, command
+
+
+def _panel(command: Any) -> str:
+    panel = command.rich_help_panel
+    return panel if isinstance(panel, str) else ""
+
+
+def _summary(command: Any) -> str:
+    """Return the first paragraph of a command's help."""
+    return one_line((command.help or "").split("\n\n")[0])
+
+
+def _section(path: str, command: Any) -> Iterator[str]:
+    context = typer.Context(command, info_name=path)
+    yield f"## {path}"
+    paragraphs = (command.help or "").split("\n\n")
+    yield from map(plain, paragraphs)
+    yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```"
+    for kind in ("argument", "option"):
+        shown = [p for p in command.get_params(context) if p.param_type_name == kind]
+        records = [p.get_help_record(context) for p in shown]
+        rows = [_row(*record) for record in records if record and record[0] != "--help"]
+        if rows:
+            yield table([kind, "meaning", "default"], rows)
+    if command.epilog:
+        yield from _example(command.epilog)
+
+
+def _row(name: str, text: str) -> tuple[str, str, str]:
+    """Return a row of a parameter, from its line of help.
+
+    >>> _row("--top <int>", "Largest rows only.  [default: 5; x>=1]")
+    ('`--top <int>`', 'Largest rows only. `x>=1`', '`5`')
+    >>> _row("--schema", "The schema.  [required]")
+    ('`--schema`', 'The schema.', 'required')
+    """
+    notes = _NOTES.search(text)
+    default, others = "", []
+    for note in notes[1].split("; ") if notes else []:
+        if note.startswith("default: "):
+            default = code(note.removeprefix("default: "))
+        elif note == "required":
+            default = note
+        else:
+            others.append(code(note))
+    meaning = plain(text[: notes.start()] if notes else text)
+    return code(name), " ".join([meaning, *others]), default
+
+
+def _example(epilog: str) -> Iterator[str]:
+    """Yield the example that a command's help ends with."""
+    yield "Example:"
+    yield f"```sh\n{epilog.removeprefix('Example:').strip()}\n```"

@@ -1,0 +1,8 @@
+"""Collected by `make test-site` only: it needs the built site and the Debian package chromium."""
+
+from __future__ import annotations
+
+import os
+
+if not os.environ.get("ELSINORE_SITE"):
+    collect_ignore_glob = ["test_*.py"]
