@@ -81,8 +81,10 @@ def _section(path: str, command: Any) -> Iterator[str]:
 def _row(name: str, text: str) -> tuple[str, str, str]:
     """Return a row of a parameter, from its line of help.
 
-    >>> _row("--top <int>", "Largest rows only.  [default: 5; x>=1]")
+    >>> _row("--top <int range>", "Largest rows only.  [default: 5; x>=1]")
     ('`--top <int>`', 'Largest rows only. `x>=1`', '`5`')
+    >>> _row("--format <json|csv>", "Format.")
+    ('`--format`', 'Format. Values: `json`, `csv`.', '')
     >>> _row("--schema", "The schema.  [required]")
     ('`--schema`', 'The schema.', 'required')
     """
@@ -96,7 +98,11 @@ def _row(name: str, text: str) -> tuple[str, str, str]:
         else:
             others.append(code(note))
     meaning = plain(text[: notes.start()] if notes else text)
-    return code(name), " ".join([meaning, *others]), default
+    words, _, values = name.replace(" range>", ">").partition(" <")
+    if "|" in values:
+        choices = ", ".join(map(code, values.removesuffix(">").split("|")))
+        name, others = words, [f"Values: {choices}.", *others]
+    return code(name.replace(" range>", ">")), " ".join([meaning, *others]), default
 
 
 def _example(epilog: str) -> Iterator[str]:

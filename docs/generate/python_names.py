@@ -29,7 +29,7 @@ def page() -> str:
             *(_directive(f"elsinore.spark.{name}", level=3) for name in elsinore.spark.__all__),
             "## Errors",
             "All errors derive from `ElsinoreError`. See [Error codes](error-codes.md).",
-            *(_directive(f"elsinore.{name}", level=3) for name in errors),
+            *(_directive(f"elsinore.{name}", "members: false", level=3) for name in errors),
         ]
     )
 
@@ -39,6 +39,6 @@ def _is_error(name: str) -> bool:
     return isinstance(value, type) and issubclass(value, ElsinoreError)
 
 
-def _directive(path: str, level: int = 2) -> str:
-    options = f"\n    options:\n      heading_level: {level}" if level != 2 else ""
-    return f"::: {path}{options}"
+def _directive(path: str, *options: str, level: int = 2) -> str:
+    lines = [*options, f"heading_level: {level}"]
+    return "\n      ".join([f"::: {path}\n    options:", *lines])

@@ -27,10 +27,15 @@ _README = {"README.md": "index.md"}
 
 #: What a page can show or link to besides pages.
 _FILES = frozenset({
-    ".csv", ".ipynb", ".json", ".jsonl", ".md", ".png", ".sase", ".svg", ".yaml",
+    ".css", ".csv", ".ipynb", ".json", ".jsonl", ".md", ".png", ".sase", ".svg", ".yaml",
 })  # fmt: skip
 
 _FENCE = re.compile(r"^(```.*?^```[^\n]*\n?)", re.MULTILINE | re.DOTALL)
+#: A row of a table, and a code span in it.
+_ROW, _CODE = re.compile(r"^\|.*\|$", re.MULTILINE), re.compile(r"`[^`\n]+`")
+#: A line of text, not indented, before the first item of a list.
+_LIST_AFTER_TEXT = re.compile(r"^(?!\s|[-*+] |\d+[.)] |[#|>])(.+\n)(?=[-*+] |1[.)] )", re.MULTILINE)
+_NESTED_ITEM = re.compile(r"^ {2,3}(?=[-*+] |\d+[.)] )", re.MULTILINE)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -49,7 +54,8 @@ def assemble(target: Path, root: Path = ROOT) -> None:
 def _copy(file: Path, path: str, to: Path) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix == ".md":
-        to.write_text(with_site_links(file.read_text(encoding="utf-8"), path), encoding="utf-8")
+        page = with_site_links(file.read_text(encoding="utf-8"), path)
+        to.write_text(with_lists(with_plain_bars(page)), encoding="utf-8")
     else:
         shutil.copyfile(file, to)
 
@@ -66,6 +72,37 @@ def with_site_links(markdown: str, path: str) -> str:
     """
     parts = _FENCE.split(markdown)
     parts[::2] = [_LINK.sub(lambda link: _on_site(link, path), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def with_plain_bars(markdown: str) -> str:
+    r"""Return a page without backslashes before the bars of code in tables.
+
+    Repository hosts need them there; Python-Markdown, which builds the site, would print them.
+
+    >>> with_plain_bars(r"| `a\|b` | c\|d |")
+    '| `a|b` | c\\|d |'
+    """
+    parts = _FENCE.split(markdown)
+    parts[::2] = [
+        _ROW.sub(lambda row: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), part)
+        for part in parts[::2]
+    ]
+    return "".join(parts)
+
+
+def with_lists(markdown: str) -> str:
+    r"""Return a page whose lists are also lists to Python-Markdown.
+
+    It needs an empty line before a list, and four spaces before an item of a list in a list.
+
+    >>> with_lists("Take:\n- one\n  - or two\n")
+    'Take:\n\n- one\n    - or two\n'
+    """
+    parts = _FENCE.split(markdown)
+    parts[::2] = [
+        _NESTED_ITEM.sub("    ", _LIST_AFTER_TEXT.sub(r"\1\n", part)) for part in parts[::2]
+    ]
     return "".join(parts)
 
 

@@ -95,18 +95,18 @@ class _Visit:
         if overflow := self.page.evaluate(_OVERFLOW):
             self._note("overflow", overflow)
 
-    def search(self, word: str) -> None:
-        """Search for a word on the page that is open; a search without results is a problem."""
+    def search(self, word: str, patience: float) -> None:
+        """Search for a word on the open page; no result within `patience` seconds is a problem."""
         self.page.evaluate("document.querySelector('#__search').click()")
         self.page.locator(".md-search__input").fill(word)
         results = self.page.locator(".md-search-result__item")
         try:
-            results.first.wait_for(state="attached", timeout=20_000)
+            results.first.wait_for(state="attached", timeout=patience * 1_000)
         except Exception as error:  # noqa: BLE001 - Playwright's, which the tests do not import
             self._note("search", f"nothing found for {word}: {error}")
 
 
-def problems(site: Path, pictures: Path | None, word: str) -> list[dict[str, Any]]:
+def problems(site: Path, pictures: Path | None, word: str, patience: float) -> list[dict[str, Any]]:
     """Return the problems of all pages of a site, at each width."""
     program = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if program is None:
@@ -125,7 +125,7 @@ def problems(site: Path, pictures: Path | None, word: str) -> list[dict[str, Any
                     visit.page.screenshot(path=pictures / name)
             if word:
                 visit.open("index.html")
-                visit.search(word)
+                visit.search(word, patience)
             found += visit.problems
         browser.close()
     return found
@@ -137,8 +137,10 @@ def main() -> None:
     parser.add_argument("site", type=Path)
     parser.add_argument("--pictures", type=Path, help="directory for a picture of each page")
     parser.add_argument("--search", default="", help="a word that the search must find")
+    parser.add_argument("--patience", type=float, default=30, help="seconds that a search may take")
     options = parser.parse_args()
-    print(json.dumps(problems(options.site, options.pictures, options.search), indent=1))
+    found = problems(options.site, options.pictures, options.search, options.patience)
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -120,22 +120,23 @@ _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
 
 
 def infer_schema(events: Events, *, stream: str = "events") -> str:
-    """YAML of a schema that fits the first events, at most 100,000, for a person to correct.
+    """Return a schema, as YAML, that fits the first events. Correct it before you use it.
 
-    Guessed are the fields of time, type and id by their names and values, the unit of time by its
-    size, and for each type which attributes it has, their types, and whether they may be NULL. All
-    events are of one type where no column with a value in nearly all looks like names of types.
-    What lies inside of other fields, or has a name that no attribute can have or that a query would
-    read as a word of its own, is given one. What is a guess ends in `# ?`; what cannot be an
-    attribute, or has a value that none can have, is a comment. So all of these events can be read,
-    but those without a time or type.
+    The function reads at most 100,000 events. It guesses the fields of time, type and id from their
+    names and values, and the unit of time from the size of the values. For each event type, it
+    guesses the attributes, their types, and whether they can be NULL. If no column looks like event
+    types, all events have the same type. A nested field, or a field whose name is not valid in a
+    query, gets a new name.
+
+    A guess ends in `# ?`. A field that cannot be an attribute is a comment.
 
     Args:
-        events: as in `Workload`; of several files or frames the first is looked at.
-        stream: what to call the stream.
+        events: Events in any form that `Workload` accepts. If there are several files or
+            DataFrames, the function reads the first.
+        stream: Name of the stream.
 
     Raises:
-        DataError: no column looks like times, there are no events, or a file cannot be read.
+        DataError: No column looks like a time, there are no events, or a file cannot be read.
     """
     sources = sources_of(events)
     files, _ = files_of(sources)

@@ -84,27 +84,28 @@ def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Tab
 
 
 class Results(dict[str, pa.Table]):
-    """The results of each query by its name, as an Arrow table; those without results are empty.
+    """Results of a workload: a dictionary with an Arrow table per query name.
 
-    A table has a row for each group and window, sorted by them, with these columns:
+    A table has one row per group and window, sorted by both. Its columns are:
 
-    - those of GROUP-BY, in its order, of the attributes' types;
-    - `window_start` and `window_end`: timestamps in UTC, or int64 of a stream of integer times;
-    - one for each aggregate of RETURN, named as written there. AVG and sums of doubles are float64,
-      MIN and MAX of the attribute's type, NULL where no event carried a value. Counts and sums of
-      longs are exact: int64 where all of a column fit, else decimal128 with 38 digits, else
-      decimal256 with 76, else text with all digits.
+    - The attributes of GROUP-BY, in that order, with their types.
+    - `window_start` and `window_end`: timestamps in UTC, or int64 if the stream's times are
+      integers.
+    - One column per aggregate of RETURN, with the name that RETURN gives it. AVG and sums of
+      doubles are float64. MIN and MAX have the attribute's type, and NULL if no event has a value.
+      Counts and sums of longs are exact: int64 if all values fit, otherwise decimal128 with 38
+      digits, decimal256 with 76 digits, or text with all digits.
 
     Attributes:
-        rejected: the lines and rows that were set aside: `file`, `position` (from 1), `line`,
-            `reason_code` and `reason`, all of text but for `position` of int64.
-        ignored: how many lines were of types that the schema passes over.
-        duplicates: how many events equalled another one with the same id, and were left out.
-        events: how many were counted.
-        ties: counts of events that share their time with another event of their partition
-            (`queries`, `keys`, `events`, `tied`, `cut`), for each set of event types and keys.
-        warnings: sentences about what is probably wrong, such as a field that is missing, or a time
-            of 1970 among others of today.
+        rejected: Invalid records, with the columns `file`, `position` (int64, starting at 1),
+            `line`, `reason_code` and `reason`.
+        ignored: Number of records whose type the schema ignores.
+        duplicates: Number of events that were dropped because they equal another with the same id.
+        events: Number of events that were evaluated.
+        ties: Counts of events that have the same time as another event of their partition
+            (`queries`, `keys`, `events`, `tied`, `cut`), per set of event types and keys.
+        warnings: Sentences about probable errors, such as a missing field or a timestamp of 1970
+            among current ones.
     """
 
     def __init__(
@@ -140,18 +141,19 @@ class Results(dict[str, pa.Table]):
         raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """The tables by the names of their queries."""
+        """Return the Arrow table of each query by its name."""
         return dict(self)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """Frames of pandas by the names of their queries; decimals are Python's `Decimal`.
+        """Return a pandas DataFrame of each query by its name.
 
-        Longs beside NULL are of its own type `Int64`, for those of NumPy would be rounded.
+        Decimals are Python's `Decimal`. A column of longs with NULL has the pandas type `Int64`,
+        because NumPy would round them.
         """
         return {name: _frame(table) for name, table in self.items()}
 
     def to_polars(self) -> dict[str, pl.DataFrame]:
-        """Frames of polars by the names of their queries; decimals of 76 digits become text.
+        """Return a polars DataFrame of each query by its name; decimals of 76 digits are text.
 
         Raises:
             SetupError: polars is not installed.

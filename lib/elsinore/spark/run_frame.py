@@ -28,28 +28,31 @@ _POSITION, _REASON = "position", "reason"
 def run(
     workload: Workload, df: DataFrame, *, max_bad_share: float = 0.05, parts: int | None = None
 ) -> DataFrame:
-    """The results of a workload over a DataFrame of raw events, one row for each aggregate.
+    """Return the results of a workload over a Spark DataFrame of raw events.
 
-    Classic Spark and Spark Connect will do; their Python workers must have elsinore installed.
-    Events are distributed by the keys of the queries; those of a query without keys that all of its
-    types carry go to one task. `df` has a column for each field of the schema. It is read once for
-    each set of keys, and once more for `max_bad_share` below 1: persist it where it is costly.
+    It works with classic Spark and with Spark Connect. The Python workers need elsinore installed.
+    Spark distributes events by the keys of each query. If a query has no key that all its types
+    have, one task evaluates it. Spark reads `df` once for each set of keys, and once more if
+    `max_bad_share` is below 1. Persist `df` if reading it is expensive.
 
     Args:
-        workload: the queries.
-        df: the events; of those with one id the last by partition and row counts.
-        max_bad_share: share of bad rows above which to refuse; the others are left out.
-        parts: tasks to distribute over, at most; None: as many as Spark shuffles into.
+        workload: The queries.
+        df: The events, with a column for each field of the schema. If several rows have the same
+            id, the last one by partition and row wins.
+        max_bad_share: Share of invalid rows above which the call fails, 0 to 1. Results leave
+            invalid rows out.
+        parts: Maximum number of tasks. None: the value of `spark.sql.shuffle.partitions`.
 
     Returns:
-        Columns `query`, `group` (a JSON object), `window_start`, `window_end` (timestamps, or
-        integers of a stream of integer times), `aggregate`, `value` (the nearest double) and
-        `exact` (an integer's digits in full, else NULL).
+        A DataFrame with one row per aggregate. Its columns are `query`, `group` (a JSON object),
+            `window_start`, `window_end` (timestamps, or integers if the stream's times are),
+            `aggregate`, `value` (the nearest double) and `exact` (all digits of an integer,
+            otherwise NULL).
 
     Raises:
-        UnsupportedQueryError: only twostep can run one of the queries.
-        DataError: too many rows are bad, or a column is missing.
-        ParameterError: `max_bad_share` or `parts` cannot be.
+        UnsupportedQueryError: Only twostep can run one of the queries.
+        DataError: Too many rows are invalid, or a column is missing.
+        ParameterError: `max_bad_share` or `parts` is invalid.
     """
     require_share("max_bad_share", max_bad_share)
     if parts is not None:
