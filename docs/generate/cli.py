@@ -18,6 +18,18 @@ The command `elsinore` runs queries on files, tests them, and operates the pipel
 every command with its options and defaults. `elsinore COMMAND --help` prints the same text.
 [Error codes](error-codes.md#exit-codes) lists the exit codes."""
 
+#: Kinds of values in words; those of others are as they are.
+_KINDS = {
+    "bool": "",
+    "float": "number",
+    "float range": "number",
+    "int": "whole number",
+    "int range": "whole number",
+    "list[Path]": "paths",
+    "list[str]": "texts",
+    "str": "text",
+}
+
 #: How help ends: the default, whether an option is required, and bounds of numbers.
 _NOTES = re.compile(r"\s*\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]$")
 
@@ -73,36 +85,32 @@ def _section(path: str, command: Any) -> Iterator[str]:
         records = [p.get_help_record(context) for p in shown]
         rows = [_row(*record) for record in records if record and record[0] != "--help"]
         if rows:
-            yield table([kind, "meaning", "default"], rows)
+            yield table([kind, "value", "meaning", "default"], rows)
     if command.epilog:
         yield from _example(command.epilog)
 
 
-def _row(name: str, text: str) -> tuple[str, str, str]:
-    """Return a row of a parameter, from its line of help.
+def _row(name: str, text: str) -> tuple[str, str, str, str]:
+    """Return a row of a parameter, from its line of help: name, value, meaning and default.
 
     >>> _row("--top <int range>", "Largest rows only.  [default: 5; x>=1]")
-    ('`--top <int>`', 'Largest rows only. `x>=1`', '`5`')
-    >>> _row("--format <json|csv>", "Format.")
-    ('`--format`', 'Format. Values: `json`, `csv`.', '')
-    >>> _row("--schema", "The schema.  [required]")
-    ('`--schema`', 'The schema.', 'required')
+    ('`--top`', 'whole number, `x>=1`', 'Largest rows only.', '`5`')
+    >>> _row("--format <json|csv>", "Format.  [required]")
+    ('`--format`', '`json`, `csv`', 'Format.', 'required')
     """
     notes = _NOTES.search(text)
-    default, others = "", []
+    default, bounds = "", []
     for note in notes[1].split("; ") if notes else []:
         if note.startswith("default: "):
             default = code(note.removeprefix("default: "))
         elif note == "required":
             default = note
         else:
-            others.append(code(note))
-    meaning = plain(text[: notes.start()] if notes else text)
-    words, _, values = name.replace(" range>", ">").partition(" <")
-    if "|" in values:
-        choices = ", ".join(map(code, values.removesuffix(">").split("|")))
-        name, others = words, [f"Values: {choices}.", *others]
-    return code(name.replace(" range>", ">")), " ".join([meaning, *others]), default
+            bounds.append(code(note))
+    words, _, kind = name.removesuffix(">").partition(" <")
+    choices = map(code, kind.split("|")) if "|" in kind else [_KINDS.get(kind, kind)]
+    value = ", ".join(filter(None, [*choices, *bounds]))
+    return code(words), value, plain(text[: notes.start()] if notes else text), default
 
 
 def _example(epilog: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
 
@@ -33,9 +34,10 @@ _FILES = frozenset({
 _FENCE = re.compile(r"^(```.*?^```[^\n]*\n?)", re.MULTILINE | re.DOTALL)
 #: A row of a table, and a code span in it.
 _ROW, _CODE = re.compile(r"^\|.*\|$", re.MULTILINE), re.compile(r"`[^`\n]+`")
-#: A line of text, not indented, before the first item of a list.
-_LIST_AFTER_TEXT = re.compile(r"^(?!\s|[-*+] |\d+[.)] |[#|>])(.+\n)(?=[-*+] |1[.)] )", re.MULTILINE)
-_NESTED_ITEM = re.compile(r"^ {2,3}(?=[-*+] |\d+[.)] )", re.MULTILINE)
+#: The first item of a list, which may interrupt a paragraph; any item.
+_FIRST_ITEM, _ITEM = re.compile(r"[-*+] |1[.)] "), re.compile(r"[-*+] |\d+[.)] ")
+#: Lines of a list's item, as repository hosts read them, but not Python-Markdown.
+_INDENTED = re.compile(r" {2,3}(?=\S)")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -94,16 +96,33 @@ def with_plain_bars(markdown: str) -> str:
 def with_lists(markdown: str) -> str:
     r"""Return a page whose lists are also lists to Python-Markdown.
 
-    It needs an empty line before a list, and four spaces before an item of a list in a list.
+    It needs an empty line before a list, and four spaces before whatever belongs to an item.
 
     >>> with_lists("Take:\n- one\n  - or two\n")
     'Take:\n\n- one\n    - or two\n'
     """
     parts = _FENCE.split(markdown)
-    parts[::2] = [
-        _NESTED_ITEM.sub("    ", _LIST_AFTER_TEXT.sub(r"\1\n", part)) for part in parts[::2]
-    ]
+    parts[::2] = ["".join(_lines_with_lists(part)) for part in parts[::2]]
     return "".join(parts)
+
+
+def _lines_with_lists(markdown: str) -> Iterator[str]:
+    in_list, in_paragraph, after_text = False, False, False
+    for line in markdown.splitlines(keepends=True):
+        is_item = _ITEM.match(line) is not None
+        if in_list:
+            if is_item and in_paragraph and after_text:
+                yield "\n"
+            if _INDENTED.match(line):
+                line = f"    {line.lstrip(' ')}"
+            in_paragraph = not is_item and (in_paragraph if after_text else bool(line.strip()))
+            in_list = is_item or after_text or line[0].isspace()
+        elif is_item and (not after_text or _FIRST_ITEM.match(line)):
+            in_list, in_paragraph = True, False
+            if after_text:
+                yield "\n"
+        yield line
+        after_text = bool(line.strip()) and not line.startswith(("#", "|"))
 
 
 def _on_site(link: re.Match[str], path: str) -> str:

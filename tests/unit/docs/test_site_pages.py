@@ -127,8 +127,10 @@ def test_links_are_those_of_the_site(text: str, path: str, there: str) -> None:
         ("**Take**\n* one\n* two\n", "**Take**\n\n* one\n* two\n"),
         ("Take:\n1. one\n2. two\n", "Take:\n\n1. one\n2. two\n"),
         ("1. one\n   - a\n   - b\n", "1. one\n    - a\n    - b\n"),
+        ("1. one\n\n   More.\n2. two\n", "1. one\n\n    More.\n\n2. two\n"),
+        ("- one\n\nText\n\n  More.\n", "- one\n\nText\n\n  More.\n"),
         # Neither of these is a list: a hard line break within one, and a year.
-        ("- one\n  more\n- two\n", "- one\n  more\n- two\n"),
+        ("- one\n  more\n- two\n", "- one\n    more\n- two\n"),
         ("It was\n2013. Then\n", "It was\n2013. Then\n"),
         ("```\na\n- b\n```\n", "```\na\n- b\n```\n"),
     ],
