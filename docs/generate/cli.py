@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 from typing import Any
 
 import typer.main
@@ -17,6 +18,9 @@ _INTRO = """\
 The command `elsinore` runs queries on files, tests them, and operates the pipeline. This page lists
 every command with its options and defaults. `elsinore COMMAND --help` prints the same text.
 [Error codes](error-codes.md#exit-codes) lists the exit codes."""
+
+#: Marks a paragraph of help whose lines are not joined.
+_AS_IT_IS = "\b\n"
 
 #: Kinds of values in words; those of others are as they are.
 _KINDS = {
@@ -77,7 +81,7 @@ def _summary(command: Any) -> str:
 def _section(path: str, command: Any) -> Iterator[str]:
     context = typer.Context(command, info_name=path)
     yield f"## {path}"
-    paragraphs = (command.help or "").split("\n\n")
+    paragraphs = (command.help or "").replace(_AS_IT_IS, "").split("\n\n")
     yield from map(plain, paragraphs)
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```"
     for kind in ("argument", "option"):
@@ -97,6 +101,8 @@ def _row(name: str, text: str) -> tuple[str, str, str, str]:
     ('`--top`', 'whole number, `x>=1`', 'Largest rows only.', '`5`')
     >>> _row("--format <json|csv>", "Format.  [required]")
     ('`--format`', '`json`, `csv`', 'Format.', 'required')
+    >>> _row("--output FILE", "Write to this file.")
+    ('`--output`', '`FILE`', 'Write to this file.', '')
     """
     notes = _NOTES.search(text)
     default, bounds = "", []
@@ -107,13 +113,27 @@ def _row(name: str, text: str) -> tuple[str, str, str, str]:
             default = note
         else:
             bounds.append(code(note))
-    words, _, kind = name.removesuffix(">").partition(" <")
+    words, kind = _split(name)
     choices = map(code, kind.split("|")) if "|" in kind else [_KINDS.get(kind, kind)]
     value = ", ".join(filter(None, [*choices, *bounds]))
     return code(words), value, plain(text[: notes.start()] if notes else text), default
 
 
+def _split(name: str) -> tuple[str, str]:
+    """Return how a parameter is written, and the kind of its values: in Typer's words, or ours."""
+    if name.endswith(">"):
+        words, _, kind = name.removesuffix(">").partition(" <")
+        return words, kind
+    words, _, own = name.rpartition(" ")
+    return (words, code(own)) if words and own.isupper() else (name, "")
+
+
 def _example(epilog: str) -> Iterator[str]:
-    """Yield the example that a command's help ends with."""
+    r"""Yield the example that a command's help ends with.
+
+    >>> [*_example("\b\nExample:\n  elsinore stop")]
+    ['Example:', '```sh\nelsinore stop\n```']
+    """
+    lines = epilog.replace(_AS_IT_IS, "").strip().removeprefix("Example:").strip("\n")
     yield "Example:"
-    yield f"```sh\n{epilog.removeprefix('Example:').strip()}\n```"
+    yield f"```sh\n{dedent(lines)}\n```"
