@@ -105,7 +105,7 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 
 .PHONY: site
 site: $(PYTHON_READY) $(DOCS_READY) ## build the documentation site into build/site; a broken link fails
-	@$(BIN)/python -m docs.generate pages build/pages
+	@$(BIN)/python -m docs.generate pages
 	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
 
 .PHONY: reference

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
+
+from docs.generate.python_markdown import outside_fences, with_lists, with_plain_bars
 
 ROOT = Path(__file__).parents[2]
 DOCS = "docs"
@@ -31,18 +32,11 @@ _FILES = frozenset({
     ".css", ".csv", ".ipynb", ".json", ".jsonl", ".md", ".png", ".sase", ".svg", ".yaml",
 })  # fmt: skip
 
-_FENCE = re.compile(r"^(```.*?^```[^\n]*\n?)", re.MULTILINE | re.DOTALL)
-#: A row of a table, and a code span in it.
-_ROW, _CODE = re.compile(r"^\|.*\|$", re.MULTILINE), re.compile(r"`[^`\n]+`")
-#: The first item of a list, which may interrupt a paragraph; any item.
-_FIRST_ITEM, _ITEM = re.compile(r"[-*+] |1[.)] "), re.compile(r"[-*+] |\d+[.)] ")
-#: Lines of a list's item, as repository hosts read them, but not Python-Markdown.
-_INDENTED = re.compile(r" {2,3}(?=\S)")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
 def assemble(target: Path, root: Path = ROOT) -> None:
-    """Write all pages and pictures of the site below a directory, which is emptied first."""
+    """Write all pages and pictures of the site into a directory, and remove what it had."""
     if target.exists():
         shutil.rmtree(target)
     for file in sorted((root / DOCS).rglob("*")):
@@ -72,57 +66,7 @@ def with_site_links(markdown: str, path: str) -> str:
     >>> with_site_links("[It](../lib/elsinore/errors.py) fails.", "docs/security.md")
     'It (`lib/elsinore/errors.py`) fails.'
     """
-    parts = _FENCE.split(markdown)
-    parts[::2] = [_LINK.sub(lambda link: _on_site(link, path), part) for part in parts[::2]]
-    return "".join(parts)
-
-
-def with_plain_bars(markdown: str) -> str:
-    r"""Return a page without backslashes before the bars of code in tables.
-
-    Repository hosts need them there; Python-Markdown, which builds the site, would print them.
-
-    >>> with_plain_bars(r"| `a\|b` | c\|d |")
-    '| `a|b` | c\\|d |'
-    """
-    parts = _FENCE.split(markdown)
-    parts[::2] = [
-        _ROW.sub(lambda row: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), part)
-        for part in parts[::2]
-    ]
-    return "".join(parts)
-
-
-def with_lists(markdown: str) -> str:
-    r"""Return a page whose lists are also lists to Python-Markdown.
-
-    It needs an empty line before a list, and four spaces before whatever belongs to an item.
-
-    >>> with_lists("Take:\n- one\n  - or two\n")
-    'Take:\n\n- one\n    - or two\n'
-    """
-    parts = _FENCE.split(markdown)
-    parts[::2] = ["".join(_lines_with_lists(part)) for part in parts[::2]]
-    return "".join(parts)
-
-
-def _lines_with_lists(markdown: str) -> Iterator[str]:
-    in_list, in_paragraph, after_text = False, False, False
-    for line in markdown.splitlines(keepends=True):
-        is_item = _ITEM.match(line) is not None
-        if in_list:
-            if is_item and in_paragraph and after_text:
-                yield "\n"
-            if _INDENTED.match(line):
-                line = f"    {line.lstrip(' ')}"
-            in_paragraph = not is_item and (in_paragraph if after_text else bool(line.strip()))
-            in_list = is_item or after_text or line[0].isspace()
-        elif is_item and (not after_text or _FIRST_ITEM.match(line)):
-            in_list, in_paragraph = True, False
-            if after_text:
-                yield "\n"
-        yield line
-        after_text = bool(line.strip()) and not line.startswith(("#", "|"))
+    return outside_fences(lambda part: _LINK.sub(lambda link: _on_site(link, path), part), markdown)
 
 
 def _on_site(link: re.Match[str], path: str) -> str:

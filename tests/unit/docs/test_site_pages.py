@@ -13,14 +13,8 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from docs.generate.site_pages import (
-    ELSEWHERE,
-    ROOT,
-    assemble,
-    with_lists,
-    with_plain_bars,
-    with_site_links,
-)
+from docs.generate.python_markdown import with_lists, with_plain_bars
+from docs.generate.site_pages import ELSEWHERE, ROOT, assemble, with_site_links
 
 PAGES = sorted([
     *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "docker" / "README.md",
