@@ -103,10 +103,14 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
 
+SITE_CONFIG := mkdocs.yml
+
 .PHONY: site
 site: $(PYTHON_READY) $(DOCS_READY) ## build the documentation site into build/site; a broken link fails
 	@$(BIN)/python -m docs.generate pages
-	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict --quiet
+	@# Not --quiet: it also hides warnings from --strict, and succeeds.
+	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict -f $(SITE_CONFIG) > build/site.log 2>&1 \
+	    || { grep -v ^INFO build/site.log >&2; exit 1; }
 
 .PHONY: reference
 reference: $(PYTHON_READY) ## write the reference pages that are generated from code
@@ -114,8 +118,10 @@ reference: $(PYTHON_READY) ## write the reference pages that are generated from 
 
 .PHONY: docs
 docs: site ## build the documentation site, check its links, run every example
-	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/docs tests/unit/test_example_pages.py \
-	    tests/unit/test_language_page.py tests/unit/test_your_data_page.py \
+	@$(BIN)/python -m pytest -q lib/elsinore docs/generate tests/unit/docs \
+	    tests/unit/test_example_pages.py tests/unit/test_language_page.py \
+	    tests/unit/test_schema_pages.py tests/unit/test_recipes_page.py \
+	    tests/unit/test_limits_and_security_pages.py tests/unit/query/test_grammar_page.py \
 	    tests/unit/test_sql_page.py \
 	    tests/unit/sharing/test_explain_page.py
 

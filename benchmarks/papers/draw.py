@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.pages import picture
 from benchmarks.papers.figures import Experiment, Point
 from benchmarks.papers.measure import MEGABYTES, MEMORY, PLANS, TIME, Found
-from benchmarks.papers.online import OPTIMIZERS
+from benchmarks.papers.online import ONLINE, OPTIMIZERS
 
 #: Colours, marks and lines that differ without colour too: two-step systems are dashed.
 _STYLES = {
@@ -30,6 +30,9 @@ _STYLES = {
 }
 #: Marks of the budget that a system broke.
 _MARKS = {TIME: "x", MEMORY: "s", PLANS: "*"}
+#: What the overview's legend says of solid and of dashed lines.
+OURS = "Elsinore's executors: no match is listed"
+OTHERS = "systems that list matches, re-implemented by this project"
 _SAID = {TIME: "given up: time", MEMORY: "given up: memory", PLANS: "given up: plans"}
 #: Megabytes below which memory is as good as none.
 _LEAST = 0.1
@@ -72,20 +75,28 @@ def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int
 
 
 def draw_overview(experiment: Experiment, points: Sequence[Point], path: Path, limit: int) -> None:
-    """One large panel of times, with the systems' names at the ends of their lines."""
+    """Draw one large panel of times, with the systems' names at the ends of their lines.
+
+    The legend separates this engine's executors from the systems that the project re-implemented.
+    """
     value_of, broken = _milliseconds(experiment, limit)
-    with picture(path, 8.6, 4.4, size=9, fonts="none") as figure:
+    with picture(path, 5.6, 5.6, size=11, fonts="none") as figure:
         panel = figure.subplots()
         ends = _plot(panel, experiment, points, value_of, broken)
         _furnish(panel, experiment, points, "")
-        panel.set_title("Milliseconds a window", fontsize=9)
-        panel.margins(x=0.16)
+        panel.set_title("Milliseconds per window", fontsize=11, loc="left")
+        panel.set_xlim(-0.3, 1.3 * len(points))
         _name(panel, ends)
         lost = {why for point in points for why in point.lost.values()}
-        handles = [_mark(why) for why in _MARKS if why in lost]
-        if handles:
-            labels = [_SAID[why] for why in _MARKS if why in lost]
-            panel.legend(handles, labels, loc="upper left", frameon=False)
+        handles = [_line("-"), _line("--"), *(_mark(why) for why in _MARKS if why in lost)]
+        labels = [OURS, OTHERS, *(_SAID[why] for why in _MARKS if why in lost)]
+        figure.legend(handles, labels, loc="outside upper left", frameon=False)
+
+
+def _line(style: str) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color="#444444", lw=1.6, ls=style)
 
 
 def _mark(why: str) -> Any:
@@ -144,12 +155,13 @@ def _name(panel: Any, ends: dict[str, tuple[float, float]]) -> None:
     for name, (x, y) in sorted(ends.items(), key=lambda each: each[1][1]):
         across, height = panel.transData.transform((x, y))
         place = height
-        while any(abs(across - x0) < 80 and place < y0 + 12 for x0, y0 in taken):
+        while any(abs(across - x0) < 80 and place < y0 + 15 for x0, y0 in taken):
             place += 1
         taken.append((across, place))
         panel.annotate(
             name, (x, y), xytext=(9, (place - height) * 0.72), textcoords="offset points",
-            va="center", color=_STYLES[name][0], fontsize=8.5, fontweight="bold",
+            va="center", color=_STYLES[name][0], fontsize=10.5,
+            fontweight="bold" if name in ONLINE else "normal",
         )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Mutates workload texts by tokens and by characters; the same for a seed on every machine.
 
-Right queries to mutate: the committed workloads, the language page, the golden cases.
+Valid queries to mutate: the committed workloads, the language reference, the golden cases.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ class Source:
 
 @cache
 def corpus() -> tuple[Source, ...]:
-    """Every source; what binds and what the language page has refused."""
+    """Return every source: queries that bind, and queries that the reference shows as rejected."""
     flights = load_schema(ROOT / "schemas" / "events" / "flights.yaml")
     rides = load_schema(ROOT / "docs" / "example" / "rides.yaml")
     workload = (ROOT / "schemas" / "workloads" / "flights.sase").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sase\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    pages = sorted((ROOT / "docs" / "reference" / "language").glob("*.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    blocks = re.findall(r"^```sase\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     about_rides = [block for block in blocks if "-- stream: rides" in block]
     others = [block for block in blocks if block not in about_rides]
     read_workload(FUNCTIONS, flights)  # what is mutated is right

@@ -1,4 +1,4 @@
-"""Trends of contiguous queries, read off the definition in docs/reference/language.md.
+"""Trends of contiguous queries, read off the definition in docs/reference/language/semantics.md.
 
 Every subsequence of a tiny stream is tried with every choice of aliases, and each is checked
 against the definition. Nothing here is shared with the reference or with the engine, not even the

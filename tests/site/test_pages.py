@@ -51,6 +51,21 @@ def test_each_kind_of_problem_is_found(tmp_path: Path) -> None:
     assert ("overflow", 1280) not in {(one["kind"], one["width"]) for one in found}
 
 
+def test_a_dead_link_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("[Gone](gone.md), [nowhere](#nowhere)\n")
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    settings, _, _ = settings.replace("build/pages", "docs").partition("nav:\n  - Home")
+    (tmp_path / "mkdocs.yml").write_text(settings.replace("[site.css]", "[]"), encoding="utf-8")
+    command = ["make", "site", f"SITE_CONFIG={tmp_path / 'mkdocs.yml'}"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode != 0
+    assert "'gone.md', but the target is not found" in done.stderr
+    assert "'#nowhere', but there is no such anchor" in done.stderr
+
+
 class _Article(HTMLParser):
     """Counts the elements of a page's article."""
 

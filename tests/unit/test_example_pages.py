@@ -1,4 +1,4 @@
-"""The README, docs/how-to/answers.md, and the library's page and notebook do what they say."""
+"""The README and the pages of examples do what they say: commands, Python and shown files."""
 
 from __future__ import annotations
 
@@ -6,61 +6,156 @@ import doctest
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+import elsinore
 from elsinore.cli.main import run_command
+from elsinore.settings import PREFIX, Settings
+from tests.page_examples import (
+    PROGRAM,
+    ROOT,
+    Block,
+    is_part_of_an_example,
+    page_blocks,
+    printed_by,
+    run_python_blocks,
+    shown_commands,
+    without_trailing_blanks,
+)
+from tests.prose.read_prose import Kind, count_words, page_texts
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-ANSWERS = (ROOT / "docs" / "how-to" / "answers.md").read_text(encoding="utf-8")
-PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", ANSWERS, re.MULTILINE | re.DOTALL)
+EXAMPLE = ROOT / "docs" / "example"
+
+#: Pages whose commands run one after another, with the output that they show.
+OF_COMMANDS = (
+    "docs/get-started/command-line.md",
+    "docs/get-started/pipeline.md",
+    "docs/how-to/compare-results.md",
+    "docs/how-to/test-queries.md",
+    "docs/reference/output-formats.md",
+)
+OF_PYTHON = ("README.md", "docs/get-started/first-query.md", "docs/get-started/python.md")
+#: Pages that show schemas, queries or cases of `docs/example`.
+OF_FILES = (
+    "README.md",
+    "docs/get-started/command-line.md",
+    "docs/get-started/python.md",
+    "docs/how-to/test-queries.md",
+)
+PAGES = sorted({
+    *OF_COMMANDS, *OF_PYTHON[1:], "docs/index.md", "docs/get-started/install.md",
+    "docs/concepts/event-trends.md", "docs/concepts/when-to-use.md",
+    "docs/concepts/windows-and-time.md", "docs/how-to/connect-files.md", "docs/how-to/recipes.md",
+    "docs/how-to/use-from-python.md", "docs/how-to/write-a-schema.md", "docs/reference/glossary.md",
+    "docs/reference/schema.md",
+})  # fmt: skip
 
 
-def block(language: str, having: str) -> str:
-    """The one code block of a language that holds a text."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    (found,) = [text for text in blocks if having in text]
-    return found
+@pytest.fixture
+def checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A directory with the examples, in which commands may write."""
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [PROGRAM])
+    return tmp_path
 
 
-def test_query_is_that_of_the_example() -> None:
-    workload = (ROOT / "docs" / "example" / "rides.sase").read_text(encoding="utf-8")
-    assert block("sase", "slow_cancelled") in workload
+# ---- README
+def test_readme_is_short_and_names_the_version_and_the_set_up() -> None:
+    assert len(README.splitlines()) <= 120
+    assert f"Version {elsinore.__version__} " in README
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    verbs = set(re.findall(r"`make ([a-z]+)`", README))
+    assert verbs == {"run", "setup", "test"}
+    assert all(re.search(rf"^{verb}:", makefile, re.MULTILINE) for verb in verbs)
 
 
 @pytest.mark.parametrize("executor", ["auto", "greta", "twostep"])
-def test_command_prints_the_result(
-    executor: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_the_command_of_the_readme_prints_its_result(
+    executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    program, *arguments = shlex.split(block("sh", "elsinore run"))
-    assert program == ".venv/bin/elsinore"
-    assert run_command([*arguments, "--executor", executor]) == 0
-    assert capsys.readouterr().out == block("json", "slow_cancelled")
-
-
-@pytest.mark.parametrize(("command", "text"), PRINTED)
-def test_commands_print_what_the_page_of_answers_says(
-    command: str, text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
+    blocks = page_blocks("README.md")
+    (command,) = [b.text for b in blocks if b.language == "sh" and "elsinore run" in b.text]
+    (result,) = [b.text for b in blocks if b.language == "text"]
     program, *arguments = shlex.split(command)
-    assert program == ".venv/bin/elsinore"
-    assert run_command(arguments) == 0
-    printed = capsys.readouterr().out
-    assert [line.rstrip() for line in printed.strip().splitlines()] == text.splitlines()
+    assert program == PROGRAM
+    code, printed = printed_by(run_command, [*arguments, "--executor", executor])
+    assert (code, printed) == (0, without_trailing_blanks(result))
 
 
-def test_every_command_of_the_page_shows_what_it_prints() -> None:
-    assert len(PRINTED) == ANSWERS.count("```sh\n") > 2
+def test_the_events_of_the_readme_are_those_of_the_ride() -> None:
+    lines = (EXAMPLE / "rides.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    rows = [
+        (event["time"][11:16], event["type"], str(event.get("speed", "")))
+        for event in events
+        if event["driver"] == "ann"
+    ]
+    assert re.findall(r"^\| (\d\d:\d\d) \| (\w+) \| (\d*) ?\|$", README, re.MULTILINE) == rows
 
 
-def test_pages_that_it_names_exist() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links
+def test_files_that_the_readme_names_exist() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(r'src="([^"]+)"', README)
+    assert len(links) > 10
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+# ---- pages of examples
+@pytest.mark.parametrize("page", OF_COMMANDS)
+def test_commands_print_what_their_page_shows(
+    page: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = page_blocks(page)
+    for block in blocks:
+        if block.language == "sh" and block.text.startswith("export "):
+            for pair in shlex.split(block.text)[1:]:
+                monkeypatch.setenv(*pair.split("="))
+    commands = shown_commands(page)
+    assert commands
+    for arguments, shown in commands:
+        code, printed = printed_by(run_command, arguments)
+        assert code == 0
+        assert printed == without_trailing_blanks(shown), " ".join(arguments)
+
+
+def test_the_pipeline_page_replays_what_ingest_prints() -> None:
+    blocks = page_blocks("docs/get-started/pipeline.md")
+    replay = next(b.text for b in blocks if b.language == "sh" and " replay " in b.text)
+    ingested = next(b.text for b in blocks if b.language == "text" and "events of" in b.text)
+    assert ingested.splitlines()[-1] == replay.strip()
+    (variables,) = [b.text for b in blocks if b.text.startswith("export ")]
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    assert set(re.findall(r"(\w+)=", variables)) <= known
+
+
+@pytest.mark.parametrize("page", OF_PYTHON)
+def test_python_prints_what_its_page_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert "elsinore" in run_python_blocks(page)
+
+
+@pytest.mark.parametrize("page", OF_FILES)
+def test_files_that_a_page_shows_are_those_of_the_example(page: str) -> None:
+    shown = [block for block in page_blocks(page) if block.language in ("sase", "yaml")]
+    assert shown
+    for block in shown:
+        assert is_part_of_an_example(Block(*block), f".{block.language}")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_one_title_and_at_most_1200_words(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = page_texts(text)
+    assert text.startswith("# ")
+    assert sum(t.kind is Kind.HEADING and f"# {t.words}" in text[: len(t.words) + 2] for t in prose)
+    assert len(re.findall(r"^# ", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)) == 1
+    assert sum(count_words(t.words) for t in prose) <= 1200
 
 
 # ---- the library
@@ -78,12 +173,10 @@ def test_examples_of_the_library_give_what_their_page_says(monkeypatch: pytest.M
 def test_the_notebook_runs_and_its_last_cell_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code in one namespace, as a kernel runs it; what it shows can be shown."""
     monkeypatch.chdir(ROOT / "docs" / "how-to")
-    cells = json.loads(
-        (ROOT / "docs" / "how-to" / "use-from-python.ipynb").read_text(encoding="utf-8")
-    )["cells"]
+    notebook = Path("use-from-python.ipynb").read_text(encoding="utf-8")
     names: dict[str, object] = {}
     shown = 0
-    for number, cell in enumerate(cells):
+    for number, cell in enumerate(json.loads(notebook)["cells"]):
         if cell["cell_type"] != "code":
             continue
         assert cell["outputs"] == [], "outputs are not committed"

@@ -1,8 +1,8 @@
-"""Every example of the language page gives the rows that the page says, with both executors.
+"""Every example of the language reference gives the rows that it shows, with both executors.
 
-Examples are `sase` blocks. Comments in them say what goes in and what comes out:
+Examples are `sase` blocks. Their comments are the input and the output:
 
-    -- stream: rides                 another stream than the page's own
+    -- stream: rides                 another stream than the pages' own, rides or shop
     -- executor: greta               the other would take too long
     -- events: a1 a2(v=3)            as in `tests.golden_cases`; several lines make one text
     -- row: [0, 10) k=p: COUNT(*)=3  instants are hours and minutes since the epoch
@@ -34,11 +34,15 @@ from elsinore.timeline import MINUTE, format_instant
 from tests.golden_cases import event_table, row_texts
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference" / "language.md").read_text(encoding="utf-8")
+PAGES = [
+    *sorted((ROOT / "docs" / "reference" / "language").glob("*.md")),
+    ROOT / "docs" / "concepts" / "selection-strategies.md",
+]
+PAGE = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 BLOCKS = re.findall(r"^```sase\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 LETTERS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
-REFUSALS = re.findall(r"^\| `(.+? PATTERN .+?)` \| (.+?) \|$", PAGE, re.MULTILINE)
-REPORT = re.findall(r"^```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+REFUSALS = re.findall(r"^\| `(.+? PATTERN .+?)` \| `(.+?)` \|$", PAGE, re.MULTILINE)
+REPORT = re.findall(r"^```text\n(described\n.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
 
 _ROW = re.compile(r"\[(\S+), (\S+)\)(?: (.+?))?: (.+)")
 
@@ -61,9 +65,14 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+#: Schemas of streams that examples name.
+EXAMPLE = ROOT / "docs" / "example"
+STREAMS = {"rides": EXAMPLE / "rides.yaml", "shop": EXAMPLE / "clicks.yaml"}
+
+
 def schema_of(block: str, letters: Path) -> StreamSchema:
-    rides = notes(block, "stream") == ["rides"]
-    return load_schema(ROOT / "docs" / "example" / "rides.yaml" if rides else letters)
+    named = notes(block, "stream")
+    return load_schema(STREAMS[named[0]] if named else letters)
 
 
 def bound(text: str, schema: StreamSchema) -> BoundQuery:
@@ -108,9 +117,9 @@ ANSWERED = [
 
 
 def test_the_page_has_all_kinds_of_examples() -> None:
-    assert len(BLOCKS) >= 45
+    assert len(BLOCKS) >= 62
     assert sum(bool(notes(block, "greta refuses")) for block in BLOCKS) >= 3
-    assert len(REFUSALS) >= 15
+    assert len(REFUSALS) >= 20
     names = [name_of(block) for block in BLOCKS]
     assert len(set(names)) == len(names)
     assert all(notes(block, "events") and notes(block, "row") for block in BLOCKS)

@@ -76,7 +76,7 @@ class Keys:
     def in_partition(self, event: Event, values: KeyValues) -> bool:
         """Return whether an event of any type is in the partition of a trend.
 
-        See `docs/reference/language.md`, SEMANTICS: it has the trend's value in each partition
+        See `docs/reference/language/semantics.md`: it has the trend's value in each partition
         key that applies to it and that binds an event of the trend.
         """
         partition = self.partition_of(event)

@@ -1,4 +1,4 @@
-"""The numbers of docs/concepts/sharing.md: published, recomputed from the rates, or printed."""
+"""The numbers of the pages on sharing: published, recomputed from the rates, or printed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from tests.unit.sharing.support import golden
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "example"
-PAGE = (ROOT / "docs" / "concepts" / "sharing.md").read_text(encoding="utf-8")
-#: Each command of the page with the text that it prints among other things.
-PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+CONCEPT = (ROOT / "docs" / "concepts" / "sharing.md").read_text(encoding="utf-8")
+DETAILS = (ROOT / "docs" / "internals" / "sharing-plan.md").read_text(encoding="utf-8")
+#: Each command of the concept page with the text that it prints among other things.
+PRINTED = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```$", CONCEPT, re.MULTILINE | re.DOTALL)
 ROWS = [
     [cell.strip() for cell in row.strip("|").split("|")]
-    for row in re.findall(r"^\| p\d .*$", PAGE, re.MULTILINE)
+    for row in re.findall(r"^\| p\d .*$", DETAILS, re.MULTILINE)
 ]
 RATES = golden("traffic_rates")["rates"]
 
@@ -52,7 +53,7 @@ def test_the_files_are_the_golden_example(workload: Workload) -> None:
     assert patterns == golden("traffic_rates")["patterns"]
     stated = yaml.safe_load((EXAMPLE / "traffic_rates.yaml").read_text(encoding="utf-8"))
     assert stated == {"per": 600, "rates": RATES}  # a window of 10 minutes, in seconds
-    (query,) = re.findall(r"^```sase\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (query,) = re.findall(r"^```sase\n(.*?)^```$", CONCEPT, re.MULTILINE | re.DOTALL)
     assert query in (EXAMPLE / "traffic.sase").read_text(encoding="utf-8")
 
 
@@ -72,15 +73,19 @@ def test_the_table_of_candidates(plan: StaticPlan) -> None:
 def test_the_equations_by_hand() -> None:
     first, oak, main, state = (RATES[name] for name in ("FirSt", "OakSt", "MainSt", "StateSt"))
     for name, rate in (("FirSt", first), ("OakSt", oak), ("MainSt", main), ("StateSt", state)):
-        assert f"{name} {rate:.3f}" in PAGE
+        assert f"{name} {rate:.3f}" in DETAILS
     alone, prefix, product = (
         first * (first + oak + main + state),
         first * (first + oak),
         main * first,
     )
     gain, once = alone - prefix - product, main * (main + state)
-    assert f"{alone:.3f} - {prefix:.3f} - {product:.3f} = {gain:.3f}" in PAGE
-    assert f"{gain:.3f} + {once:.3f} - {once:.3f} = {gain:.3f}" in PAGE
+    assert f"{alone:.3f} - {prefix:.3f} - {product:.3f} = {gain:.3f}" in DETAILS
+    assert f"{gain:.3f} + {once:.3f} - {once:.3f} = {gain:.3f}" in DETAILS
+    assert f"| q1 without sharing | {alone:.3f} |" in CONCEPT
+    assert f"| {prefix:.3f} + {product:.3f} |" in CONCEPT
+    assert f"| gain of q1 | {gain:.3f} |" in CONCEPT
+    assert f"| cost to compute the sub-pattern once | {once:.3f} |" in CONCEPT
 
 
 def test_the_sums_of_the_algorithms() -> None:
@@ -88,13 +93,16 @@ def test_the_sums_of_the_algorithms() -> None:
     published = traffic["candidates"]
     quotients = [f"{c['benefit']}/{c['degree'] + 1}" for c in published.values()]
     total = sum(c["benefit"] / (c["degree"] + 1) for c in published.values())
-    assert f"{' + '.join(quotients)} = {total:.2f}" in PAGE
+    assert f"{' + '.join(quotients)} = {total:.2f}" in DETAILS
     for chosen in (["p7", "p1"], traffic["optimal"]["chosen"]):
         benefits = [published[name]["benefit"] for name in chosen]
-        assert f"{' + '.join(map(str, benefits))} = {sum(benefits)}" in PAGE
-    assert f"saves {traffic['reduction']['pruned']['p3']} at most" in PAGE
-    assert f"2^7 - 2^5 = {2**7 - 2**5} of {2**7} plans" in PAGE
-    assert f"Of the {2**5}, {_valid_plans()} are valid" in PAGE
+        assert f"{' + '.join(map(str, benefits))} = {sum(benefits)}" in DETAILS
+    assert f"saves {traffic['reduction']['pruned']['p3']} at most" in DETAILS
+    assert f"2^7 - 2^5 = {2**7 - 2**5} of {2**7} plans" in DETAILS
+    assert f"{2**5} plans remain, and {_valid_plans()} of them are valid" in DETAILS
+    p1 = published["p1"]
+    assert f"saves {p1['benefit']}, but is in conflict with five other candidates" in CONCEPT
+    assert p1["degree"] == 5
 
 
 def _valid_plans() -> int:
@@ -117,12 +125,13 @@ def test_the_options_of_p1(workload: Workload) -> None:
     (p1,) = [c for c in mine_candidates(workload) if c.pattern == ("OakSt", "MainSt")]
     savings = weigh(p1, workload, statistics)
     without_q1 = savings.benefit(["q2", "q3", "q4"])
-    assert f"still saves {without_q1:.2f}; with p6 and p7 that is {without_q1 + 8 + 18:.2f}" in PAGE
-    assert f"by q1 and q2 alone it saves {savings.benefit(['q1', 'q2']):.2f}" in PAGE
-    assert f"by q1 and q3 it costs {-savings.benefit(['q1', 'q3']):.2f} more" in PAGE
+    with_others = f"no conflict with p6, and {without_q1 + 8 + 18:.2f} with p6 and p7"
+    assert f"| q2, q3, q4 | {without_q1:.2f}; {with_others} |" in DETAILS
+    assert f"| q1, q2 | {savings.benefit(['q1', 'q2']):.2f} |" in DETAILS
+    assert f"| q1, q3 | {savings.benefit(['q1', 'q3']):.2f} |" in DETAILS
 
 
-@pytest.mark.parametrize(("command", "text"), PRINTED, ids=["gwmin", "plan", "explain"])
+@pytest.mark.parametrize(("command", "text"), PRINTED, ids=["explain", "gwmin", "plan", "kleene"])
 def test_commands_print_what_the_page_says(
     command: str,
     text: str,

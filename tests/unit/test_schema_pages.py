@@ -1,11 +1,9 @@
-"""The commands of docs/get-started/your-data.md, one after another, print what the page says."""
+"""What the pages about schemas and files say holds: settings, rules of files, widened types."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
-import sys
 from pathlib import Path
 
 import duckdb
@@ -13,50 +11,26 @@ import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import load_schema, read_schema
-from elsinore.cli.main import run_command
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import read_events
 from elsinore.lake.collect import collect
 from elsinore.lake.landing_zone import landing_files
 from elsinore.timeline import Interval
+from tests.page_examples import ROOT, page_blocks
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "get-started" / "your-data.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-PROGRAM = ".venv/bin/elsinore"
-
-
-def test_the_commands_in_their_order(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", [PROGRAM])
-    printed = ""
-    for number, (kind, text) in enumerate(BLOCKS):
-        if kind == "sh" and text.startswith("export "):
-            for pair in shlex.split(text)[1:]:
-                monkeypatch.setenv(*pair.split("="))
-        elif kind == "sh" and " replay " in text:
-            assert text.strip() == printed.splitlines()[-1]
-        elif kind == "sh":
-            program, *arguments = shlex.split(text)
-            assert (program, run_command(arguments)) == (PROGRAM, 0)
-            printed = capsys.readouterr().out.strip()
-            assert BLOCKS[number + 1][0] == "text"
-            told = [line.rstrip() for line in printed.splitlines()]
-            assert told == BLOCKS[number + 1][1].splitlines()
+REFERENCE = "docs/reference/schema.md"
+FILES = "docs/how-to/connect-files.md"
+HOW_TO = "docs/how-to/write-a-schema.md"
 
 
-def test_the_files_that_it_shows_are_those_of_the_example() -> None:
-    shown = [text for kind, text in BLOCKS if kind in ("yaml", "sase")]
-    for text, name in zip(shown[:2], ("clicks.yaml", "clicks.sase"), strict=True):
-        assert text == (ROOT / "docs" / "example" / name).read_text(encoding="utf-8")
+def yaml_block(page: str, having: str) -> str:
+    """The one YAML block of a page that contains a text."""
+    (found,) = [b.text for b in page_blocks(page) if b.language == "yaml" and having in b.text]
+    return found
 
 
 def test_the_schema_with_all_settings_reads_what_it_is_about(tmp_path: Path) -> None:
-    schema = read_schema(next(t for kind, t in BLOCKS if kind == "yaml" and "@version" in t))
+    schema = read_schema(yaml_block(REFERENCE, "@version"))
     at = 1740996000000
     events = [
         {"key": 1, "@version": "2",
@@ -77,7 +51,7 @@ def test_the_schema_with_all_settings_reads_what_it_is_about(tmp_path: Path) -> 
 def test_the_rules_of_where_files_lie_and_the_query_of_what_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = next(t for kind, t in BLOCKS if kind == "yaml" and "sources:" in t)
+    text = yaml_block(FILES, "sources:")
     (tmp_path / "exports").mkdir()
     stream = read_schema(text.replace("/mnt/exports", str(tmp_path / "exports")))
     zone = tmp_path / "landing"
@@ -90,12 +64,12 @@ def test_the_rules_of_where_files_lie_and_the_query_of_what_is_known(
     assert collect(zone, stream, hour, 7).figures["collected_files"] == 1
     assert len(landing_files(zone, hour, stream.sources)) == 2
     monkeypatch.chdir(tmp_path)
-    [query] = (t for kind, t in BLOCKS if kind == "sql")
+    [query] = (block.text for block in page_blocks(FILES) if block.language == "sql")
     assert duckdb.sql(query).fetchall() == [("dump-1.csv.zst", 2, 1, None)]
 
 
 def test_a_long_that_becomes_a_double_under_another_name() -> None:
-    shown = re.findall(r"`(n\w*: {type: [^`]*})`", PAGE)
+    shown = re.findall(r"`(n\w*: {type: [^`]*})`", (ROOT / HOW_TO).read_text(encoding="utf-8"))
     assert len(shown) == 2
     text = f"stream: s\ntime: {{field: at, unit: iso}}\ntypes: {{A: {{{', '.join(shown)}}}}}\n"
     lines = ['{"at": "2013-01-01", "n": 1}', '{"at": "2013-01-01", "n": 1.5}']
@@ -109,11 +83,40 @@ def test_a_long_that_becomes_a_double_under_another_name() -> None:
 
 def test_every_setting_is_on_the_page() -> None:
     source = (ROOT / "lib/elsinore/catalog/load_schema.py").read_text(encoding="utf-8")
+    page = (ROOT / REFERENCE).read_text(encoding="utf-8")
     names = set(re.findall(r"^    (\w+): (?!Any)[A-Z_a-z]", source, re.MULTILINE))
     assert {"field", "other_types", "quoted_numbers", "nullable"} <= names
     assert [
-        name for name in sorted(names) if f"`{name}" not in PAGE and f".{name}`" not in PAGE
+        name for name in sorted(names) if f"`{name}" not in page and f".{name}`" not in page
     ] == []
+
+
+def test_the_example_of_plausible_times_is_a_schema() -> None:
+    assert read_schema(yaml_block(REFERENCE, "plausible:")).name == "devices"
+
+
+def test_an_event_with_an_id_as_an_attribute() -> None:
+    """As the page on schemas advises, for GROUP-BY."""
+    (setting,) = re.findall(r"`(order_id: {.*?})`", (ROOT / HOW_TO).read_text(encoding="utf-8"))
+    assert setting in (ROOT / "docs/example/shop.yaml").read_text(encoding="utf-8")
+
+
+def test_the_accepted_and_rejected_spellings_of_times() -> None:
+    text = (ROOT / REFERENCE).read_text(encoding="utf-8")
+    table = text[text.index("| accepted |") : text.index("Elsinore rejects week")]
+    accepted = re.findall(r"`(\d{4}[^`]+)`", table)
+    assert len(accepted) == 7
+    schema = read_schema("stream: s\ntime: {field: at, unit: iso}\ntypes: {A: {}}\n")
+    rejected = ["2024-W01-1", "2024-001", "2024/01/01", "Mon, 01 Jan 2024 10:00:00 GMT",
+                "2024-01-01T10:00:00[Europe/Berlin]", "2024-01-01T10:00:00 CET",
+                "2024-01-01T10:00:60Z", "2024-01-01T10:00:00+18:30", "2024-01-01T10:00:00+01:60",
+                "2024-01-01T10:00:00\u221201:00"]  # fmt: skip
+    times = accepted + rejected
+    lines = [json.dumps({"at": time}) for time in times]
+    table_of_lines = pa.table({
+        "file": ["f"] * len(times), "position": [*range(len(times))], "line": lines,
+    })  # fmt: skip
+    assert len(decode_lines(table_of_lines, schema).events) == len(accepted)
 
 
 def test_the_guess_and_the_corrected_schema_read_the_same_events() -> None:

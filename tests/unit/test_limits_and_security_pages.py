@@ -1,0 +1,86 @@
+"""The pages on limits and security: numbers are those of the code, and named tests exist."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+from elsinore import windows
+from elsinore.catalog import yaml_text
+from elsinore.engine import row_bound
+from elsinore.files import bounded_parquet, decode
+from elsinore.files.read_lines import DEFAULT_LIMITS
+from elsinore.lake import collect
+from elsinore.library import results
+from elsinore.query import bind_expression, parse, resolve
+from elsinore.template import subsets
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+LIMITS = (DOCS / "reference" / "limits.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in row.strip("|").split("|")]
+    for row in re.findall(r"^\|.*`elsinore\..*\|$", LIMITS, re.MULTILINE)
+]
+MIB = 1 << 20
+
+#: For each row of the page in turn: its subject, and the numbers of the code.
+CODE = [
+    ("workload", (parse.MAX_TEXT, 4 * parse.MAX_TEXT, parse.MAX_QUERIES)),
+    ("query", (parse.MAX_TOKENS, parse.MAX_NESTING)),
+    ("name", (parse.MAX_NAME, parse.MAX_STRING)),
+    ("pattern", (resolve.MAX_PARTS,)),
+    ("[ambiguous", (subsets.MAX_ARROWS, subsets.MAX_STATES, subsets.MAX_UNCERTAIN)),
+    ("LIKE", (bind_expression.MAX_PATTERN,)),
+    ("YAML", (yaml_text.MAX_BYTES,)),
+    ("windows that contain", (windows.MOST_OVERLAPPING,)),
+    ("windows with", (row_bound.MOST_WINDOWS,)),
+    ("result rows", (row_bound.MOST_ROWS,)),
+    ("steps", (results.BUDGET,)),
+    ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),
+    ("JSON", (decode.MAX_DEPTH, decode.MAX_KEYS)),
+    (
+        "file",
+        (
+            DEFAULT_LIMITS.file_bytes // (MIB << 10),
+            DEFAULT_LIMITS.ratio_from // MIB,
+            DEFAULT_LIMITS.ratio,
+        ),
+    ),
+    ("Parquet value", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.decoded_batch_bytes // MIB)),
+    ("Parquet file", (bounded_parquet.MAX_ROW_GROUPS,)),
+    ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
+]
+
+
+def test_limits_are_those_of_the_code() -> None:
+    assert len(ROWS) == len(CODE)
+    for (subject, numbers), (item, limit, defined) in zip(CODE, ROWS, strict=True):
+        assert item.startswith(subject)
+        assert pkgutil.resolve_name(defined.strip("`")) is not None
+        shown = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\b", limit)]
+        assert (item, shown) == (item, list(numbers))
+
+
+@pytest.mark.parametrize("page", ["security.md", "reference/ports-and-credentials.md"])
+def test_every_test_that_a_page_names_exists(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", text)
+    folders = re.findall(r"`(tests/[\w/]+)`", text)
+    assert len(named) > 5
+    files = {path.name: path for path in (ROOT / "tests").rglob("test_*.py")}
+    for file, function in named:
+        source = files[file].read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in source, function
+    assert all((ROOT / folder).is_dir() for folder in folders)
+
+
+def test_every_statement_of_the_tables_of_security_has_a_test() -> None:
+    text = (DOCS / "security.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\|.*\| test \|\n\|[-|]+\|\n((?:\|.*\|\n)+)", text, re.MULTILINE)
+    rows = [row for table in tables for row in table.splitlines()]
+    assert len(rows) > 20
+    assert [row for row in rows if "`test" not in row.split("|")[-2]] == []
