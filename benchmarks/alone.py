@@ -1,4 +1,4 @@
-"""Runs benchmarks, one after the other, and prints them."""
+"""Runs benchmarks one after the other and prints the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_all(benchmarks: Sequence[Benchmark], *, json_lines: bool) -> list[Result
 
 
 def show(result: Result, console: Console) -> None:
-    """A table of what was measured, and how it stands to the bar."""
+    """Print a table of the measured values, and the comparison with the target."""
     if result.rows:
         table = Table(*result.rows[0], title=f"{result.name}: {result.claim}", title_justify="left")
         for row in result.rows:
@@ -48,20 +48,20 @@ def show(result: Result, console: Console) -> None:
 
 
 def summary(result: Result) -> str:
-    """One line: figure, bar, verdict."""
+    """Return one line: measured value, target, verdict."""
     if result.figure is None:
         return f"{result.name}: {result.verdict}"
     return (
-        f"{result.name}: {number(result.figure)} {result.unit}, {bar_text(result)}:"
+        f"{result.name}: {number(result.figure)} {result.unit}, {target_text(result)}:"
         f" {result.verdict}"
     )
 
 
-def bar_text(claimed: Benchmark | Result) -> str:
-    """The bar in words."""
-    if claimed.bar is None:
-        return "no bar"
-    return f"at {'least' if claimed.at_least else 'most'} {number(claimed.bar)}"
+def target_text(claimed: Benchmark | Result) -> str:
+    """Return the target in words."""
+    if claimed.target is None:
+        return "no target"
+    return f"at {'least' if claimed.at_least else 'most'} {number(claimed.target)}"
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:

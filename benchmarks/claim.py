@@ -1,4 +1,4 @@
-"""What a benchmark is: a claim with a bar, and a function that measures and checks answers."""
+"""Defines a benchmark: a claim with a target, and a function that measures and checks results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Measured:
     """What came out.
 
     Attributes:
-        figure: what is held against the bar.
+        figure: the value that is compared with the target.
         checked: which answers were compared with what; a figure of unchecked answers is none.
         rows: all that was measured, a mapping of names to figures or texts each, in one shape.
         note: what a reader must know to read the figure rightly.
@@ -33,7 +33,7 @@ class Benchmark:
         claim: what is claimed, in one line.
         setting: queries, stream, and what is timed.
         unit: of the figure.
-        bar: the figure that is claimed; None where there is no claim, only a record.
+        target: the value to reach; None for a benchmark that only records.
         at_least: whether more is better.
         measure: takes some seconds to minutes; raises AssertionError where an answer is wrong.
     """
@@ -42,7 +42,7 @@ class Benchmark:
     claim: str
     setting: str
     unit: str
-    bar: float | None
+    target: float | None
     at_least: bool
     measure: Callable[[], Measured]
 
@@ -51,16 +51,16 @@ class Benchmark:
         return {name: value for name, value in vars(self).items() if name != "measure"}
 
     def headroom(self, figure: float) -> float | None:
-        """How many times better than the bar a figure is; below 1 it falls short.
+        """Return the factor by which a value is better than the target; below 1 it is worse.
 
         >>> Benchmark("speed", "", "", "x", 8.0, True, lambda: Measured(0, "")).headroom(4.0)
         0.5
         >>> Benchmark("seconds", "", "", "s", 8.0, False, lambda: Measured(0, "")).headroom(4.0)
         2.0
         """
-        if self.bar is None:
+        if self.target is None:
             return None
-        return figure / self.bar if self.at_least else self.bar / figure
+        return figure / self.target if self.at_least else self.target / figure
 
 
 def benchmark(
@@ -72,15 +72,15 @@ def benchmark(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> Callable[[Callable[[], Measured]], Benchmark]:
-    """What measures a claim, as a benchmark with at most one of two bars.
+    """Make a function that measures a claim a benchmark, with at most one of two targets.
 
-    >>> benchmark("speed", "", "", "x", at_least=8.0)(lambda: Measured(0, "")).bar
+    >>> benchmark("speed", "", "", "x", at_least=8.0)(lambda: Measured(0, "")).target
     8.0
     """
-    bar = at_most if at_least is None else at_least
+    target = at_most if at_least is None else at_least
 
     def claimed(measure: Callable[[], Measured]) -> Benchmark:
-        return Benchmark(name, claim, setting, unit, bar, at_least is not None, measure)
+        return Benchmark(name, claim, setting, unit, target, at_least is not None, measure)
 
     return claimed
 

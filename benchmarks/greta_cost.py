@@ -79,9 +79,9 @@ CASES = (
 
 @benchmark(
     "greta-cost",
-    "what an event costs greta, by construct",
+    "Cost per event of the executor greta, by construct",
     "one query each, 100,000 to 500,000 events",
-    "ns an event",
+    "ns per event",
 )
 def cost_by_construct() -> Measured:
     """Run all cases in turns, check them: nanoseconds an event, and the ratio to plain."""
@@ -95,9 +95,9 @@ def cost_by_construct() -> Measured:
     plain = cost[CASES[0].name]
     return Measured(
         plain,
-        "every window inside of the stream, by its closed form",
-        tuple({"case": n, "ns an event": c, "to plain": c / plain} for n, c in cost.items()),
-        "CPU time of the whole call; the figure is that of the plain case.",
+        "every complete window, by its closed form",
+        tuple({"case": n, "ns per event": c, "to plain": c / plain} for n, c in cost.items()),
+        "CPU time of the whole call. The measured value is the plain case.",
     )
 
 

@@ -26,7 +26,7 @@ from elsinore.sharing.sharable import SharableSet, sharable_set
 ROUNDS, MOST_QUERIES = 5, 100
 WAYS = {"always": ALWAYS, "never": NEVER, "dynamic": DYNAMIC}
 STREAM = stream_of(["B", *(f"S{n}" for n in range(MOST_QUERIES))], "x", "y")
-CHECKED = "every row, shared, not shared and dynamic, with greta's"
+CHECKED = "every row, shared, not shared and dynamic, against greta"
 
 #: No single comparison: true for one pair in ten.
 GENERAL: tuple[str, ...] = ("(B.x + NEXT(B).y) % 10 = 0",)
@@ -63,11 +63,11 @@ class Case:
         return self.per_window * (self.length + self.queries)
 
 
-def bar_cases() -> list[Case]:
-    """The bar of spec section 8, and collapsed states beside it."""
+def target_cases() -> list[Case]:
+    """The target of spec section 8, and collapsed states beside it."""
     return [
         Case("general edge predicate", GENERAL, 20, 100, 100, 4),
-        Case("general edge predicate, one burst a window", GENERAL, 20, 100, 200),
+        Case("general edge predicate, one burst per window", GENERAL, 20, 100, 200),
         Case("no predicate", (), 20, 40, 2_000),
         Case("no predicate, wide counts", (), 20, 100, 200, 4),
     ]
@@ -93,20 +93,21 @@ def sweep_cases() -> list[Case]:
 
 @benchmark(
     "shared-edges",
-    "general edge predicates, 20 queries, bursts of 100: shared against not shared",
-    "20 queries SEQ(S, B+) with (B.x + NEXT(B).y) % 10 = 0, four bursts of 100 a window",
+    "Sharing makes 20 queries with general edge predicates faster than greta",
+    "20 queries SEQ(S, B+) with (B.x + NEXT(B).y) % 10 = 0, four bursts of 100 per window",
     "times faster than greta",
     at_least=8.0,
 )
 def shared_edges() -> Measured:
-    """Times faster than greta, over the cases of the bar; the first one is the bar's."""
-    rows = [measured(case, against_greta=True) for case in bar_cases()]
-    return Measured(float(rows[0]["greta/dynamic"]), CHECKED, tuple(rows), "Of the first case.")
+    """Times faster than greta, over the cases of the target; the first one is the target's."""
+    rows = [measured(case, against_greta=True) for case in target_cases()]
+    note = "The measured value is the first case."
+    return Measured(float(rows[0]["greta/dynamic"]), CHECKED, tuple(rows), note)
 
 
 @benchmark(
     "dynamic",
-    "dynamic sharing against the better of always and never",
+    "Dynamic sharing is nearly as fast as the better of always and never sharing",
     "2 to 100 queries, bursts of 1 to 1,000 events, with a general edge predicate and without",
     "times the better of both",
     at_most=1.05,
@@ -122,18 +123,18 @@ def dynamic() -> Measured:
 
 @benchmark(
     "hamlet",
-    "Hamlet's decisions burst by burst, against the better of always and never sharing",
+    "Hamlet's decisions per burst are nearly as good as the better of always and never sharing",
     "sets of 5 to 50 queries over bursts; the worst case",
-    "of the time of the better",
+    "times the time of the better",
 )
 def decisions() -> Measured:
     """The case in which deciding burst by burst costs most."""
-    rows = [measured(case, against_greta=True) for case in bar_cases()]
+    rows = [measured(case, against_greta=True) for case in target_cases()]
     return Measured(
         max(float(row["dynamic/best"]) for row in rows),
-        "all rows with greta's",
+        "all rows against greta",
         tuple(rows),
-        "Microseconds of the processor an event; the ratio is of the kernels alone.",
+        "CPU time in µs per event. The ratio covers only the kernels.",
     )
 
 

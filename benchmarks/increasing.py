@@ -51,7 +51,7 @@ def measure(values_of: Values) -> Measured:
     note = "CPU time of the whole call."
     if last["events"] != EVENTS:
         note += (
-            f" Worked out from windows of up to {last['events']:,} events, whose time grows with"
+            f" Extrapolated from windows of up to {last['events']:,} events, whose time grows with"
             f" the power {growth:.2f} of their size: not measured at the full size."
         )
     return Measured(
@@ -105,21 +105,21 @@ def increasing_subsequences(values: list[int]) -> int:
     return total
 
 
-def _claimed(name: str, claim: str, how: str, bar: float, values: Values) -> Benchmark:
+def _claimed(name: str, claim: str, how: str, target: float, values: Values) -> Benchmark:
     setting = f"A+ WHERE A.v < NEXT(A).v, COUNT(*), one window of 1,000,000 events; {how}"
-    return benchmark(name, claim, setting, "s", at_most=bar)(partial(measure, values))
+    return benchmark(name, claim, setting, "s", at_most=target)(partial(measure, values))
 
 
 NARROW = _claimed(
     "increasing-narrow",
-    "1,000,000 events under v < NEXT(v), counts fit 128 bits",
-    "trends stay within blocks of 1,000",
+    "Counting increasing sequences of a million events is fast if counts fit 128 bits",
+    "trends do not leave blocks of 1,000 events",
     0.2,
     narrow,
 )
 WIDE = _claimed(
     "increasing-wide",
-    "1,000,000 events under v < NEXT(v), counts of 2,900 bits",
+    "Counting increasing sequences of a million events is fast if counts have 2,900 bits",
     "values in random order",
     3.0,
     wide,

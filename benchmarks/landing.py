@@ -34,9 +34,9 @@ _HOUR = Interval(start := Interval.parse("2013-01-01", "2013-01-02").start, star
 
 @benchmark(
     "landing",
-    "memory of landing an hour is bounded by a bucket of ids, not by the hour",
-    "one hour of 1 and of 4 million lines in ten files, ids unique within the hour",
-    "times the peak with a quarter of the lines",
+    "The memory of ingesting an hour depends on a bucket of ids, not on the size of the hour",
+    "one hour of 1 and of 4 million records in ten files, ids unique within the hour",
+    "times the peak with a quarter of the records",
     at_most=1.2,
 )
 def landing() -> Measured:
@@ -54,9 +54,9 @@ def landing() -> Measured:
     low, high = (row["peak MB"] for row in rows[-2:])
     return Measured(
         high / low,
-        "every line is an event of the table",
+        "every record is an event of the table",
         tuple(rows),
-        "Peak resident memory of the whole process. Decoding takes both cores.",
+        "Peak resident memory of the whole process. Decoding uses both cores.",
     )
 
 
@@ -98,7 +98,8 @@ def land_hour(folder: Path, size: int, most: int) -> dict[str, object]:
     took = time.perf_counter() - begun
     assert lake.dataset("events").count_rows() == figures["accepted"] == size
     way = "by buckets" if int(figures["bytes"]) > most else "all at once"
-    return {"lines": size, "way": way, "us a line": took / size * 1e6, "peak MB": peak_megabytes()}
+    cost = took / size * 1e6
+    return {"records": size, "way": way, "µs per record": cost, "peak MB": peak_megabytes()}
 
 
 if __name__ == "__main__":

@@ -38,13 +38,13 @@ STREAM = stream_of(["B", *(f"S{n}" for n in range(QUERIES))])
 _Case = tuple[np.ndarray, Callable[[int], int]]
 
 
-_SETTING = "50 queries SEQ(x, B+), each with a start type of its own; "
+_SETTING = "50 queries SEQ(x, B+), each with its own start type; "
 
 
 @benchmark(
     "bursts",
-    "many queries, one core, in bursts",
-    _SETTING + "a start, then a burst of 50 B, in a tumbling window of its own; counts fit 64 bits",
+    "Many queries run fast on one core if events come in bursts",
+    _SETTING + "a start, then a burst of 50 B, in its own tumbling window; counts fit 64 bits",
     "million events/s",
     at_least=100.0,
 )
@@ -52,7 +52,7 @@ def bursts() -> Measured:
     """One start and 50 B a window; 50 starts and 50 B a window."""
     return _measured(
         {
-            "one query a window": (_drawn(1), lambda n: 2**LENGTH - 1),
+            "one query per window": (_drawn(1), lambda n: 2**LENGTH - 1),
             "all queries in each window": (_each(), lambda n: 2**LENGTH - 1),
         },
         alternating=False,
@@ -61,8 +61,8 @@ def bursts() -> Measured:
 
 @benchmark(
     "alternating",
-    "many queries, one core, no bursts",
-    _SETTING + "starts and B in turns, tumbling windows of 100 events; counts fit 64 bits",
+    "Many queries run fast on one core if event types alternate",
+    _SETTING + "alternating starts and B, tumbling windows of 100 events; counts fit 64 bits",
     "million events/s",
     at_least=50.0,
 )
@@ -71,7 +71,7 @@ def alternating() -> Measured:
     return _measured(
         {
             # starts are followed by 50, 49, ... 1 B
-            "one query a window": (np.repeat(_drawn(1), LENGTH, axis=1), lambda n: 2**51 - 52),
+            "one query per window": (np.repeat(_drawn(1), LENGTH, axis=1), lambda n: 2**51 - 52),
             "all queries in each window": (_each(), lambda n: 2 ** (LENGTH - n) - 1),
         },
         alternating=True,
@@ -95,7 +95,7 @@ def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
                 "rows": sum(np.unique(row).size for row in starts),
                 "ms": seconds["call"] * 1e3,
                 "million events/s": len(events) / seconds["call"] / 1e6,
-                "kernel alone": len(events) / seconds["kernel"] / 1e6,
+                "kernel only": len(events) / seconds["kernel"] / 1e6,
                 "bare loop": len(events) / seconds["loop"] / 1e6,
             }
         )
@@ -103,8 +103,8 @@ def _measured(cases: dict[str, _Case], *, alternating: bool) -> Measured:
         float(rows[0]["million events/s"]),
         "every row, by its closed form",
         tuple(rows),
-        "CPU time of the whole call, from an event table to rows of text; nothing is kept between"
-        " calls but compiled code.",
+        "CPU time of the whole call, from an event table to rows of text. Only compiled code is"
+        " cached between calls.",
     )
 
 

@@ -29,8 +29,8 @@ WITHIN = QUERIES + LENGTH
 
 @benchmark(
     "memory",
-    "memory is bounded by a pane and the live windows, not by the input",
-    "20 queries SEQ(x, B+) over 2 and 16 million events that come in batches",
+    "Memory depends on a pane and the open windows, not on the size of the input",
+    "20 queries SEQ(x, B+) over 2 and 16 million events in batches",
     "times the peak with an eighth of the events",
     at_most=1.04,
 )

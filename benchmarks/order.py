@@ -103,9 +103,9 @@ def _bare_wide(ranks, words):  # type: ignore[no-untyped-def]
 
 @benchmark(
     "order",
-    "a comparison by order, against a bare tree of as many words",
+    "An edge predicate of one comparison, compared with a bare tree of the same width",
     "A+ under A.v < NEXT(A).v over one window of a million events in random order",
-    "of the time of the bare tree",
+    "times the time of the bare tree",
 )
 def by_order() -> Measured:
     """The random permutation, whose count has 2,851 bits, beside the blocks; in turns."""
@@ -136,7 +136,7 @@ def by_order() -> Measured:
     ]  # fmt: skip
     return Measured(
         cpus["permutation: the query"] / cpus[bare],
-        "the count by the bare tree, and a smaller one by Python's integers",
+        "the count, by the bare tree; a smaller count, by Python integers",
         tuple(rows),
     )
 
@@ -147,9 +147,9 @@ SHARING = 20
 
 @benchmark(
     "shared-order",
-    "20 queries under the same comparison, which differ at one end",
+    "20 queries with one comparison that differ at one end cost little more than one query",
     "SEQ(Si, B+) and SEQ(B+, Si) under B.v < NEXT(B).v, a window of a million events, auto",
-    "times one query",
+    "times the time of one query",
     at_most=3.0,
 )
 def shared_order() -> Measured:
@@ -158,10 +158,10 @@ def shared_order() -> Measured:
     rows = [_shared(pattern) for pattern in patterns]
     return Measured(
         max(float(row["ratio"]) for row in rows[:2]),
-        "every count, with that of its query by itself",
+        "every count, by a separate run of its query",
         tuple(rows),
-        "CPU time of the whole call; trends stay within blocks of 1,000 values. Not in the"
-        " figure: 20 queries that both start and end with types of their own.",
+        "CPU time of the whole call. Trends do not leave blocks of 1,000 values. The measured value"
+        " excludes 20 queries that differ at both ends.",
     )
 
 
@@ -187,7 +187,7 @@ def _shared(pattern: str) -> dict[str, float | str]:
 
 @benchmark(
     "pairs-or-trees",
-    "events of a window from which on trees are quicker than pairs",
+    "Smallest window in which trees are faster than pairs",
     "A+ under A.v < NEXT(A).v over random values in tumbling windows of 16 to 256 events",
     "events",
 )
@@ -195,7 +195,7 @@ def pairs_or_trees() -> Measured:
     """What `engine.climb.BY_ORDER` was chosen by."""
     rows = [_small_windows(window) for window in WINDOWS]
     quicker = [row["window"] for row in rows if row["trees, ns"] < row["pairs, ns"]]
-    return Measured(min(quicker, default=float("inf")), "all rows with each other", tuple(rows))
+    return Measured(min(quicker, default=float("inf")), "all rows against each other", tuple(rows))
 
 
 def _blocks() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""All benchmarks, in the order of the specification's table; those without a bar come last.
+"""All benchmarks, in the order of the specification's table; those without a target come last.
 
 Besides those that are run by their names alone, and stand on no page.
 """

@@ -1,4 +1,4 @@
-"""Results of benchmarks as values that are kept: figures, bars, machine, day."""
+"""Stored results of benchmarks: measured value, target, machine and day."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.claim import Benchmark, number
+from benchmarks.claim import Benchmark
 
 KEPT = Path(__file__).parents[1] / "docs" / "benchmarks" / "results.json"
 
@@ -24,14 +24,16 @@ class Result:
     """A benchmark's last run.
 
     Attributes:
-        name, claim, setting, unit, bar, at_least: the benchmark's.
-        figure: what was measured; None where an answer was wrong.
-        headroom: how many times better than the bar; below 1 it falls short. None without a bar.
-        checked: which answers were compared with what, or what was wrong.
-        note: what a reader must know.
-        rows: all that was measured.
+        name, claim, setting, unit, target, at_least: the benchmark's.
+        figure: the measured value; None if a result was wrong.
+        headroom: the factor by which the value is better than the target; below 1 it is worse.
+            None without a target.
+        checked: which results were compared with what, or which result was wrong.
+        note: a condition of the measurement.
+        rows: all measured values.
         took: seconds of the whole benchmark.
-        machine: what it ran on; load: processes that were busy there before, one minute's average.
+        machine: the processor, memory and versions.
+        load: the load average of the machine before the run.
         day: ISO date, UTC.
     """
 
@@ -39,7 +41,7 @@ class Result:
     claim: str
     setting: str
     unit: str
-    bar: float | None
+    target: float | None
     at_least: bool
     figure: float | None
     headroom: float | None
@@ -53,28 +55,32 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """In words, for a table.
+        """Return the difference to the target in words, in percent of the target.
 
-        >>> Result("", "", "", "", 8.0, True, 4.0, 0.5, "", "", (), 0.0, "", 0.0, "").verdict
-        'short, 2 times'
+        >>> Result("", "", "", "", 8.0, True, 6.0, 0.75, "", "", (), 0.0, "", 0.0, "").verdict
+        'missed by 25 %'
+        >>> Result("", "", "", "", 8.0, False, 6.0, 1.33, "", "", (), 0.0, "", 0.0, "").verdict
+        'met (25 % below target)'
         """
         if self.figure is None:
-            return "wrong answer"
-        if self.headroom is None:
-            return "no bar"
-        if self.headroom >= 1:
-            return "met" if self.headroom < 1.05 else f"met, {number(self.headroom)} times better"
-        return f"short, {number(1 / self.headroom)} times"
+            return "wrong result"
+        if self.headroom is None or not self.target:
+            return "no target"
+        by = 100 * (self.figure / self.target - 1)
+        if self.headroom < 1:
+            return f"missed by {max(abs(by), 1):.0f} %"
+        side = "above" if by > 0 else "below"
+        return f"met ({abs(by):.0f} % {side} target)" if abs(by) >= 0.5 else "met"
 
 
 def run_benchmark(benchmark: Benchmark) -> Result:
-    """Run one; a wrong answer is a result without a figure."""
+    """Run a benchmark; a wrong result has no measured value."""
     began, load = time.perf_counter(), os.getloadavg()[0]
     found: dict[str, Any] = {"figure": None, "headroom": None, "note": "", "rows": ()}
     try:
         measured = benchmark.measure()
     except AssertionError as error:
-        found["checked"] = f"wrong answer: {error}"[:500]
+        found["checked"] = f"wrong result: {error}"[:500]
     else:
         found = {**vars(measured), "headroom": benchmark.headroom(measured.figure)}
     return Result(

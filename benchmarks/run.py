@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from benchmarks.alone import bar_text, run_all
+from benchmarks.alone import run_all, target_text
 from benchmarks.claim import Benchmark, number
 from benchmarks.registry import BENCHMARKS, BY_NAME
 from benchmarks.report import write_report
@@ -22,7 +22,7 @@ def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
         keep: also take the results over into the docs' table and picture, one by one.
 
     Returns:
-        Whether all answers were right; a bar that is not met is no failure.
+        Whether all answers were right; a target that is not met is no failure.
 
     Raises:
         ParameterError: there is no benchmark of a name.
@@ -46,7 +46,7 @@ def _named(names: Sequence[str]) -> Sequence[Benchmark]:
 
 
 def show_list(names: Sequence[str], *, as_lines: bool) -> None:
-    """Print some benchmarks, or all, with their bars and their last figures; see `run`."""
+    """Print some benchmarks, or all, with their targets and their last figures; see `run`."""
     kept = load()
     for benchmark in _named(names):
         last = kept.get(benchmark.name)
@@ -58,8 +58,8 @@ def show_list(names: Sequence[str], *, as_lines: bool) -> None:
 
 
 def _standing(benchmark: Benchmark, last: Result | None) -> str:
-    """The bar and the last figure, in words."""
+    """The target and the last figure, in words."""
     if last is None:
-        return f"{bar_text(benchmark)} {benchmark.unit}; not run"
+        return f"{target_text(benchmark)} {benchmark.unit}; not run"
     figure = "-" if last.figure is None else number(last.figure)
-    return f"{bar_text(benchmark)} {benchmark.unit}; last {figure}, {last.verdict}"
+    return f"{target_text(benchmark)} {benchmark.unit}; last {figure}, {last.verdict}"

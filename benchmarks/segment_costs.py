@@ -34,8 +34,8 @@ CASES = tuple(
 
 @benchmark(
     "segment-costs",
-    "what the work of segment programs costs, for the choice of what is shared",
-    "A-Seq of 20 to 120 queries, windows that overlap 1 to 40 times; the figure is the fit's error",
+    "Cost model of segment programs, for the choice of shared segments",
+    "A-Seq with 20 to 120 queries, windows that overlap 1 to 40 times; the error of the fit",
     "largest relative error",
 )
 def fitted() -> Measured:
@@ -55,7 +55,7 @@ def fitted() -> Measured:
         {"constant": "lane", "measured, ns": lane, "in use, ns": MEASURED.lane},
         {"constant": "skipped", "measured, ns": skipped, "in use, ns": MEASURED.skipped},
     )
-    return Measured(float(error), "nothing: answers are those that sharon-choice checks", rows)
+    return Measured(float(error), "no results; sharon-choice checks them", rows)
 
 
 def _amounts(lowered: Lowered, events: EventTable) -> tuple[float, float, float]:

@@ -22,8 +22,8 @@ COMMAND = (
 
 @benchmark(
     "start-up",
-    "the first query of a new process",
-    "`elsinore run` over the README's example, interpreter and imports included",
+    "The first query of a new process returns within seconds",
+    "`elsinore run` over the example of the README, with interpreter and imports",
     "s",
     at_most=2.0,
 )
@@ -34,12 +34,12 @@ def start_up() -> Measured:
         _timed(executor)  # leaves behind what the others find
         rounds = [_timed(executor) for _ in range(ROUNDS)]
         elapsed, of_processor = (median(found) for found in zip(*rounds, strict=True))
-        rows.append({"executor": executor, "seconds": elapsed, "of the processor": of_processor})
+        rows.append({"executor": executor, "seconds": elapsed, "CPU seconds": of_processor})
     return Measured(
         float(rows[0]["seconds"]),
-        "the row of every run, worked out in docs/internals/architecture.md",
+        "the row of every run, computed in docs/internals/architecture.md",
         tuple(rows),
-        "Elapsed time of the whole process, and what of the processor it took.",
+        "Elapsed time of the whole process, and its CPU time.",
     )
 
 

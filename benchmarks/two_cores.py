@@ -47,13 +47,13 @@ class Part:
 UNIFORM = (Part(KEYS, 2, 0), Part(KEYS, 2, 1))
 HOT = (Part(1, 2, 0), Part(1, 2, 1))
 WHOLE = (Part(KEYS, 1, 0),)
-NOTE = "Elapsed time; whatever else runs on the machine counts."
+NOTE = "Elapsed time, which includes other processes on the machine."
 _SETTING = "SEQ(A, B+) GROUP-BY k, 4,000,000 events, tumbling windows of 100,000 with 40 B; "
 
 
 @benchmark(
     "two-cores",
-    "1 to 2 cores",
+    "Two cores are nearly twice as fast as one core",
     _SETTING + "1,000 keys, in one process and divided by key between two",
     "times faster",
     at_least=1.8,
@@ -66,9 +66,9 @@ def two_cores() -> Measured:
 
 @benchmark(
     "hot-key",
-    "one key holding all events against uniform keys",
+    "One key with all events is as fast as uniform keys",
     _SETTING + "one key divided by time between two processes, 1,000 keys divided by key",
-    "times uniform keys",
+    "times the time of uniform keys",
     at_most=1.3,
 )
 def hot_key() -> Measured:

@@ -1,4 +1,4 @@
-"""The DAG `backfill_replay`: hours of choice in one run, with a workload of choice."""
+"""The DAG `backfill_replay`: a selected time range in one run, for a selected workload."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from elsinore.orchestration.replay_tasks import land_task, needs_replay_task, re
 from elsinore.orchestration.run_params import in_stream
 
 DOC = """
-### Replay of history in one run
+### Backfill of a selected time range
 
-For a query that is new, a workload that was not run before, or hours that were missed. *Trigger*
-asks for
+Replays a time range in one run, for example after you add a query or a workload, or for missed
+hours. *Trigger* asks for these parameters:
 
-- `start` and `end`: whole hours in UTC; the run owns the windows that end after `start` and at
-  `end` at the latest, and reads back as far as the longest `WITHIN`;
-- `batch_hours`: a year is computed day by day with 24, after all of it has landed: each day is
-  aggregated, validated and published by itself, and a day that fails is cleared by itself;
-- `workload`: one of the stream's, by name; without it all that an hourly run answers. Results of
-  others stay as they are, for each workload has its own;
-- `force`: off, hours that are published for exactly these queries are left alone and the run is
-  over in a moment; hours that hold results of other queries, which the workload had before, are
-  refused. On, the hours are replayed whatever they hold.
+- `start` and `end`: whole hours in UTC. The run computes the windows that end after `start`, and
+  at `end` at the latest. It reads earlier events as far back as the longest `WITHIN`.
+- `batch_hours`: hours per batch, for example 24 for a year day by day. All hours are ingested
+  first. Each batch is then aggregated, validated and published separately. If a batch fails,
+  clear only this batch.
+- `workload`: the name of one workload. Default: every workload of an hourly run. Results of other
+  workloads do not change.
+- `force`: if off, the run skips hours that are published for exactly these queries. It refuses
+  hours with results of earlier queries of the workload. If on, it replays all hours.
 
-It looks for no other files than those of its hours, and for no hours that were missed elsewhere;
-what its hours make stale it computes anew. The tables end as after the same hours in
-`hourly_replay`, which can run hour by hour, too (`airflow backfill create`).
+The run ingests only files of its own hours. It recomputes published hours that become stale. Runs
+are idempotent: the tables equal the tables after the same hours of `hourly_replay`. To backfill
+hour by hour, use `airflow backfill create` with `hourly_replay`.
 """
 
 
 @each_stream
 def dags(stream: str) -> DAG:
-    """The DAG that replays hours of choice of a stream."""
+    """Return the DAG that replays a time range of a stream."""
     with DAG(
         dag_id=in_stream("backfill_replay", stream),
-        description="Replays hours of choice in one run, for a workload of choice",
+        description="Replay a selected time range for a selected workload",
         doc_md=DOC,
         schedule=None,
         start_date=datetime(2013, 1, 1, tzinfo=UTC),

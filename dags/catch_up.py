@@ -1,4 +1,4 @@
-"""The DAG `catch_up`: hours that are stale, or were missed, and are too many for an hourly run."""
+"""The DAG `catch_up`: the backlog of stale and missed hours."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from elsinore.orchestration.replay_tasks import (
 from elsinore.orchestration.run_params import in_stream
 
 DOC = """
-### What others had to leave
+### Recompute the backlog of stale and missed hours
 
-A run of `hourly_replay` starts it where more published hours are stale, or more hours were missed,
-than it takes on beside its own (`ELSINORE_REOPEN_HOURS`), also if it failed: after a file of
-corrections, a change of `events` by hand, or days without a scheduler. Each run computes as many
-hours, the oldest first, and starts the next one, until none is left or one fails; hours that have
-failed come last. It lands nothing: raw files may be gone by then. Where another run has computed
-its hours meanwhile it is over at once.
+`hourly_replay` starts this DAG if more published hours are stale, or more hours were missed, than
+it recomputes itself (`ELSINORE_REOPEN_HOURS`). Typical causes are a file of corrections, a manual
+change of `events`, or days without a scheduler. A failed run of `hourly_replay` starts it, too.
 
-Fresh hours do not wait for it. It can be stopped at any time; what it leaves is found again.
+Each run recomputes as many hours, oldest first, and starts the next run until no hour is left or
+a run fails. Hours that failed before come last. The DAG ingests no files: raw files may be
+archived by then. If another run has already recomputed its hours, it ends at once.
+
+New hours do not wait for this DAG. You can stop it at any time: the next run finds the remaining
+hours again.
 """
 
 
 @each_stream
 def dags(stream: str) -> DAG:
-    """The DAG that catches up of a stream."""
+    """Return the DAG that recomputes the backlog of a stream."""
     with DAG(
         dag_id=in_stream(CATCH_UP, stream),
-        description="Computes hours that are stale or were missed, oldest first, in batches",
+        description="Recompute the backlog of stale and missed hours",
         doc_md=DOC,
         schedule=None,
         start_date=datetime(2013, 1, 1, tzinfo=UTC),

@@ -1,4 +1,4 @@
-"""The DAG `hourly_replay`: from raw event files to published, validated trend aggregates."""
+"""The DAG `hourly_replay`: from raw event files to published trend aggregates."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from elsinore.orchestration.replay_tasks import replay_tasks
 from elsinore.orchestration.run_params import in_stream
 
 DOC = """
-### Replay of an hour, or of a stretch of hours
+### Hourly replay
 
-Lands raw event files, aggregates the event trends of every query of the workload over them, checks
-a sample of the results against the reference, and publishes them.
+Ingests raw event files, aggregates the event trends of every query of the workload, checks a
+sample of the results against the reference, and publishes the results.
 
-A run owns the **windows that end in its hours** and reads back as far as the longest `WITHIN`. It
-starts `ELSINORE_GRACE` minutes, 5 by default, after its hours are over, so that their raw files are
-there. The run of the logical date 10:05 covers 10:00 to 11:00 (UTC), starts at 11:05, which is in
-its id, and owns the windows that end after 10:00 and at 11:00 at the latest.
+A run computes the **windows that end in its hours**. It reads earlier events as far back as the
+longest `WITHIN`. It starts `ELSINORE_GRACE` minutes (grace period, 5 by default) after its hours,
+so that their raw files have arrived. For example, the run with the logical date 10:05 covers
+10:00 to 11:00 (UTC). It starts at 11:05, the time in its id.
 
-Files of the last week that came late or were changed land as well. Hours that this makes stale, and
-hours that were missed while nothing was scheduled, are computed by the same run; more than
-`ELSINORE_REOPEN_HOURS` of them are left to runs of `catch_up`, which it starts.
+Late-arriving and changed files of the last week are ingested as well. The same run recomputes
+hours that become stale, and hours that were missed while no scheduler ran. If there are more than
+`ELSINORE_REOPEN_HOURS`, it starts `catch_up` for the others.
 
-Nothing is visible in `trend_aggregates` that was not validated. Every task can be killed and run
-again, and any hours can be run again: the tables end as after one clean run.
+Only hours whose sample passed appear in `trend_aggregates`. Tasks and runs are idempotent: you
+can kill and repeat any task, and replay any hour, and get the same tables.
 
 - To replay many hours in one run: *Trigger*, with `start` and `end` (whole hours, UTC).
-- To replay them hour by hour: `airflow backfill create --dag-id hourly_replay` with `--from-date`
-  and `--to-date`, the first hour and the end of the last.
-- To replay another workload: the DAG `backfill_replay`.
-- To find out why a task failed: the last lines of its log say what is wrong and who can mend it.
+- To backfill hour by hour: `airflow backfill create --dag-id hourly_replay` with `--from-date`
+  (the first hour) and `--to-date` (the end of the last hour).
+- To replay another workload: use the DAG `backfill_replay`.
+- To find out why a task failed: read the last lines of its log. They show the error and its fix.
 
-Only transient errors (a write conflict, a lost process) are tried again. A bad query, a bad
-parameter, too many bad lines or a failed validation fail the run at once; it has a report all the
-same.
+Airflow retries only transient errors (a write conflict, a lost process). An invalid query or
+parameter, too many invalid records, or a failed validation fail the run at once. A failed run has
+a report, too.
 """
 
 
 @each_stream
 def dags(stream: str) -> DAG:
-    """The DAG that replays each hour of a stream."""
+    """Return the DAG that replays each hour of a stream."""
     with DAG(
         dag_id=in_stream("hourly_replay", stream),
-        description="Lands events, aggregates their trends, validates and publishes the results",
+        description="Ingest events, aggregate trends, check a sample, and publish the results",
         doc_md=DOC,
         # By name: a bare cron string yields data intervals of no width.
         schedule=CronDataIntervalTimetable(EVERY_HOUR, timezone="UTC"),

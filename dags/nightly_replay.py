@@ -1,4 +1,4 @@
-"""The DAG `nightly_replay`: the day's plan, the tables' maintenance, the day's report."""
+"""The DAG `nightly_replay`: daily planning, maintenance and report."""
 
 from __future__ import annotations
 
@@ -24,28 +24,31 @@ from elsinore.orchestration.replay_tasks import (
 from elsinore.orchestration.run_params import in_stream
 
 DOC = """
-### What is done once for a day
+### Daily planning, maintenance and report
 
-For the day of the run (UTC): counts the whole day's stream and finds the plan that fits it, judges
-the day's rows by every expectation, compacts the tables and removes files that no version needs
-any more, and writes the day's data-quality report: all its runs and hours, beside the two weeks
-before it.
+For the day of the run (UTC), this DAG
 
-It **publishes nothing**: results are what `hourly_replay` published. So it can run beside it, be
-repeated, and be run for any day (*Trigger*, with `day`). It waits for an hour after midnight, for
-the day's last hours to be published.
+- counts the events of the whole day and finds the plan for these statistics;
+- checks the day's rows against every expectation;
+- applies retention, compacts the tables, and removes files that no version needs (VACUUM);
+- writes the data-quality report of the day, with all its runs and hours, next to the two weeks
+  before it.
 
-VACUUM keeps what is younger than `ELSINORE_KEEP_HOURS`, a week at least: a version of a table that
-a running task reads, or that a result names, stays readable that long.
+It **publishes nothing**: only `hourly_replay` publishes results. So it can run at the same time,
+be repeated, and run for any day (*Trigger*, with `day`). It waits for an hour after midnight,
+until the last hours of the day are published.
+
+VACUUM keeps files younger than `ELSINORE_KEEP_HOURS`, at least a week. During this time, versions
+of tables that a running task reads, or that a result names, stay readable.
 """
 
 
 @each_stream
 def dags(stream: str) -> DAG:
-    """The DAG that looks after a day of a stream."""
+    """Return the DAG that maintains a day of a stream."""
     with DAG(
         dag_id=in_stream("nightly_replay", stream),
-        description="Plans from a day's statistics, maintains the tables, reports on the day",
+        description="Daily planning, maintenance and report",
         doc_md=DOC,
         schedule=CronDataIntervalTimetable("0 0 * * *", timezone="UTC"),
         start_date=datetime(2013, 1, 1, tzinfo=UTC),
@@ -67,8 +70,8 @@ def dags(stream: str) -> DAG:
             "judge_quality",
             "judge_day",
             reads=("landings", "quarantine", "events", "plans", "validations"),
-            doc_md="Judges the day's rows by the suites of `expectations/` and builds Data Docs. A "
-            "failed critical expectation fails the run; the report says which.",
+            doc_md="Checks the day's rows against the suites in `expectations/` and builds Data "
+            "Docs. A failed critical expectation fails the run; the report names it.",
             **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
         )
         maintain_tables = step_task(
@@ -76,15 +79,15 @@ def dags(stream: str) -> DAG:
             task_id="maintain_tables",
             execution_timeout=timedelta(hours=2),
             outlets=assets(stream, "run_metrics", "history"),
-            doc_md="Removes what is older than `ELSINORE_KEEP_DAYS`, then OPTIMIZE where a "
-            "partition has several small files, then VACUUM; copies what the tables' logs say of "
-            "commits, before Delta cleans them.",
+            doc_md="Removes rows older than `ELSINORE_KEEP_DAYS` (retention), compacts partitions "
+            "with several small files (OPTIMIZE), and runs VACUUM. Copies the commits of the "
+            "tables' logs to `history` before Delta removes them.",
         )()
         reports = report_tasks(
             stream,
             "report_night",
-            "Writes the data-quality report of the day from the tables, with a link to Data Docs; "
-            "also where a task before it has failed.",
+            "Writes the data-quality report of the day from the tables, even if a task failed. "
+            "Links to Data Docs.",
         )
         ended = ended_task()
         chain(wait_for_last_hours, find_plan_task(stream), maintain_tables, [*reports, ended])

@@ -64,7 +64,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     if unread:
         figures[UNREAD] = unread
         if unread not in _told(lake, workload, interval, UNREAD):
-            unread_first = f"nothing reads {unread}; {raw_names(rules)}"
+            unread_first = f"unrecognized files: {unread}; {raw_names(rules)}"
     first = _refused_first(lake, workload, interval, figures)
     most, days = settings.reopen_hours, settings.late_days
     ours = [(one.lake.root, one.workload) for one in answered]
@@ -77,7 +77,8 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         note_metrics(one.lake, one.workload, interval, LAND_STEP, noted)
     if fails:
         raise DataError(
-            f"no file of these hours has come, and nothing reads {unread}", hint=raw_names(rules)
+            f"no file of these hours arrived, but unrecognized files: {unread}",
+            hint=raw_names(rules),
         )
     return {
         **figures,

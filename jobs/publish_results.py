@@ -55,6 +55,6 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             aggregate_trends(replace(arguments, interval=part), settings)
         validate_results(arguments, settings)
     else:
-        raise ConflictError(f"{interval} keeps changing while it is aggregated and validated")
+        raise ConflictError(f"{interval} changed again during its aggregation and validation")
     note_metrics(lake, workload, interval, PUBLISH_STEP, figures)
     return {**figures, **standing(settings.lake)}

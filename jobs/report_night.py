@@ -17,7 +17,5 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     interval = arguments.interval
     if interval.start % DAY or interval.end - interval.start != DAY:
-        raise ParameterError(
-            f"{interval} is no day", hint="give midnight to midnight, UTC, as start and end"
-        )
+        raise ParameterError(f"{interval} is not a day", hint="set start and end to midnight, UTC")
     return write_page(arguments, settings, night=True)

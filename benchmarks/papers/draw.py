@@ -46,14 +46,14 @@ def draw(experiment: Experiment, points: Sequence[Point], path: Path, limit: int
     """Write the picture; the same results give the same bytes. `limit` is in CPU seconds."""
     reads = not set(experiment.systems) <= set(OPTIMIZERS)
     panels: tuple[tuple[str, Value, Broken], ...] = (
-        ("ms a window" if reads else "ms", *_milliseconds(experiment, limit)),
+        ("ms per window" if reads else "ms", *_milliseconds(experiment, limit)),
         (
-            "events a second",
+            "events per second",
             lambda point, found: point.events / found.time,
             lambda point, why: point.events / limit if why == TIME else None,
         ),
         (
-            "MB more at the peak",
+            "additional MB at the peak",
             lambda _, found: max(found.memory, _LEAST),
             lambda _, why: MEGABYTES if why == MEMORY else None,
         ),

@@ -36,9 +36,9 @@ class Factor:
         if at_low != at_high and amount(low) != amount(high):
             text += f" ({amount(low)} at {short(at_low)})"
         if self.lost is not None:
-            text += f"; {self.slow} is given up at {short(self.lost[0])} ({self.lost[1]})"
+            text += f"; {self.slow} stops at {short(self.lost[0])} ({self.lost[1]} limit)"
         if self.beyond is not None:
-            text += f"; by its time a trend, {power(self.beyond[0])} at {short(self.beyond[1])}"
+            text += f"; extrapolated: {power(self.beyond[0])} at {short(self.beyond[1])}"
         return text
 
 

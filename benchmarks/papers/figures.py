@@ -204,10 +204,10 @@ def authors(events: float) -> Task:
 _SHORT = partial(purchases, 20, 4, 2_000)
 _ONLINE = (GRETA, STATIC, HAMLET)
 _FIRST = "The first workload: patterns differ around the same `Travel T+`"
-_VARIATIONS = "and its variations by per cents of a step"
+_VARIATIONS = "and its variations by percentages of a step"
 _TRENDS = (
-    "Two-step systems live as long as the trends can be counted out one by one, on any machine:"
-    " compiled loops move the point at which they die by a few events a group, no more."
+    "Systems that enumerate trends fail if the number of trends explodes. Faster"
+    " code only moves that point by a few events per group."
 )
 
 EXPERIMENTS = (
@@ -215,11 +215,11 @@ EXPERIMENTS = (
         "every-system",
         "Every system on one stream",
         "Hamlet Fig. 8(a), 8(c), 9(a)",
-        "Hamlet is 7 to 76 times faster than MCEP, 1 to 2 orders of magnitude than GRETA, and 3 to"
-        " 5 than Sharon on flattened queries.",
+        "Hamlet is 7 to 76 times faster than MCEP. It is 1 to 2 orders of magnitude"
+        " faster than GRETA, and 3 to 5 orders faster than Sharon on flattened queries.",
         f"{_FIRST}; 10 queries, `[driver, rider]`, windows of a minute, ridesharing stream of 200"
         " drivers, bursts of 3. A-Seq, Sharon and SPASS run the queries flattened.",
-        "events a minute",
+        "events per minute",
         (500, 1_000, 1_500, 2_000, 2_500, 3_000),
         lambda rate: low_setting(10, rate),
         2,
@@ -228,8 +228,8 @@ EXPERIMENTS = (
             (slow, HAMLET)
             for slow in ("SASE", "Flink", "CET", "SPASS", "MCEP", A_SEQ, SHARON, GRETA)
         ),
-        f"{_TRENDS} Sharon's flattened queries run together in one pass here, so that they are far"
-        " from the paper's fifty minutes; GRETA is compiled, and needs no graph without edge"
+        f"{_TRENDS} Sharon's flattened queries run in one pass here, so they take far less than"
+        " the paper's 50 minutes. GRETA is compiled, and needs no graph without edge"
         " predicates.",
     ),
     Experiment(
@@ -237,73 +237,77 @@ EXPERIMENTS = (
         "Every system, number of queries",
         "Hamlet Fig. 8(b), 8(d), 9(b)",
         "The same factors, from 5 to 25 queries.",
-        "As above, with 1,500 events a minute.",
+        "As above, with 1,500 events per minute.",
         "queries",
         (5, 10, 15, 20, 25),
         lambda queries: low_setting(int(queries), 1_500),
         2,
         EVERY,
         (("MCEP", HAMLET), (SHARON, HAMLET), (GRETA, HAMLET)),
-        "MCEP constructs a trend once for all queries and completes it for each of them, one step "
-        "a trend and query. Compiled, that step costs about as much as SASE needs to construct the "
-        "trend anew, so sharing gains nothing on SASE here; an online system has no such step.",
+        "MCEP constructs a trend once for all queries and completes it for each query,"
+        " one step per trend and query. Compiled, that step costs about as much as SASE"
+        " needs to construct the trend. So sharing gains nothing over SASE here. An"
+        " online system has no such step.",
     ),
     Experiment(
         "greta-events",
         "Events per window, positive patterns",
         "GRETA Fig. 9",
-        "GRETA is 4 orders of magnitude faster than Flink, SASE and CET, of which none ends beyond"
-        " 100, 500 and 700 thousand events.",
+        "GRETA is 4 orders of magnitude faster than Flink, SASE and CET. These do not"
+        " finish beyond 100,000, 500,000 and 700,000 events.",
         f"Ten queries: Q1 {_VARIATIONS}, `[company, sector]`, windows of ten minutes that slide by"
         " one; stock stream of 19 companies, bursts of 10.",
-        "events a window",
+        "events per window",
         (100, 200, 300, 800, 1_200, 4_000),
         stock_trades,
         1,
         ONE_QUERY,
         (("SASE", GRETA), ("Flink", GRETA), ("CET", GRETA)),
-        f"{_TRENDS} The paper's trends must be short, at hundreds of thousands of events; a"
-        " price that walks at random has long ones, so the end comes at far fewer events here.",
+        f"{_TRENDS} With hundreds of thousands of events, the paper's trends must be short. A"
+        " random walk of prices has long trends, so the systems fail at far fewer events"
+        " here.",
     ),
     Experiment(
         "greta-not",
         "Events per window, patterns with a negative sub-pattern",
         "GRETA Fig. 10",
-        "NOT makes all systems but Flink faster, and none of the two-step ones survive for it.",
+        "NOT speeds up every system except Flink, but no two-step system finishes.",
         "As above, `SEQ(NOT News N, Stock S+)`: no trend after the first news of a company in its"
         " window.",
-        "events a window",
+        "events per window",
         (100, 200, 400, 800, 1_200, 4_000),
         partial(stock_trades, without="News"),
         1,
         ONE_QUERY,
         (("SASE", GRETA), ("Flink", GRETA), ("CET", GRETA)),
-        "SASE and CET drop what NOT rules out before they construct; Flink constructs it, and looks"
-        " afterwards.",
+        "SASE and CET drop the events that NOT excludes before they construct trends."
+        " Flink constructs these trends and checks them afterwards.",
     ),
     Experiment(
         "greta-selectivity",
         "Selectivity of edge predicates",
         "GRETA Fig. 11",
-        "Two-step systems die beyond a selectivity of 50 %; GRETA does not feel it, and is 2 orders"
-        " of magnitude faster than CET at 50 %.",
+        "Two-step systems fail beyond a selectivity of 50 %. GRETA does not depend on"
+        " it, and is 2 orders of magnitude faster than CET at 50 %.",
         "Five queries: Q3 without its NOT and four variations, `[P.vehicle, segment]`, windows of"
         " five minutes that slide by one; linear road, 500 events, 22 reports from each segment.",
-        "share of steps by which a vehicle slows down",
+        "share of steps in which a vehicle slows down",
         (0.1, 0.3, 0.5, 0.7, 0.9),
         road,
         1,
         ONE_QUERY,
         (("SASE", GRETA), ("Flink", GRETA), ("CET", GRETA)),
-        "AVG of the paper's Q3 is COUNT(P) here, so that answers compare as integers. The stream is"
-        " a twentieth of the paper's, so a selectivity of 50 % is far less work here.",
+        "AVG of the paper's Q3 is COUNT(P) here, so that results compare as integers."
+        " The stream has 5 % of the paper's size, so a selectivity of 50 % is far less"
+        " work.",
     ),
     Experiment(
         "greta-groups",
         "Number of groups",
         "GRETA Fig. 12",
-        "Two-step systems gain with each group; GRETA runs alike, 4 orders of magnitude faster than"
-        " Flink with 10 groups, and 2 than CET and SASE with 5.",
+        "Two-step systems are faster with more groups. GRETA does not depend on groups."
+        " It is 4 orders of magnitude faster than Flink with 10 groups, and 2 orders"
+        " faster than CET and SASE with 5.",
         "Five queries: Q2 and variations of its step, `[job, mapper]`, windows of a minute that"
         " slide by half; cluster stream of 1,500 events over all groups, Poisson loads.",
         "groups",
@@ -312,59 +316,61 @@ EXPERIMENTS = (
         1,
         ONE_QUERY,
         (("SASE", GRETA), ("Flink", GRETA), ("CET", GRETA)),
-        "From left to right groups become fewer and larger. GRETA's time is that of its calls here,"
-        " as the stream is small.",
+        "From left to right, groups become fewer and larger. The stream is small, so"
+        " GRETA spends its time on calls.",
     ),
     Experiment(
         "sharon-two-step",
         "Two-step against online, fixed length",
         "Sharon Fig. 13",
-        "SPASS is 6 times faster than Flink at 6 thousand events, and ends beyond 7; the online"
-        " ones are 5 orders of magnitude faster.",
+        "SPASS is 6 times faster than Flink at 6,000 events, and does not finish beyond"
+        " 7,000. The online systems are 5 orders of magnitude faster.",
         "20 queries of length 10 of popular chains, `[customer]`, windows of 20 minutes that slide"
         " by one; 50 items, 20 customers. Sharon by the optimal plan.",
-        "events a window",
+        "events per window",
         (5_000, 7_500, 10_000, 12_000, 15_000),
         lambda events: purchases(20, 10, int(events)),
         1.5,
         ("SASE", "Flink", "SPASS", A_SEQ, SHARON),
         (("Flink", "SPASS"), ("SPASS", SHARON), ("SASE", SHARON)),
-        "SPASS constructs what is shared once, but a sequence of each query is a step of its own;"
-        " where most of the time is that last step it gains little. Sequences are polynomially"
-        " many, not exponentially: the end comes softly.",
+        "SPASS constructs shared segments once, but each sequence of a query is a"
+        " separate step. If that last step takes most of the time, SPASS gains little."
+        " The number of sequences is polynomial, not exponential, so the systems slow"
+        " down gradually.",
         checked=_SHORT,
     ),
     Experiment(
         "sharon-events",
         "Online, events per window",
         "Sharon Fig. 14(a), 14(e)",
-        "Sharon is 5 to 7 times faster than A-Seq from 200 thousand to 1.2 million events.",
-        "As above; whole calls, which find partitions and sort, too.",
-        "events a window",
+        "Sharon is 5 to 7 times faster than A-Seq from 200,000 to 1.2 million events.",
+        "As above. Whole calls, which include partitioning and sorting.",
+        "events per window",
         (50_000, 100_000, 200_000, 400_000),
         lambda events: purchases(20, 10, int(events)),
         1.5,
         (A_SEQ, GREEDY, SHARON),
         ((A_SEQ, SHARON),),
-        "Counts are kept per window here and not per START event, which leaves A-Seq less to do"
-        " twice than in the paper; what Sharon saves beside that is passes over the events.",
+        "Counts are stored per window here, not per START event, so A-Seq repeats less"
+        " work than in the paper. In addition, Sharon saves passes over the events.",
         checked=_SHORT,
     ),
     Experiment(
         "sharon-queries",
         "Online, number of queries; greedy and optimal plan",
         "Sharon Fig. 14(b), 14(d), 14(f), 16",
-        "Sharon is 5 to 18 times faster than A-Seq from 20 to 120 queries; an optimal plan makes it"
-        " twice as fast as a greedy one at 180.",
-        "As above, with 50,000 events a window.",
+        "Sharon is 5 to 18 times faster than A-Seq from 20 to 120 queries. An optimal"
+        " plan is twice as fast as a greedy plan at 180 queries.",
+        "As above, with 50,000 events per window.",
         "queries",
         (20, 60, 120, 180),
         lambda queries: purchases(int(queries), 10, 50_000),
         1.5,
         (A_SEQ, GREEDY, SHARON),
         ((A_SEQ, SHARON), (GREEDY, SHARON)),
-        "The workloads are not printed: how much is shared is our choice (three popular heads and"
-        " tails), and with them a greedy plan is nearly as good as an optimal one.",
+        "The paper does not print its workloads, so we chose how much is shared: three"
+        " popular heads and tails. With them, a greedy plan is nearly as good as an"
+        " optimal plan.",
         checked=_SHORT,
     ),
     Experiment(
@@ -373,22 +379,23 @@ EXPERIMENTS = (
         "Sharon Fig. 14(c), 14(g), 14(h)",
         "Sharon's gain grows from 4 to 6 times with the length of patterns.",
         "As above, with 20 queries.",
-        "events of a pattern",
+        "events per pattern",
         (10, 20, 30),
         lambda length: purchases(20, int(length), 50_000),
         1.5,
         (A_SEQ, GREEDY, SHARON),
         ((A_SEQ, SHARON),),
-        "Each pattern has one shared head and one shared tail, whatever its length.",
+        "Each pattern has one shared head and one shared tail at every length.",
         checked=_SHORT,
     ),
     Experiment(
         "sharon-optimizer",
         "Optimizers, number of queries",
         "Sharon Fig. 15",
-        "The exhaustive optimizer ends at 20 queries, where Sharon's is 3 orders of magnitude"
-        " faster and the greedy one 4; Sharon's is 3 orders slower than the greedy one at 70.",
-        "Finding a plan for queries of length 10, of 12 items drawn evenly; no events are read.",
+        "The exhaustive optimizer finishes up to 20 queries. There, Sharon's optimizer"
+        " is 3 orders of magnitude faster, the greedy one 4. At 70 queries, Sharon's is"
+        " 3 orders slower than the greedy one.",
+        "A plan for queries of length 10, with 12 items drawn evenly. No events are read.",
         "queries",
         (6, 10, 13, 16, 20, 24),
         lambda queries: Task(
@@ -397,7 +404,7 @@ EXPERIMENTS = (
         1,
         tuple(OPTIMIZERS),
         (("exhaustive", "Sharon's"), ("Sharon's", "greedy")),
-        "The searches of the paper end where their number of plans meets a bound. The engine's own"
+        "The searches of the paper stop at a maximum number of plans. Elsinore's"
         " solver, which finds an optimal plan for 1,000 queries, is not in the paper.",
     ),
     Experiment(
@@ -407,21 +414,21 @@ EXPERIMENTS = (
         "Hamlet is 3 to 5 orders of magnitude faster than GRETA.",
         f"{_FIRST}; 50 queries, `[district]`, the edge predicate `{EDGE}`, windows of a minute,"
         " ridesharing stream of 10 districts, bursts of 20 on average.",
-        "events a minute",
+        "events per minute",
         (2_500, 5_000, 10_000, 15_000),
         lambda rate: high_setting(50, rate),
         1,
         _ONLINE,
         ((GRETA, HAMLET),),
-        "Pairs of events are looked at once for all queries, so the factor is about the number of"
-        " queries and not more: GRETA is compiled as well here.",
+        "Hamlet compares pairs of events once for all queries, so the factor is at most"
+        " about the number of queries. GRETA is compiled as well here.",
     ),
     Experiment(
         "hamlet-queries",
         "Number of queries, edge predicate",
         "Hamlet Fig. 10(b), 10(d)",
         "The same, from 10 to 100 queries.",
-        "As above, with 7,500 events a minute.",
+        "As above, with 7,500 events per minute.",
         "queries",
         (10, 25, 50, 75, 100),
         lambda queries: high_setting(int(queries), 7_500),
@@ -437,22 +444,22 @@ EXPERIMENTS = (
         "The same.",
         "As above with 50 queries and no edge predicate: counts of hundreds of bits, states in"
         " closed form.",
-        "events a minute",
+        "events per minute",
         (2_500, 10_000, 40_000),
         lambda rate: high_setting(50, rate, edge=""),
         1,
         _ONLINE,
         ((GRETA, HAMLET),),
-        "Without pairs of events GRETA needs one accumulator a state, so there is less to save.",
+        "Without pairs of events, GRETA needs one accumulator per state, so there is less to save.",
     ),
     Experiment(
         "authors",
-        "The stream of Hamlet's authors, in shape",
+        "A stream modeled on Hamlet's authors",
         "none; their published program",
         "Their program takes 1.9 s for 50,000 events.",
         f"50 queries `SEQ(x, y, Z+, ...)` of 3 to 10 types over one window of {TYPES} types in"
         " bursts of 5 to 7; counts of thousands of bits.",
-        "events a window",
+        "events per window",
         (100, 150, 200, 2_000, 50_000),
         authors,
         1,
@@ -467,14 +474,14 @@ EXPERIMENTS = (
         "Dynamic decisions are 21 to 34 % faster than static ones and take 25 % less memory.",
         "The second workload: 50 diverse queries over the stock stream (220 companies, bursts of"
         " 120 on average), windows of 5 and 10 minutes, an edge predicate on prices.",
-        "events a minute",
+        "events per minute",
         (2_000, 3_000, 4_000),
         lambda rate: stock_setting(50, rate),
         1,
         (STATIC, HAMLET),
         ((STATIC, HAMLET),),
-        "With bursts as long as these a shared burst costs one row of numbers and the pairs of"
-        " events in it cost thousands: whether it is shared makes no difference to speak of.",
+        "These bursts are long. A shared burst costs one row of numbers, and its pairs"
+        " of events cost thousands. So sharing makes almost no difference.",
         counts=True,
     ),
     Experiment(
@@ -482,7 +489,7 @@ EXPERIMENTS = (
         "Dynamic and static decisions, number of queries",
         "Hamlet Fig. 11(b), 11(d), 12(b)",
         "The same, from 20 to 100 queries.",
-        "As above, with 2,000 events a minute.",
+        "As above, with 2,000 events per minute.",
         "queries",
         (20, 60, 100),
         lambda queries: stock_setting(int(queries), 2_000),
@@ -496,37 +503,37 @@ EXPERIMENTS = (
         "hamlet-bursts",
         "Dynamic and static decisions, where sharing costs",
         "Hamlet Fig. 11, in another setting",
-        "Dynamic decisions are 21 to 34 % faster than static ones, since static ones make snapshots"
-        " that do not pay.",
-        f"{_FIRST}; 50 queries, `[district]`, no edge predicate, 20,000 events a minute; bursts of"
-        " changing length (geometric), by their mean.",
-        "events of a burst, on average",
+        "Dynamic decisions are 21 to 34 % faster than static ones, because static ones"
+        " make snapshots that cost more than they save.",
+        f"{_FIRST}; 50 queries, `[district]`, no edge predicate, 20,000 events per minute;"
+        " bursts of different mean length (geometric).",
+        "events per burst, on average",
         (1, 2, 5, 20, 100),
         lambda burst: high_setting(50, 20_000, edge="", burst=burst),
         1,
         _ONLINE,
         ((STATIC, HAMLET), (GRETA, HAMLET)),
-        "Here it is to be had: a burst of one or two events is not worth a snapshot, whose price is"
-        " a product of wide numbers for each query, where the queries side by side need additions."
-        " Static decisions pay it for every burst. With longer bursts it is spread over more"
-        " events, until nothing is left of the gain.",
+        "Here the gain appears. A snapshot costs a product of wide numbers per query;"
+        " separate queries need only additions. A burst of one or two events does not"
+        " repay that. Static decisions pay for every burst. With longer bursts, the cost"
+        " is spread over more events, until the gain disappears.",
         counts=True,
     ),
     Experiment(
         "hamlet-own",
         "Selectivity of predicates that only some queries have",
         "none; Hamlet section 5.2, on the number of snapshots",
-        "Queries that differ in an event make a snapshot of it, which dynamic decisions avoid.",
-        f"{_FIRST}; 20 queries, `[district]`, no edge predicate, 20,000 events a minute, bursts of"
-        " 5; every other query has a local predicate which leaves out some `Travel` events.",
-        "share of events left out",
+        "Queries that differ in an event make a snapshot of the event. Dynamic decisions avoid it.",
+        f"{_FIRST}; 20 queries, `[district]`, no edge predicate, 20,000 events per minute, bursts"
+        " of 5. Every second query has a local predicate that excludes some `Travel` events.",
+        "share of excluded events",
         (0, 0.03, 0.3, 0.9),
         lambda share: high_setting(20, 20_000, edge="", burst=5, own=own_predicates(share)),
         1,
         (STATIC, HAMLET),
         ((STATIC, HAMLET),),
-        "Without edge predicates a run of queries that take the same events has coefficients of its"
-        " own, so there are no snapshots of single events.",
+        "Without edge predicates, queries that accept the same events have their own"
+        " coefficients, so no snapshots of single events are needed.",
         counts=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""The results as tables and pictures: printed, or written into `docs/benchmarks/papers.md`."""
+"""Prints the results as tables, or writes tables and pictures into `docs/benchmarks/papers.md`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _OVERVIEW = "every-system"
 
 Results = Sequence[tuple[Experiment, list[Point]]]
 
+#: Under the picture of all systems.
+_ORIGIN = (
+    "GRETA, Hamlet, Sharon and A-Seq are executors of Elsinore; the other systems are"
+    " re-implementations."
+)
 #: The claims of the abstracts: what, the paper's factor, and by which experiment and systems ours.
 HEADLINES = (
     ("Hamlet over GRETA", "1,000 to 100,000", "hamlet-queries", GRETA, HAMLET),
@@ -68,7 +73,7 @@ def write_page(results: Results, budgets: Budgets) -> None:
             "",
             *(f"- {each.said()}." for each in factors_of(experiment, points)),
             "",
-            f"{experiment.why} *Measured:* {experiment.setting}",
+            f"{experiment.why} *Workload:* {experiment.setting}",
             "",
             *table_of(experiment, points),
             "",
@@ -82,16 +87,18 @@ def _opening(results: Results, budgets: Budgets) -> Iterator[str]:
         path = _DOCS / _PICTURES / "papers-overview.svg"
         draw_overview(*found[_OVERVIEW], path, budgets.limit)
         yield from (f"![Every system on one stream](../{_PICTURES}/papers-overview.svg)", "")
-        yield from (f"*{found[_OVERVIEW][0].setting}*", "")
+        yield from (f"*{_ORIGIN} {found[_OVERVIEW][0].setting}*", "")
     yield from headlines(found)
     yield from (
         "",
-        f"{machine()}, one core used; medians of {budgets.rounds} processes, or of one that takes"
-        f" more than {budgets.slow:g} s. A system that takes more than {budgets.limit} s of the"
-        f" processor, or more than {MEGABYTES:,} MB, is given up, at this point and at all later"
-        f" ones; so is the reference after {budgets.reference} s. {_checked(results)}",
+        f"Machine: {machine()}, one core. Values are medians of {budgets.rounds} processes, or of"
+        f" one process that takes more than {budgets.slow:g} s. A system stops if it takes more"
+        f" than {budgets.limit} s of CPU time or {MEGABYTES:,} MB. It is then not measured at"
+        f" later points. The reference stops after {budgets.reference} s.",
         "",
-        "## Figure by figure",
+        _checked(results),
+        "",
+        "## Experiments",
         "",
     )
 
@@ -105,16 +112,16 @@ def headlines(found: dict[str, tuple[Experiment, list[Point]]]) -> Iterator[str]
             ours = factor(points, slow, fast)
             if ours is not None:
                 rows.append((claim, paper, *_ours(ours, experiment)))
-    yield from table(("claim", "the paper's factor", "ours", "where"), rows)
+    yield from table(("comparison", "factor in the paper", "measured factor", "experiment"), rows)
 
 
 def _ours(ours: Factor, experiment: Experiment) -> tuple[str, str]:
     (low, _), (high, at) = ours.least, ours.most
     text = amount(high) if amount(low) == amount(high) else f"{amount(low)} to {amount(high)}"
     if ours.beyond is not None:
-        text += f"; then {power(ours.beyond[0])} by its time a trend"
+        text += f"; extrapolated: {power(ours.beyond[0])}"
     link = f"[{experiment.title}](#{_anchor(experiment.title)})"
-    return text, f"{link}: most at {short(at)} {experiment.variable}"
+    return text, f"{link}, largest at {short(at)} {experiment.variable}"
 
 
 def _anchor(title: str) -> str:
@@ -122,13 +129,13 @@ def _anchor(title: str) -> str:
 
 
 def _checked(results: Results) -> str:
-    """How many answers the reference gave, too."""
+    """Return how many points the reference checked."""
     every = [point for _, points in results for point in points if len(point.found) > 1]
     by_it = sum(point.checked for point in every)
     return (
-        "Each system gave the reference's rows over the beginning of each stream. At all"
-        f" {len(every)} points the systems that ended gave the same answer, at {by_it} of them with"
-        " the reference, which constructs trends in Python and ends first."
+        "Each system returned the rows of the reference for the beginning of each stream. At all"
+        f" {len(every)} points, the systems that finished returned the same rows. At {by_it}"
+        " points, the reference finished, too; it constructs trends in Python and is the slowest."
     )
 
 
@@ -144,7 +151,7 @@ def table_of(experiment: Experiment, points: Sequence[Point]) -> list[str]:
         [name, *(_cell(experiment, point, name) for point in points)] for name in experiment.systems
     ]
     if any(point.checked for point in points):
-        lines.append(["as the reference", *("yes" if p.checked else "–" for p in points)])
+        lines.append(["checked by the reference", *("yes" if p.checked else "–" for p in points)])
     if experiment.counts:
         lines += _counts(points)
     head = [f"{experiment.variable}: ms, MB", *(short(point.value) for point in points)]
@@ -163,7 +170,7 @@ def _counts(points: Sequence[Point]) -> list[list[str]]:
     static = [point.found[STATIC].counts for point in points]
     return [
         ["bursts", *(f"{each['bursts']:,}" for each in hamlet)],
-        ["of them shared", *(f"{each['shared'] / each['bursts']:.0%}" for each in hamlet)],
+        ["shared bursts", *(f"{each['shared'] / each['bursts']:.0%}" for each in hamlet)],
         ["snapshots", *(f"{snapshots(each):,}" for each in hamlet)],
         ["snapshots, static", *(f"{snapshots(each):,}" for each in static)],
     ]

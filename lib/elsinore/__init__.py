@@ -13,7 +13,7 @@ from elsinore.errors import SchemaError as SchemaError
 from elsinore.errors import SetupError as SetupError
 from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The public names; docs/reference/python.md lists them.
 __all__ = [

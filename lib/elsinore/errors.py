@@ -1,8 +1,8 @@
-"""The exception family of Elsinore, typed by who must act.
+"""The exceptions of Elsinore, by who must act.
 
-Each class says who can mend the fault (query author, owner of the data, planner, engine,
-environment) and whether trying again can help (`transient`); Airflow decides on retries by that
-alone. Errors carry fields beside their text and survive process borders (they pickle).
+Each class names who can fix the error (query author, owner of the data, planner, engine,
+environment) and whether a retry can help (`transient`), which decides on retries in Airflow.
+Errors have fields in addition to their message, and can be pickled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEBUG = "ELSINORE_DEBUG"
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in a text file a fault was found; `line` and `column` count from 1."""
+    """The position of an error in a file; `line` and `column` count from 1."""
 
     file: str
     line: int | None = None
@@ -32,15 +32,15 @@ class Location:
         return ":".join(parts)
 
 
-#: Characters of a line that are shown before a fault, and as many after it.
+#: Characters of a line to show before and after an error.
 _BEFORE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault of a workload or schema, for its author: where, what, and how to mend it.
+    """One error of a workload or schema, for its author: position, message and fix.
 
-    `source` is the line that the location names.
+    `source` is the line of the location.
     """
 
     message: str
@@ -54,7 +54,7 @@ class Diagnostic:
         return f"{where}{self.message}{hint}"
 
     def pointed(self) -> str:
-        r"""The line of the text below which a sign stands where the fault is; empty where unknown.
+        r"""Return the line with a caret below the error; empty if the line is unknown.
 
         >>> print(Diagnostic("no", Location("f", 1, 3), source="ab\tc").pointed())
           ab c
@@ -69,15 +69,15 @@ class Diagnostic:
 
 
 class ElsinoreError(Exception):
-    """Root of the family.
+    """Base class of all errors of Elsinore.
 
     Attributes:
-        code: stable dotted name of the class of fault.
+        code: stable dotted name of the class of error.
         exit_code: exit code of a command: 1 if it failed; 2 if its query, schema, parameters or
             set-up must be corrected first.
         transient: whether the same step may succeed when tried again.
         who: the person who must act.
-        hint: what to do about it, if that is known.
+        hint: what to do about it; for an error without one, the `default_hint` of its class.
         fields: everything else that a program may want to read.
     """
 
@@ -85,11 +85,12 @@ class ElsinoreError(Exception):
     exit_code: ClassVar[int] = 1
     transient: ClassVar[bool] = False
     who: ClassVar[str] = "developer of Elsinore"
+    default_hint: ClassVar[str | None] = None
 
     def __init__(self, message: str, *, hint: str | None = None, **fields: Any) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = hint or self.default_hint
         self.fields = fields
 
     def __str__(self) -> str:
@@ -114,7 +115,7 @@ class AuthorError(ElsinoreError):
 
     @classmethod
     def of(cls, diagnostics: list[Diagnostic]) -> Self:
-        """One error for all faults that were found together."""
+        """Return one error for several diagnostics."""
         first = str(diagnostics[0])
         more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
         return cls(first + more, diagnostics=tuple(diagnostics))
@@ -211,6 +212,7 @@ class ConflictError(ElsinoreError):
 
     code = "environment.conflict"
     transient = True
+    default_hint = "run it again"
     who = "operator, if all tries fail"
 
 
@@ -219,6 +221,7 @@ class StoreError(ElsinoreError):
 
     code = "environment.store"
     transient = True
+    default_hint = "run it again if the object store is reachable"
     who = "operator, if all tries fail"
 
 
@@ -227,6 +230,7 @@ class LostWorkerError(ElsinoreError):
 
     code = "environment.lost"
     transient = True
+    default_hint = "run it again"
     who = "operator, if all tries fail"
 
 
@@ -241,34 +245,34 @@ def memory_failures(doing: str, *, hint: str) -> Iterator[None]:
 
 @contextmanager
 def pipeline_packages(what: str) -> Iterator[None]:
-    """Say how to get a package that the core does without, where `what` needs it (SetupError)."""
+    """Raise SetupError with an install command if `what` needs a package of the pipeline."""
     try:
         yield
     except ModuleNotFoundError as error:
         if str(error.name).startswith("elsinore"):
             raise
         if error.name == "jobs":
-            hint = "ELSINORE_ROOT names the folder of a checkout"
-            raise SetupError("ELSINORE_ROOT has no folder jobs", hint=hint) from error
+            hint = "set ELSINORE_ROOT to the directory of a checkout"
+            raise SetupError("ELSINORE_ROOT has no directory jobs", hint=hint) from error
         raise SetupError(
             f"{what} needs {error.name}, which is not installed",
-            hint="pip install 'elsinore[pipeline]'",
+            hint="in a checkout, run `pip install '.[pipeline]'`",
         ) from error
 
 
-#: What a system says where nothing more can be written; delta-rs and the JVM quote it.
+#: Messages of systems that cannot write; delta-rs and the JVM quote them.
 _FULL = re.compile(
     "No space left on device|Disk quota exceeded|File too large|Read-only file system"
 )
 
 
-#: What delta-rs, obstore and Arrow say of an object store that fails.
+#: Messages of delta-rs, obstore and Arrow about a failing object store.
 _STORE = re.compile(
     "Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]|The operation lacked|<Code>NoSuchBucket"
 )
 _MARKS = re.compile(r"\x1b\[\d*m↳?")
-#: And where it always will. A token that has expired counts, too: one of the environment stays as
-#: it is, others are renewed in time. Of requests for heads alone nothing is told but a number.
+#: Messages about permanent failures. An expired token is one: a token of the environment does not
+#: change, and others are renewed in time. Failed HEAD requests only have a number.
 _REFUSED = re.compile(
     "ACCESS_?DENIED|FORBIDDEN|UNAUTHORIZED|NO_?SUCH_?BUCKET|EXPIRED_?TOKEN|INVALID_?TOKEN|"
     "INVALID_?ACCESS_?KEY_?ID|SIGNATURE_?DOES_?NOT_?MATCH|AUTHORIZATION_?HEADER_?MALFORMED|"
@@ -276,16 +280,16 @@ _REFUSED = re.compile(
     "BAD REQUEST(?=:?( DEBUG SOURCE|$))",
     re.IGNORECASE,
 )
-#: What Arrow says of a column that is read and that a table of an earlier release has not.
+#: The message of Arrow about a column that a table of an earlier release lacks.
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((\w+)\)")
-#: What is told to nobody: who passes an error on, and how the libraries would print it.
+#: Parts of messages that are left out: wrappers, and debug output of libraries.
 _NOISE = re.compile("^Kernel error -> |,?[ =:]*Debug source.*", re.IGNORECASE)
 _NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
 
 
 @contextmanager
 def storage_failures() -> Iterator[None]:
-    """Raises what `storage_error` finds in errors that are none of ours."""
+    """Raise the `storage_error` of errors of other libraries."""
     try:
         yield
     except ElsinoreError:
@@ -297,20 +301,21 @@ def storage_failures() -> Iterator[None]:
 
 
 def storage_error(error: BaseException | None) -> DataError | SetupError | StoreError | None:
-    """What a full or read-only disk, a failing store or a lake of an earlier release comes to.
+    """Return the error of a full or read-only disk, a failing store or an old lake.
 
-    None if neither an error nor a cause of it tells of one.
+    Returns:
+        None if neither the error nor one of its causes is of such a kind.
     """
     while error is not None:
         text = str(error)
         if found := _FULL.search(text):
             name = error.filename if isinstance(error, OSError) else None
-            folder = os.path.dirname(name) if isinstance(name, str) else ""
-            where = f", in {folder}" if folder else ""
-            hint = "make room, or the folder writable, and run it again"
+            directory = os.path.dirname(name) if isinstance(name, str) else ""
+            where = f", in {directory}" if directory else ""
+            hint = "free disk space or make the directory writable, and run it again"
             return SetupError(f"cannot write: {found[0]}{where}", hint=hint)
         if lacking := _NO_COLUMN.search(text):
-            hint = "`elsinore migrate` adds the columns of this release"
+            hint = "add the columns of this release: `elsinore migrate`"
             return SetupError(f"a table of the lake has no column {lacking[1]}", hint=hint)
         if _STORE.search(text) or type(error).__module__.startswith("obstore"):
             return _of_store(" ".join(_MARKS.sub("", text).split()))
@@ -319,11 +324,13 @@ def storage_error(error: BaseException | None) -> DataError | SetupError | Store
 
 
 def _of_store(said: str) -> DataError | SetupError | StoreError:
-    if folder := _NAMELESS.search(said):
-        hint = "remove or rename what lies in it: no name of a file or folder may be empty"
-        return DataError(f"the object store has a folder without a name: {folder[1]}", hint=hint)
-    told = _NOISE.sub("", said)[:300]
+    if directory := _NAMELESS.search(said):
+        hint = "rename the objects in it so that no part of their path is empty"
+        return DataError(
+            f"the object store has a directory without a name: {directory[1]}", hint=hint
+        )
+    text = _NOISE.sub("", said)[:300]
     if refused := _REFUSED.search(said):
-        hint = "look at its address, and at the region and the keys in the environment"
-        return SetupError(f"the object store says {refused[0]}: {told}", hint=hint)
-    return StoreError(f"the object store fails: {told}")
+        hint = "check its address, and the region and keys in the environment"
+        return SetupError(f"the object store refuses access: {refused[0]}: {text}", hint=hint)
+    return StoreError(f"the object store fails: {text}")

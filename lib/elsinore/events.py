@@ -40,9 +40,9 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
 
 
 def id_keys(events: pa.Table, schema: StreamSchema, *, time: str = "event_time") -> pa.ChunkedArray:
-    """For each event the text by which it is told from others: its `event_id`, NULL without one.
+    """Return the deduplication key of each event: its `event_id`, NULL without one.
 
-    Where ids are unique only within a span of time, its start is part of it.
+    If ids are unique only within a span of time, the key contains the start of the span.
     """
     ids = events["event_id"].cast(pa.string())
     if schema.id_span is None:
@@ -53,7 +53,7 @@ def id_keys(events: pa.Table, schema: StreamSchema, *, time: str = "event_time")
 
 
 def same_values(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Of each two whether they are the same value, or both NULL, or both NaN."""
+    """Return which pairs of values are equal, both NULL, or both NaN."""
     same = pc.or_(pc.equal(left, right), pc.and_(_is_nan(left), _is_nan(right)))
     both_null = pc.and_(pc.is_null(left), pc.is_null(right))
     return pc.or_(pc.fill_null(same, False), both_null).to_numpy()

@@ -23,7 +23,7 @@ _CLOCK = rf"{_DAY}[Tt ]\d\d(:?\d\d){{0,2}}([.,]\d+)?"
 _REFUSALS = tuple(
     (re.compile(pattern, re.IGNORECASE | re.ASCII | re.DOTALL), reason)
     for pattern, reason in (
-        (r"", f"the text is empty; {_WRITE}"),
+        (r"", f"the string is empty; {_WRITE}"),
         (r".*[\u2010-\u2015\u2212\ufe63\uff0d].*",
          f"it has a typographic minus or dash; use the ASCII hyphen-minus: {_OFFSET}"),
         (r".*[^\x00-\x7f].*", f"it has a character that is not ASCII; {_WRITE}"),

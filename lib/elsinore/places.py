@@ -1,7 +1,7 @@
-"""Files and folders, of this machine or of an object store, where addresses lead (`s3://...`).
+"""Files and directories of this machine or of an object store (`s3://...`).
 
-Those of a store are `UPath`s, which have the methods of `Path` and pass for it: only here it is
-known that a store has no links, appends or renames, and that a file there is written as a whole.
+Paths of a store are `UPath`s, which have the methods of `Path`. Only this module handles that a
+store has no links, appends or renames, and writes a file as a whole.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def require_here(text: object) -> None:
     """
     if scheme(text):
         raise ParameterError(
-            f"{str(text)[:200]} is an address, where a path of this machine is needed",
-            hint="copy it here first; of all settings and paths ELSINORE_HOME alone can be one",
+            f"{str(text)[:200]} is an address, not a path on this machine",
+            hint="copy it to this machine first; only ELSINORE_HOME can be an address",
         )
 
 
@@ -72,7 +72,7 @@ def place(text: object) -> Path:
 
 @cache
 def _kind(store: str) -> Any:
-    """What makes paths of a store; a process that such a path is sent to has to ask here, too."""
+    """Return the class of paths of a store; call it in every process that receives such a path."""
     from obstore.fsspec import register
     from upath import UPath
 
@@ -86,24 +86,24 @@ def _kind(store: str) -> Any:
 
 
 def is_here(path: Path) -> bool:
-    """Whether a path is of this machine's file system."""
+    """Return whether a path is of this machine's file system."""
     return isinstance(path, Path)
 
 
 def state(path: Path) -> tuple[int, int]:
-    """How many bytes a file has, and when it was changed last, in nanoseconds since 1970.
+    """Return the size of a file in bytes and its modification time in nanoseconds since 1970.
 
-    A store tells whole seconds: what is behind them stands for the content, as its tag does.
+    A store has whole seconds: the fraction is a hash of the content's tag.
 
     Raises:
-        OSError: there is no such file, or it cannot be asked for.
+        OSError: the file does not exist, or it cannot be asked for.
     """
     status: Any = path.stat()
     if is_here(path):
         return status.st_size, status.st_mtime_ns
     info = status.as_info()
     if info["type"] == "directory":
-        raise IsADirectoryError(EISDIR, "a key of it and a slash makes it a folder", str(path))
+        raise IsADirectoryError(EISDIR, "an object below it makes it a directory", str(path))
     tag = sha256(str(info["e_tag"]).encode()).digest()
     return status.st_size, int(status.st_mtime) * _SECOND + int.from_bytes(tag[:8]) % _SECOND
 
@@ -129,8 +129,8 @@ def require_exclusive(folder: Path) -> None:
     finally:
         delete(store, name)
     raise SetupError(
-        f"the store of {folder} makes an object that is there already",
-        hint="it must honour If-None-Match, which commits need",
+        f"the object store of {folder} overwrites existing objects",
+        hint="use a store that supports If-None-Match, which commits need",
     )
 
 
@@ -157,14 +157,16 @@ def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
                 file = stack.enter_context(open_file(path, below))
             except OSError as error:
                 shown = str(path).encode("utf-8", "backslashreplace").decode()
-                raise DataError(f"cannot read {shown}: {error.strerror}") from error
+                problem = f"cannot read {shown}: {error.strerror}"
+                raise DataError(problem, hint="make it a readable, regular file") from error
             copy.symlink_to(f"/proc/self/fd/{file.fileno()}")
         else:
             there = cast(Any, path)
             try:
                 there.fs.get_file(there.path, str(copy))
             except FileNotFoundError as error:
-                raise DataError(f"cannot read {path}: it is gone") from error
+                problem = f"cannot read {path}: it was removed"
+                raise DataError(problem, hint="restore the file, and run it again") from error
         yield copy
 
 
@@ -178,7 +180,7 @@ def read_below(path: Path, below: Path, most: int) -> bytes:
     with open_file(path, below) if is_here(path) else path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise DataError(f"{path} has more than {most:,} bytes")
+        raise DataError(f"{path} has more than {most:,} bytes", hint=f"remove it: rm {path}")
     return content
 
 

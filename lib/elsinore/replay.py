@@ -79,7 +79,7 @@ from elsinore.wording import program, some_of, visible
 #: Two winter days with a snow storm in the first: many delays, many cancellations.
 DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
 
-#: Told of each step of each task.
+#: Called after each step of each task.
 OnProgress = Callable[[TaskProgress], None]
 
 #: The stream whose raw files are made where they are missing.
@@ -91,16 +91,16 @@ _POLL_SECONDS = 0.2
 
 
 def replay(settings: Settings, start: str, end: str, console: Console) -> None:
-    """Replay a stretch of hours: run the DAG in Airflow, print the results.
+    """Replay consecutive hours: run the DAG in Airflow and print the results.
 
-    Missing raw files are made if it is flights that are replayed; those that are there stay as they
-    are. Replaying hours anew leaves the same tables. `start` and `end` are ISO 8601.
+    For the stream of flights, missing raw files are generated; existing files do not change. A
+    replay is idempotent: it leaves the same tables. `start` and `end` are ISO 8601.
 
     Raises:
-        ParameterError: the stretch is empty, not over, or not cut at whole hours.
-        DataError: none of the hours has a file, and it is not flights that are replayed.
+        ParameterError: the time range is empty, not over, or not of whole hours.
+        DataError: none of the hours has a file, and the stream is not flights.
         ConflictError: another process replays into the same home.
-        AuthorError: a task found a query, schema or parameter that is wrong.
+        AuthorError: a task found an invalid query, schema or parameter.
         ElsinoreError: a task failed; the message names it and Airflow's log.
     """
     interval = run_interval(start, end)
@@ -118,7 +118,7 @@ def _alone(home: Path, interval: Interval) -> Iterator[None]:
         except BlockingIOError as error:
             lock.seek(0)
             raise ConflictError(
-                f"{lock.read() or 'another process'} into {home}", hint="wait until it has ended"
+                f"{lock.read() or 'another process replays'} into {home}", hint="wait until it ends"
             ) from error
         lock.truncate(0)
         lock.write(f"process {os.getpid()} replays {interval}")
@@ -141,7 +141,7 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     elif len(missing) == interval.length // HOUR and not _is_reached(settings, interval):
         hours = " to ".join(map(hour_label, (interval.start, interval.end)))
-        hint = f"{RAW_NAMES}; `elsinore ingest FILE` puts events there; see --start and --end, too"
+        hint = f"add events with `elsinore ingest FILE`, or change --start and --end; {RAW_NAMES}"
         raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
@@ -178,7 +178,7 @@ def run_dag(settings: Settings, interval: Interval, progress: OnProgress) -> Pat
     """Run the DAG over the interval, wait for it, and return Airflow's log of it.
 
     Raises:
-        AuthorError: a task found a query, schema or parameter that is wrong.
+        AuthorError: a task found an invalid query, schema or parameter.
         ElsinoreError: a task failed.
         SetupError: Airflow could not be made ready, or ended without any task's doing.
     """
@@ -215,7 +215,7 @@ def _command(interval: Interval) -> list[str]:
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
-    # Nobody is there to catch up with what a run leaves.
+    # No scheduler runs that could recompute the backlog.
     settings = settings.model_copy(update={"reopen_hours": 1_000, "workload": ""})
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
@@ -244,7 +244,7 @@ def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnPr
 
 
 def _failure(failures: list[TaskProgress], code: int, log: Path) -> ElsinoreError:
-    where = f"log: {log}"
+    where = f"read the log: {log}"
     if not failures:
         return SetupError(f"Airflow ended with exit code {code}", hint=where)
     first = failures[0]
@@ -298,13 +298,14 @@ def print_results(
     report = settings.reports / f"{run_key(interval)}.html"
     told = [
         _landed(settings, interval),
-        f"validated {count_of(values.count('checked'), 'value')} and "
+        f"checked   a sample of {count_of(values.count('checked'), 'value')} and "
         f"{count_of(windows, 'whole window')} against the reference: "
         f"{count_of(mismatches, 'mismatch')}, {values.count('skipped'):,} skipped",
         f"report    {_place(report if report.is_file() else None)}",
         f"Data Docs {_place(judgement.docs if judgement else None)}",
         f"log       {_place(log)}",
-        f"replayed  {interval} in {seconds:.0f} s",
+        f"replayed  {show_minute(interval.start)} to {show_minute(interval.end)} "
+        f"({count_of(interval.length // HOUR, 'hour')}) in {seconds:.0f} s",
     ]
     if not queries:
         told.append(f"published nothing: {_why_nothing(_workload(settings), interval)}")
@@ -327,7 +328,7 @@ def _landed(settings: Settings, interval: Interval) -> str:
     empty = sum(map(empty_files, map(json.loads, landings["reasons"].to_pylist())))
     also = f"; {count_of(empty, 'empty file')}" if empty else ""
     return (
-        f"landed    {count_of(lines - empty, 'line')} of {count_of(files - empty, 'file')}: "
+        f"ingested  {count_of(lines - empty, 'record')} of {count_of(files - empty, 'file')}: "
         f"{accepted:,} accepted, {count_of(duplicates, 'duplicate')}, "
         f"{quarantined - empty:,} quarantined{also}"
     )
@@ -337,7 +338,7 @@ def _why_nothing(workload: Workload | None, interval: Interval) -> str:
     """Return why no result of these hours is published."""
     if workload and not any(query.window.ending_in(interval) for query in workload.queries):
         return "no window of the queries ends in these hours"
-    return "no window that ends in these hours holds a trend"
+    return "no window that ends in these hours contains a trend"
 
 
 def print_open_windows(every: Sequence[Settings], interval: Interval, console: Console) -> None:
@@ -358,13 +359,13 @@ def print_open_windows(every: Sequence[Settings], interval: Interval, console: C
     whole = Interval(min(part.start for part in hours), max(part.end for part in hours))
     over, rest = split_at(whole, instant_of(datetime.now(UTC)))
     named = (f"{name} (the last ends {show_minute(end)})" for name, end in ends.items())
-    told = [f"open      windows hold events and end after these hours: {some_of(named)}"]
+    told = [f"open      windows with events end after these hours: {some_of(named)}"]
     stream = every[0].stream
     if rest:
         command = replay_command(rest, program(), stream)
         told.append(
-            "          the scheduled runs publish windows that end from "
-            f"{show_minute(rest.start)} on, or call after {show_minute(rest.end)}: {command}"
+            "          scheduled runs publish windows that end after "
+            f"{show_minute(rest.start)}; or run, after {show_minute(rest.end)}: {command}"
         )
     if over:
         told += ["          next:", replay_command(over, program(), stream)]
@@ -373,7 +374,7 @@ def print_open_windows(every: Sequence[Settings], interval: Interval, console: C
 
 
 def _table(queries: Mapping[str, ResultCounts]) -> Table:
-    table = Table(title="Published trend aggregates: the largest count of each query")
+    table = Table(title="Published trend aggregates: the largest count per query")
     for heading in ("query", "rows", "aggregate", "largest", "group", "window (UTC)"):
         right = heading in {"rows", "largest"}
         table.add_column(heading, justify="right" if right else "left", overflow="fold")

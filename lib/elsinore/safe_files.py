@@ -166,7 +166,7 @@ def _open(name: str, flags: int, directory: int, path: Path) -> int:
             is_last = name == path.name and flags == _FILE
             problem = "is a symbolic link" if is_last else f"is below {name!r}, a symbolic link"
             raise DataError(
-                f"{_shown(path)} {problem}", hint="put the file itself there"
+                f"{_shown(path)} {problem}", hint="replace the link by a copy of the file"
             ) from error
         raise
 
@@ -184,11 +184,12 @@ def _is_link(name: str, directory: int) -> bool:
 
 def _require_plain(path: Path, file: os.stat_result, directory: os.stat_result) -> None:
     if not stat.S_ISREG(file.st_mode):
-        raise DataError(f"cannot read {_shown(path)}: not a regular file")
+        problem = f"cannot read {_shown(path)}: not a regular file"
+        raise DataError(problem, hint="replace it by a regular file")
     if _may_be_linked_by_others(file, directory):
         raise DataError(
             f"{_shown(path)} is a hard link in a directory that other users write to",
-            hint="put a copy of the file there",
+            hint="replace the hard link by a copy of the file",
         )
 
 

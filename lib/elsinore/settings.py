@@ -37,18 +37,18 @@ PREFIX = "ELSINORE_"
 _MISSPELT = 0.7
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
-#: What delta-rs takes for parts of addresses in the path of a home; and in an address what it,
-#: Arrow or a search for files cannot read, or reads as another place: two homes would be mixed.
+#: Characters in the path of a home that delta-rs reads as parts of an address, and characters of an
+#: address that delta-rs, Arrow or a file search reads differently, which could mix two homes.
 _MISREAD_HERE = re.compile(r"[%\\]")
 _MISREAD = re.compile(r"[%\\#?*\[\]^|\x00-\x1f\x7f]|(?<!:)//|/\.\.?(?=/|$)")
 
-#: What makes a folder the root that relative paths start from.
+#: The directory that marks the root of relative paths.
 _MARK = Path("schemas", "tables")
 #: Names of streams, of their folders, and what stands before the ids of their DAGs.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-#: What a home has beside folders of streams.
+#: Names in a home that are not streams.
 RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
-#: Where schemas of streams and workloads lie, from the root; and how the files of these end.
+#: Directories of schemas and workloads below the root, and the file extension of workloads.
 EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
@@ -59,7 +59,9 @@ OF_WORKLOAD = frozenset({
 
 def _is_free(name: str) -> str:
     if name in RESERVED:
-        raise ValueError(f"no stream can be called {name}: a home has a folder of that name")
+        raise ValueError(
+            f"{name!r} is reserved: it is a directory in ELSINORE_HOME; choose another name"
+        )
     return name
 
 
@@ -68,7 +70,7 @@ def _home(value: Any) -> Path:
     if scheme(value) in (None, *STORES):
         return place(value)
     known = ", ".join(f"{name}://" for name in STORES)
-    raise ValueError(f"{value} is an address of no known object store; they begin with {known}")
+    raise ValueError(f"{value} is an address outside of {known}; write a path or such an address")
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
@@ -76,7 +78,7 @@ StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)
 
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise ValueError("it names a stream twice")
+        raise ValueError("a stream is listed twice; remove one")
     return names
 
 
@@ -97,7 +99,7 @@ _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 _EXAMPLES = {
     "keep_days": '{"events": 30}',
     "streams": '["rides"]',
-    **dict.fromkeys(("stream", "workload"), "rides: small letters, digits and _"),
+    **dict.fromkeys(("stream", "workload"), "rides: lowercase letters, digits and _"),
 }
 
 
@@ -110,8 +112,8 @@ def _find_root() -> Path:
                 _require_trusted(folder)
             return folder
     raise SetupError(
-        f"neither {here} nor a folder above it holds {_MARK}",
-        hint=f"start in the checkout, or set {PREFIX}ROOT to it",
+        f"neither {here} nor a directory above it contains {_MARK}",
+        hint=f"run `cd` to the checkout, or set {PREFIX}ROOT to it",
     )
 
 
@@ -129,8 +131,8 @@ def _require_trusted(root: Path) -> None:
     reasons += [_risk(one, sticky_is_safe=True) for one in root.parents]
     if reason := next(filter(None, reasons), None):
         raise SetupError(
-            f"{root} holds {_MARK}, but {reason}, and Elsinore runs code from it",
-            hint=f"if you trust it, set {PREFIX}ROOT={root}",
+            f"{root} contains {_MARK}, but {reason}, and Elsinore runs code from it",
+            hint=f"if you trust it: export {PREFIX}ROOT={root}",
         )
 
 
@@ -172,7 +174,7 @@ Expiring = Literal[
 
 @dataclass(frozen=True, slots=True)
 class LakeFolders:
-    """Folders of Delta tables: the stream's, and those that one of its workloads has for itself."""
+    """Directories of the Delta tables of a stream and of one of its workloads."""
 
     stream: Path
     results: Path
@@ -190,7 +192,7 @@ LakePath = Path | LakeFolders
 
 
 class Notifier(BaseModel):
-    """One of Airflow's notifiers: the dotted path of its class, and beside it its arguments."""
+    """An Airflow notifier: the dotted path of its class, and its arguments."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -299,14 +301,14 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, stream: str = "", *, must_exist: bool = True) -> Self:
-        """The settings of this process's environment, or of another stream of the same home.
+        """Load the settings of the environment, or of another stream of the same home.
 
-        `must_exist` as of `of_stream`.
+        `must_exist`: as in `of_stream`.
 
         Raises:
-            ParameterError: a variable has no valid value, or a name that is nearly a setting's;
-                or there is no such workload.
-            SetupError: there is no root, or the stream lacks a file.
+            ParameterError: a variable has an invalid value or a misspelled name, or the workload
+                does not exist.
+            SetupError: no root was found, or the stream lacks a file.
         """
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
@@ -315,18 +317,22 @@ class Settings(BaseSettings):
                 meant = closest(own, alike, _MISSPELT)
                 if meant is not None:
                     hint = f"did you mean {PREFIX}{meant.upper()}?"
-                    raise ParameterError(f"{name} is no setting", hint=hint)
+                    raise ParameterError(f"{name} is not a setting", hint=hint)
         try:
             found = cls()
         except ValidationError as error:
-            # Of a value that may be of several kinds pydantic tells one after the other.
+            # For a union type, pydantic reports an error per member; show the first.
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
-            words = "; ".join(_in_words(faults[name]) for name in sorted(faults))
-            raise ParameterError(words, hint="mend the environment") from error
+            problems = [_problem(faults[name]) for name in sorted(faults)]
+            words = "; ".join(message for message, _ in problems)
+            hint = problems[0][1]
+            if len(problems) > 1:
+                hint = "; ".join(f"{text.partition(':')[0]}: {fix}" for text, fix in problems)
+            raise ParameterError(words, hint=hint) from error
         if bad := (_MISREAD_HERE if is_here(found.home) else _MISREAD).search(str(found.home)):
             raise ParameterError(
-                f"no tables can lie in {found.home}: its path has {shown(bad[0])}",
-                hint=f"set {PREFIX}HOME to another folder",
+                f"tables cannot be stored in {found.home}: its path has {shown(bad[0])}",
+                hint=f"set {PREFIX}HOME to another directory",
             )
         own = found.workload if stream in ("", found.stream) else ""
         name = stream or found.stream
@@ -338,14 +344,14 @@ class Settings(BaseSettings):
         return found.of_workload(own)
 
     def of_stream(self, name: str, *, must_exist: bool = True) -> Self:
-        """The settings of a stream by its name.
+        """Return the settings of a stream.
 
-        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`;
-        its suites lie in `expectations/<name>`, if there is such a folder, and what its runs write
-        in a folder of its name below `home`.
+        Its schema is `schemas/events/<name>.yaml`, its workload `schemas/workloads/<name>.sase`.
+        Its suites are in `expectations/<name>`, if this directory exists, and its runs write to
+        the directory of its name below `home`.
 
         Raises:
-            SetupError: there is no such schema, or no such workload, though they must exist.
+            SetupError: the schema or the workload must exist and does not.
         """
         suites = self.root / "expectations" / name
         files = {
@@ -354,7 +360,7 @@ class Settings(BaseSettings):
         }
         for file in files.values():
             if must_exist and not file.is_file():
-                hint = f"`elsinore new-stream {name}` makes both from a sample of its events"
+                hint = f"`elsinore new-stream {name}` writes both from a sample of its events"
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
         return self.model_copy(update={"stream": name, "workload": ""} | files | own)
@@ -378,29 +384,29 @@ class Settings(BaseSettings):
         return self.workload_file.with_suffix("")
 
     def of_workload(self, name: str) -> Self:
-        """The settings of a workload of the stream by its name, or of that without one.
+        """Return the settings of a workload of the stream; an empty name is `workload_file`.
 
-        Its file lies in a folder beside `workload_file`, or in `schemas/workloads`. What its runs
-        write for it alone lies in a folder of its name.
+        Its file is in the directory next to `workload_file`, or in `schemas/workloads`. Its results
+        are in a directory of its name.
 
         Raises:
-            ParameterError: there is no such file.
+            ParameterError: the file does not exist.
         """
         own = "" if name == self.workload_file.stem else name
         found = self.model_copy(update={"workload": own})
         if own and own not in self.known_workloads:
             raise ParameterError(
-                f"there is no workload {name[:64]!r} of {self.schema_file.stem}",
-                hint=f"known are: {', '.join(self.known_workloads)}",
+                f"unknown workload {name[:64]!r} of {self.schema_file.stem}",
+                hint=f"use one of {', '.join(self.known_workloads)}",
             )
         return found
 
     @property
     def known_workloads(self) -> tuple[str, ...]:
-        """The names that runs can be asked for: of `workloads`, and of others over the stream.
+        """The names of all workloads of the stream: `workloads`, and others for single runs.
 
-        The others lie in `schemas/workloads` and bear the stream's name, alone or before an
-        underscore: `flights`, `flights_storms`, unless that is the name of another stream.
+        The others are in `schemas/workloads`. Their name is the name of the stream, or begins with
+        it and an underscore (`flights`, `flights_storms`), and is not another stream.
         """
         first, (_, *others), stream = self.workload_file.stem, self.workloads, self.schema_file.stem
         found = {file.stem for file in (self.root / WORKLOADS).glob(f"{stream}*{SUFFIX}")}
@@ -412,18 +418,18 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _paths_are_no_addresses(cls, value: Any, of: ValidationInfo) -> Any:
-        """A folder `s3:` would be made, in which nobody looks for anything."""
+        """Reject addresses: as a path, one would create a directory `s3:`."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
-            raise ValueError(f"{value} is an address; only ELSINORE_HOME can lie in a store")
+            raise ValueError(f"{value} is an address; only ELSINORE_HOME can be in an object store")
         if is_path and value is not None and not str(value).strip():
             raise ValueError("a path must not be empty; leave the variable out for the default")
         if is_path and str(value).startswith("~") and os.path.expanduser(value) == str(value):
-            raise ValueError(f"there is no user for {value}")
+            raise ValueError(f"unknown user in {value}; write an absolute path")
         return value
 
     def model_post_init(self, context: object, /) -> None:
-        """Make every path absolute, and as many slices as slots if nobody has said how many."""
+        """Make every path absolute; the default number of slices is the number of slots."""
         del context
         if "slices" not in self.model_fields_set:
             self.__dict__["slices"] = min(self.spark_slots, 100)
@@ -436,7 +442,7 @@ class Settings(BaseSettings):
 
     @property
     def local(self) -> Path:
-        """Where what stays on this machine lies."""
+        """The directory of the files that stay on this machine."""
         return self.local_home or (self.home if is_here(self.home) else self.root / "var")
 
     @property
@@ -445,7 +451,7 @@ class Settings(BaseSettings):
         return self.home / self.stream / "landing"
 
     def _own(self, home: Path) -> Path:
-        """What runs write for the workload."""
+        """The directory of the workload's results."""
         home = home / self.stream
         return home / "workloads" / self.workload if self.workload else home
 
@@ -477,11 +483,12 @@ class Settings(BaseSettings):
         return tuple(self.model_copy(update={"workload": name}) for name in names)
 
 
-def _in_words(fault: Mapping[str, Any]) -> str:
-    """What is wrong with a variable, and where in its value, if it is JSON."""
+def _problem(fault: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the problem of a variable, with the position in its JSON value, and a hint."""
     name, *inside = map(str, fault["loc"])
-    words, _ = in_plain_words(fault, Settings.model_fields)
+    words, hint = in_plain_words(fault, Settings.model_fields)
     inside = [*filter(str.isidentifier, inside)]
     if not inside and fault["type"] != "value_error" and name in _EXAMPLES:
-        words += f", as in {_EXAMPLES[name]}"
-    return ": ".join([f"{PREFIX}{name.upper()}", *inside, words])
+        hint = f"write it as {_EXAMPLES[name]}"
+    variable = f"{PREFIX}{name.upper()}"
+    return ": ".join([variable, *inside, words]), hint

@@ -1,4 +1,4 @@
-"""When the step at work began: told at a process's edge, read where its figures are recorded."""
+"""Start time of the current step: set when a process starts it, read when metrics are recorded."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class TimeUnit(StrEnum):
         return self is not TimeUnit.INTEGER
 
 
-#: Microseconds, or ticks, of the number 1 as a time; ISO times are no numbers.
+#: Microseconds, or ticks, of the number 1 as a time; ISO times are not numbers.
 NUMBER_LENGTHS = {
     TimeUnit.SECONDS: SECOND,
     TimeUnit.MILLISECONDS: MILLISECOND,
@@ -146,17 +146,17 @@ def _offset(match: re.Match[str], text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Microseconds of a number below 100,000 of a unit of `UNITS`.
+    """Return the microseconds of a duration: a number below 100,000 and a unit of `UNITS`.
 
     Raises:
-        ValueError: the text is no such duration.
+        ValueError: the string is not a duration.
 
     >>> parse_duration("90 minutes"), parse_duration("1 hour")
     (5400000000, 3600000000)
     """
     match = _DURATION.fullmatch(text)
     if match is None or match[2] not in UNITS:
-        raise ValueError(f"not a duration, such as 365 days: {text[:40]!r}")
+        raise ValueError(f"not a duration: {text[:40]!r}; write it as 365 days")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -220,7 +220,8 @@ class Interval:
     def __post_init__(self) -> None:
         if self.start >= self.end:
             raise ParameterError(
-                "an interval is empty or runs backwards", hint="the end must lie after the start"
+                "a time range is empty or ends before it starts",
+                hint="write an end after the start",
             )
 
     @classmethod
@@ -236,7 +237,7 @@ class Interval:
         if borders[0] >= borders[1]:
             raise ParameterError(
                 f"the end {end.strip()} is not after the start {start.strip()}",
-                hint="the end must lie after the start",
+                hint="write an end after the start",
             )
         return cls(*borders)
 
@@ -246,7 +247,7 @@ class Interval:
         return self.end - self.start
 
     def contains(self, instant: int) -> bool:
-        """Whether `start <= instant < end`."""
+        """Return whether `start <= instant < end`."""
         return self.start <= instant < self.end
 
     def split(self, parts: int, *, grain: int) -> tuple[Interval, ...]:
@@ -273,9 +274,12 @@ TICKS = Interval(-(2**62), 2**62)
 
 
 def require_whole_hours(interval: Interval) -> None:
-    """Refuse borders that are no whole hours, the unit of replays (ParameterError)."""
+    """Raise ParameterError unless a range has whole hours, the unit of replays."""
     if interval.start % HOUR or interval.end % HOUR:
-        raise ParameterError(f"{interval} does not begin and end at whole hours (UTC)")
+        raise ParameterError(
+            f"{interval} does not begin and end at whole hours (UTC)",
+            hint="write whole hours, as in 2013-02-08T10:00",
+        )
 
 
 def hours_of(interval: Interval) -> Iterator[int]:

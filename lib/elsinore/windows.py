@@ -14,11 +14,11 @@ from math import gcd
 from elsinore.errors import ParameterError
 from elsinore.timeline import DAY, HOUR, Interval
 
-#: The longest WITHIN and SLIDE in ticks: beside any time of `timeline.TICKS`, the borders of its
-#: windows and of those right before and after them stay within 64 bits.
+#: The longest WITHIN and SLIDE in ticks: for any time of `timeline.TICKS`, the borders of its
+#: windows, and of the windows before and after them, fit 64 bits.
 LONGEST = 2**61 - 1
 
-#: The longest in microseconds: the windows of plausible times lie in the years that can be written.
+#: The longest in microseconds: windows of plausible times stay in the years 1 to 9999.
 LONGEST_CALENDAR = 365_000 * DAY
 
 #: Maximum number of windows with one event, WITHIN divided by SLIDE. An event costs work and memory
@@ -35,7 +35,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
-            raise ParameterError("WITHIN and SLIDE must be positive")
+            raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
 
     def bounds(self, index: int) -> Interval:
         """The window number `index`.
@@ -71,7 +71,7 @@ class Window:
     def ending_in(self, interval: Interval) -> range:
         """Numbers of the windows that a run over `interval` owns.
 
-        A window ends in the interval when its last instant lies there, that is, when
+        A window ends in the interval if its last timestamp is in it, that is, if
         `interval.start < end <= interval.end`: a window that ends on the hour belongs to the hour
         before, whose data complete it.
 
@@ -109,7 +109,7 @@ class Window:
         return (self.bounds(first).end, self.bounds(last).end) if first <= last else None
 
     def owned(self, interval: Interval | None) -> tuple[int, int]:
-        """The first and the last of `ending_in`; of None, those of 64 bits: every window."""
+        """Return the first and the last number of `ending_in`; for None, of all windows."""
         if interval is None:
             return -(2**63), 2**63 - 1
         numbers = self.ending_in(interval)
@@ -128,7 +128,7 @@ class Window:
 
 
 def joint_reach(windows: Iterable[Window], interval: Interval) -> Interval:
-    """What some windows reach together, see `Window.reach`."""
+    """Return the common reach of windows, see `Window.reach`."""
     return Interval(min(window.reach(interval).start for window in windows), interval.end)
 
 

@@ -1,4 +1,4 @@
-"""How faults are worded: the nearest name, lists, and what a validator says in plain words."""
+"""Wording of messages: the nearest name, lists, and errors of pydantic in plain words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elsinore.integers import repr_of, text_of
 
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """The name that a misspelt one was meant to be, or None; `alike` (0 to 1) is how like it.
+    """Return the known name closest to a word, or None; `alike` (0 to 1) is the least similarity.
 
     >>> closest("Departur", ["Arrival", "Departure"])
     'Departure'
@@ -26,7 +26,7 @@ def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
 
 
 def suggest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """A hint for a misspelt name, or None.
+    """Return a hint for a misspelled name, or None.
 
     >>> suggest("PATERN", ["PATTERN", "WHERE"])
     'did you mean PATTERN?'
@@ -36,7 +36,7 @@ def suggest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Words as people list them.
+    """Return words as an enumeration.
 
     >>> listed(["WHERE", "WITHIN", "';'"])
     "WHERE, WITHIN or ';'"
@@ -46,7 +46,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def some_of(names: Iterable[str], most: int = 10) -> str:
-    """The first of what may be many names, for one line, and how many more there are.
+    """Return the first names of a list, and the number of the others.
 
     >>> some_of(("a", "b", "c"), 2)
     'a, b and 1 more'
@@ -57,7 +57,7 @@ def some_of(names: Iterable[str], most: int = 10) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut where it is long.
+    """Return the representation of a value, cut if it is long.
 
     >>> shown("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
@@ -67,7 +67,7 @@ def shown(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text whose signs all have a look, none of which ends a line.
+    r"""Return a string with its unprintable characters escaped.
 
     >>> visible("x = '\x07'")
     "x = '\\x07'"
@@ -120,7 +120,7 @@ def escaped(text: str) -> str:
 
 # ---- what pydantic finds
 
-#: Words for the types of schemas and units of time that other languages have.
+#: Names of types and units in other languages.
 _MEANT = {
     **dict.fromkeys(("int", "integer", "bigint", "int64"), "long"),
     **dict.fromkeys(("float", "number", "numeric", "decimal", "real", "float64"), "double"),
@@ -128,15 +128,14 @@ _MEANT = {
     **dict.fromkeys(("datetime", "date", "time"), "timestamp"),
     **dict.fromkeys(("second", "seconds", "sec", "epoch", "unix"), "s"),
     **dict.fromkeys(("millisecond", "milliseconds", "millis", "epoch_ms"), "ms"),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), "none"),  # none is alike
     **dict.fromkeys(("microsecond", "microseconds", "micros", "epoch_us"), "us"),
 }
-#: How the parts of a schema are written.
+#: How to write the parts of a schema.
 _EXAMPLES = {
     "stream": "as in stream: shop",
     "time": "as in time: {field: ts, unit: iso}",
-    "unit": "iso, s, ms, us, or integer for ticks of no unit",
-    "field": "the name that raw events have for it, as in {field: ts}",
+    "unit": "iso, s, ms, us, or integer for ticks without a unit",
+    "field": "name the field of raw events, as in {field: ts}",
     "type": "as in type: {field: event}",
     "id": "as in id: {field: event_id}",
     "names": "as in names: {PageView: page view}",
@@ -148,73 +147,84 @@ _EXAMPLES = {
     "rates": "as in rates: {View: 5}",
     "rows": "as in rows: [[START, END, {COUNT(*): 1}]]",
 }
-#: Settings, and types, of other languages.
+#: Settings and types of other languages, with what to write instead.
 _ELSEWHERE = {
-    **dict.fromkeys(("timezone", "tz", "zone"), "times without an offset are in UTC"),
-    **dict.fromkeys(("format", "pattern"), "times are ISO 8601 or numbers, as unit: says"),
+    **dict.fromkeys(
+        ("timezone", "tz", "zone"), "leave it out: timestamps without an offset are in UTC"
+    ),
+    **dict.fromkeys(
+        ("format", "pattern"), "leave it out: unit: sets the format, ISO 8601 or numbers"
+    ),
+    **dict.fromkeys(
+        ("ns", "nanosecond", "nanoseconds"), "divide nanoseconds by 1,000 and write us"
+    ),
     **dict.fromkeys(("fields", "columns", "attributes", "events"), _EXAMPLES["types"]),
     **dict.fromkeys(("object", "struct", "record", "json"),
-                    "name what is in it, as in city: {type: string, field: address.city}"),
+                    "list its fields, as in city: {type: string, field: address.city}"),
 }  # fmt: skip
-_NAME = "a name has letters, digits and _ only, a letter first"
-#: How what raw events call otherwise is given a name, by how deep in `types` it stands.
+_NAME = "use only letters, digits and _, and begin with a letter"
+#: How to rename what raw events call otherwise, by its depth in `types`.
 _RENAMED = {
-    3: "; type: {field: event, names: {PageView: page view}} says what events call it",
+    3: ", with the name in events under type: {field: event, names: {PageView: page view}}",
     4: "; as in user_id: {type: string, field: user-id}",
 }
-#: What is wanted where a type of error begins with a word.
+#: The expected value, by the first word of a type of error.
 _WANTED = {"string": "text", "bool": "true or false", "int": "a whole number", "float": "a number",
            "finite": "a number", "dict": "a mapping", "list": "a list", "tuple": "a list",
            "json": "JSON"}  # fmt: skip
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
-def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str, str | None]:
-    """What an error of pydantic's says, and a hint; `names` are those of all settings there are."""
+def in_plain_words(fault: Mapping[str, Any], names: Iterable[str]) -> tuple[str, str]:
+    """Return the message of a pydantic error, and a hint; `names` lists all settings."""
     kind, context = str(fault["type"]), fault.get("ctx", {})
     name = str(fault["loc"][-1]) if fault["loc"] else "it"
     given = shown(fault["input"])
     match kind:
         case "missing":
-            return "it is missing", _EXAMPLES.get(name)
+            return "it is missing", _EXAMPLES.get(name, f"add {name}")
         case "extra_forbidden":
             others = [other for other in names if other != name]
-            meant = _ELSEWHERE.get(name) or suggest(name, others) or f"there are {some_of(others)}"
-            return f"there is no setting {name}", meant
+            meant = _ELSEWHERE.get(name) or suggest(name, others) or f"use one of {some_of(others)}"
+            return f"unknown setting {name}", meant
         case "value_error":
-            return str(context["error"].args[0]), None
+            message, _, hint = str(context["error"].args[0]).partition("; ")
+            return message, hint or _EXAMPLES.get(name, f"change {name}")
         case "enum" | "literal_error":
             known, word = re.findall("'(.+?)'", context["expected"]), text_of(fault["input"])
             word = _MEANT.get(word.lower(), word)
-            hint = _ELSEWHERE.get(word) or suggest(word, known)
-            return f"{given} is none of {', '.join(known)}", hint
+            found = _ELSEWHERE.get(word) or suggest(word, known)
+            if found is None:
+                return f"{given} is not valid here", f"write {listed(known)}"
+            return f"{given} is not one of {', '.join(known)}", found
         case "model_type" | "model_attributes_type":
             null = ", nullable: true" if isinstance(fault["input"], list) else ""
             hint = _EXAMPLES.get(name, f"as in price: {{type: double{null}}}")
-            return f"{given} is no mapping", hint
+            return f"{given} is not a mapping", hint
         case "string_pattern_mismatch":
             renamed = _RENAMED.get(len(fault["loc"]), "") if fault["loc"][0] == "types" else ""
-            return f"{given} is no name", f"{_NAME}{renamed}"
+            return f"{given} is not a valid name", f"{_NAME}{renamed}"
         case "too_short" | "string_too_short":
-            return "must not be empty", None
+            return "must not be empty", _EXAMPLES.get(name, f"add a value to {name}")
         case "string_too_long":
-            return f"is longer than {context['max_length']} characters", None
+            most = context["max_length"]
+            return f"is longer than {most} characters", f"write at most {most} characters"
     for key, word in _LIMITS.items():
         if key in context:
-            return f"{given} must be {word} {context[key]}", None
+            return f"{given} must be {word} {context[key]}", f"write a number {word} {context[key]}"
     wanted = _WANTED.get(kind.split("_", maxsplit=1)[0])
     hint = _hint(name, wanted, fault["input"])
     return f"{given} is {f'not {wanted}' if wanted else 'not valid here'}", hint
 
 
-def _hint(name: str, wanted: str | None, given: object) -> str | None:
+def _hint(name: str, wanted: str | None, given: object) -> str:
     match wanted, given:
         case "text", list():
-            return "it is one; join several into one before"
+            return "name one field; join several fields into one first"
         case "a mapping", str() if ":" in given:
-            return "a blank follows the colon, as in price: double"
+            return "write a space after the colon, as in price: double"
         case "a mapping", str():
-            return f"attributes stand two spaces deeper than their type, {_EXAMPLES['types']}"
+            return f"indent attributes by two spaces below their type, {_EXAMPLES['types']}"
         case "a mapping", _:
             return _EXAMPLES.get(name, _EXAMPLES["types"])
-    return _EXAMPLES.get(name) if wanted == "a list" else None
+    return _EXAMPLES.get(name, f"write {wanted}" if wanted else f"change {name}")

@@ -1,16 +1,19 @@
-"""Hints and help name commands, options and targets that exist."""
+"""Errors have a hint, and hints name commands, options, targets and settings that exist."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 
+from elsinore import errors
 from elsinore.cli.main import COMMANDS, commands_for
+from elsinore.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 #: A command in backticks, with what stands for a value in an f-string.
@@ -51,7 +54,7 @@ def named() -> dict[str, tuple[str, str]]:
 
 
 def options_of(words: list[str]) -> set[str]:
-    """The options of a command; KeyError: there is none such."""
+    """Return the options of a command; KeyError: it does not exist."""
     group = typer.main.get_command(commands_for([words[0]]))
     command = group.commands[words[0]]  # type: ignore[attr-defined]
     if hasattr(command, "commands") and len(words) > 1 and not words[1].startswith("-"):
@@ -86,9 +89,145 @@ def test_a_command_that_is_named_exists(place: str) -> None:
 def test_hints_name_no_job() -> None:
     """Jobs have other names than the commands that run them."""
     jobs = {path.stem for path in (ROOT / "jobs").glob("*_*.py") if path.stem != "__init__"}
-    for path in sorted((ROOT / "lib").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "hint":
-                for line, text in texts(node.value):
-                    told = [job for job in jobs if re.search(rf"\b{job}\b", text)]
-                    assert not told, f"{path}:{line} names {told}: say `elsinore ...`"
+    for name, line, text in HINTS:
+        named_jobs = [job for job in jobs if re.search(rf"\b{job}\b", text)]
+        assert not named_jobs, f"{name}:{line} names {named_jobs}: write `elsinore ...`"
+
+
+# ---- every error of a user has a hint
+
+#: Errors of users; an `EngineError` is a defect, and no user can fix it.
+USER_ERRORS = frozenset(
+    name
+    for name, error in vars(errors).items()
+    if isinstance(error, type) and issubclass(error, errors.ElsinoreError)
+    if error.default_hint is None and error not in (errors.ElsinoreError, errors.EngineError)
+)
+#: Errors without a hint by module; a number may only fall.
+WITHOUT_HINT = {
+    "lib/elsinore/cli/cases.py": 2,
+    "lib/elsinore/cli/diff.py": 3,
+    "lib/elsinore/cli/generate.py": 1,
+    "lib/elsinore/cli/plan.py": 4,
+    "lib/elsinore/cli/run.py": 2,
+}
+
+
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for folder in ("lib", "jobs", "dags"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def without_hint(tree: ast.AST) -> list[int]:
+    """Return the lines of a module in which an error of a user, or a diagnostic, has no hint."""
+    lines = []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = call.func.id if isinstance(call.func, ast.Name) else ""
+        hints = [word.value for word in call.keywords if word.arg == "hint"]
+        hints += call.args[2:3] if name == "Diagnostic" else []
+        # Each diagnostic has its own.
+        hints += [word.value for word in call.keywords if word.arg == "diagnostics"]
+        is_given = any(not isinstance(h, ast.Constant) or h.value is not None for h in hints)
+        if name in USER_ERRORS | {"Diagnostic"} and not is_given:
+            lines.append(call.lineno)
+    return lines
+
+
+def test_an_error_without_a_hint_is_found() -> None:
+    source = (
+        "raise ParameterError('no')\n"
+        "raise DataError('no', hint='do this')\n"
+        "raise PlanError('no', hint=None)\n"
+        "Diagnostic('no', at)\n"
+        "Diagnostic('no', at, hint)\n"
+        "raise EngineError('a defect')\n"
+        "raise ConflictError('another writer')\n"
+    )
+    assert without_hint(ast.parse(source)) == [1, 3, 4]
+
+
+def test_errors_that_pass_have_a_hint_of_their_class() -> None:
+    assert str(errors.ConflictError("another writer")) == "another writer (run it again)"
+    assert str(errors.ConflictError("another writer", hint="wait")) == "another writer (wait)"
+
+
+def test_every_error_of_a_user_has_a_hint() -> None:
+    found = {name: without_hint(tree) for name, tree in _modules()}
+    lacking = {
+        name: lines for name, lines in found.items() if len(lines) > WITHOUT_HINT.get(name, 0)
+    }
+    assert not lacking, f"add hint=... (a command or a valid value): {lacking}"
+
+
+def _hints(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Texts of hints: of the parameter, of variables named so, and of diagnostics."""
+    for node in ast.walk(tree):
+        values: list[ast.AST] = []
+        if isinstance(node, ast.keyword) and node.arg == "hint":
+            values = [node.value]
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id.lower() for target in targets if isinstance(target, ast.Name)]
+            values = [node.value] if any("hint" in name for name in names) else []
+        elif isinstance(node, ast.Call):
+            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            values = [*node.args[2:3]] if last in ("refuse", "fault") else []
+        for value in values:
+            yield from texts(value)
+
+
+HINTS = [(name, line, text) for name, tree in _modules() for line, text in _hints(tree)]
+
+
+def test_hints_name_options_that_exist() -> None:
+    known = set[str]().union(*(options_of([name]) for name in COMMANDS))
+    for name in COMMANDS:
+        command = typer.main.get_command(commands_for([name])).commands[name]  # type: ignore[attr-defined]
+        for inner in getattr(command, "commands", ()):
+            known |= options_of([name, inner])
+    unknown = {
+        f"{name}:{line}": option
+        for name, line, text in HINTS
+        for option in _OPTION.findall(re.sub(r"`(?!elsinore)[^`]*`", "", text))
+        if option not in known
+    }
+    assert len(HINTS) > 150
+    assert not unknown
+
+
+def test_hints_name_commands_in_code_quotes() -> None:
+    """So that the tests above find them."""
+    bare = re.compile(r"(?<![`\w./-])elsinore [a-z]")
+    assert not {f"{name}:{line}": text for name, line, text in HINTS if bare.search(text)}
+
+
+def test_messages_name_settings_that_exist() -> None:
+    known = {f"ELSINORE_{name.upper()}" for name in Settings.model_fields}
+    known |= {errors.DEBUG, "ELSINORE_"}
+    counts: Counter[str] = Counter()
+    for name, line, text in HINTS:
+        for setting in re.findall(r"ELSINORE_[A-Z_]*", text):
+            counts[setting] += 1
+            assert setting in known, f"{name}:{line} names {setting}"
+    assert len(counts) > 5
+
+
+def test_hints_ask_nothing_but_which_name_was_meant() -> None:
+    questions = [
+        f"{name}:{line}: {text}"
+        for name, line, text in HINTS
+        if "?" in text and "did you mean" not in text and not re.search(r"['\"*+{][^ ]*\?", text)
+    ]
+    assert not questions
+
+
+def test_no_message_installs_the_package_from_an_index() -> None:
+    """Its name is not registered there."""
+    wrong = [
+        f"{name}:{line}"
+        for name, tree in _modules()
+        for line, text in texts(tree)
+        if re.search(r"pip install '?elsinore", text)
+    ]
+    assert not wrong

@@ -116,7 +116,7 @@ def test_a_command_of_the_pipeline_says_how_to_get_it(told: Told) -> None:
     for command, line in zip(PIPELINE, error.splitlines(), strict=True):
         assert re.fullmatch(
             rf"elsinore: elsinore {command[0]} needs \w+, which is not installed "
-            r"\(pip install 'elsinore\[pipeline\]'\)",
+            r"\(in a checkout, run `pip install '\.\[pipeline\]'`\)",
             line,
         ), line
 

@@ -139,6 +139,13 @@ def test_pages_are_served_to_who_has_signed_in_and_nothing_beside_them(
     page = client.get("/reports/index.html")
     assert (page.status_code, page.text) == (200, "all reports")
     assert "allow-scripts" not in page.headers["Content-Security-Policy"]
+    assert "allow-downloads" in page.headers["Content-Security-Policy"].split()
+    files = tmp_path / "reports" / "2013-02-08T00_2013-02-10T00"
+    files.mkdir()
+    (files / "delays.csv").write_text("carrier,COUNT(*)\n")
+    results = client.get(f"/reports/{files.name}/delays.csv")
+    assert (results.status_code, results.text) == (200, "carrier,COUNT(*)\n")
+    assert results.headers["Content-Type"].startswith("text/csv")
     for path in ("reports/../alerts.jsonl", "reports/%2e%2e/alerts.jsonl", "reports/link.html",
                  "reports/", "reports/none.html", "quality/x", "lake/x", "reports/%2Fetc%2Fpasswd",
                  ):  # fmt: skip

@@ -167,7 +167,7 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
         batches: Any = {"params": hours(10, 15) | {"batch_hours": batch_hours}}
         assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
     year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
-    with pytest.raises(ParameterError, match=r"8,760 slices; Airflow takes 1,024.*larger batches"):
+    with pytest.raises(ParameterError, match=r"8,760 slices; Airflow supports 1,024.*larger"):
         run_slices({"params": year}, (), landed=True)
     monkeypatch.setenv("ELSINORE_SLICES", "3")
     assert run_slices(context, (), landed=True) == slices((10, 12), (12, 14))
@@ -252,7 +252,7 @@ def test_triggered_without_a_date_a_run_is_of_the_last_hour_or_day(
 
 def test_a_run_is_of_hours_or_of_a_day() -> None:
     params = {"start": "2013-02-08", "end": "2013-02-09", "day": "2013-02-10"}
-    with pytest.raises(ParameterError, match="of a day, or from start to end"):
+    with pytest.raises(ParameterError, match="both day and start or end are set"):
         context_interval({"params": params})
     with pytest.raises(ParameterError, match="not a day: 20130208"):
         context_interval({"params": {"day": 20130208}})
@@ -325,7 +325,7 @@ def test_fields_that_lost_their_values_are_one_alert(
     assert told == [
         (
             "emptied",
-            "fields that had values in the week before have none in "
+            "fields with values in the week before have no values in "
             "2013-02-08T00: Buy.price, 2013-02-08T01: Buy.price, Buy.tip",
         )
     ]
@@ -358,7 +358,7 @@ def test_each_day_without_a_file_is_told_once(
     monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: alerts.append(alert))
     hours = {"start": "2013-02-08", "end": end}
     land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
-    assert alerts == [("silent", f"no file has come for {silent} hours")] * told
+    assert alerts == [("silent", f"no file arrived for {silent} hours")] * told
 
 
 def test_more_slices_than_airflow_maps_are_refused_before_they_land(
@@ -367,7 +367,7 @@ def test_more_slices_than_airflow_maps_are_refused_before_they_land(
     land = load_dag("backfill_replay").task_dict["land"].python_callable
     monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: pytest.fail("it lands"))
     year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
-    with pytest.raises(ParameterError, match="8,760 slices; Airflow takes 1,024 in a run"):
+    with pytest.raises(ParameterError, match="8,760 slices; Airflow supports 1,024 per run"):
         land(params=year)
 
 

@@ -154,7 +154,7 @@ def main(*_):
     except OSError:
         raise RuntimeError("a library cannot make its folder")
 """
-    with pytest.raises(SetupError, match=r"No space left on device.*make room"):
+    with pytest.raises(SetupError, match=r"No space left on device.*free disk space"):
         call(program)
 
 

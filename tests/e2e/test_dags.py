@@ -43,7 +43,7 @@ def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_p
     others = [row for row in after["run_metrics"] if json.loads(row)["run_key"] != day]
     assert others == before["run_metrics"]
     page = (mine.path / "var" / "reports" / "night_2013-02-08.html").read_text()
-    assert "Published and validated" in page
+    assert "Sample passed" in page
     assert (mine.path / "var" / "quality" / day / "judgement.json").is_file()
     assert not (mine.path / "var" / "alerts.jsonl").exists()
 
@@ -76,7 +76,7 @@ def test_a_failed_validation_publishes_nothing_reports_and_fails(
     assert code != 0, output
     assert not mine.rows(CHOICE).get("trend_aggregates")
     page = mine.path / "var/workloads" / CHOICE / "reports" / "2013-02-08T22_2013-02-08T23.html"
-    assert "Do not rely on this run" in page.read_text()
+    assert "Do not use these results" in page.read_text()
     (alert,) = map(json.loads, (mine.path / "var" / "alerts.jsonl").read_text().splitlines())
     assert (alert["kind"], alert["task"]) == ("task_failed", "validate")
     assert "Nothing is ever right" in alert["reason"]
@@ -88,4 +88,4 @@ def test_a_failed_validation_publishes_nothing_reports_and_fails(
     after = mine.rows()
     others = before.keys() - {"plans"}
     assert {table: after[table] for table in others} == {t: before[t] for t in others}
-    assert "Published and validated" in page.read_text()
+    assert "Sample passed" in page.read_text()

@@ -112,8 +112,8 @@ def test_commands_tell_of_a_store_that_refuses_in_a_line(
         ):
             assert run_command(command) == 2, command
             said = capsys.readouterr()
-            assert said.err.startswith("elsinore: the object store says "), command
-            assert "look at its address, and at the region and the keys" in said.err
+            assert said.err.startswith("elsinore: the object store refuses access "), command
+            assert "check its address, and the region and keys" in said.err
             assert (said.out, said.err.count("\n")) == ("", 1)
 
 
@@ -128,13 +128,13 @@ def test_a_key_that_is_no_file_is_told_by_its_name(store: str) -> None:
     day, name = "2013/01/02", "events-2013-01-02T10.jsonl"
     for key in ("marker", "beside"):
         put_raw(f"{key}/{day}/{name}/")
-    with pytest.raises(DataError, match=f"cannot read {store}/marker/{day}/{name}: a key of it"):
+    with pytest.raises(DataError, match=f"cannot read {store}/marker/{day}/{name}: an object"):
         landing_files(place(f"{store}/marker"), DAY)
     put_raw(f"beside/{day}/{name}", b"line")
     assert [file.name for file in landing_files(place(f"{store}/beside"), DAY)] == [f"{day}/{name}"]
     put_raw(f"nameless/{day}//{name}", b"line")
     with (
-        pytest.raises(DataError, match=f"folder without a name: nameless/{day}// ") as raised,
+        pytest.raises(DataError, match=f"directory without a name: nameless/{day}// ") as raised,
         storage_failures(),
     ):
         landing_files(place(f"{store}/nameless"), DAY)
@@ -158,7 +158,7 @@ def test_of_writers_of_one_new_object_one_wins(store: str) -> None:
 
 def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, clean: CleanRun) -> None:
     own = clean.start.model_copy(update={"address": store.replace("lake", "careless")})
-    with pytest.raises(SetupError, match="makes an object that is there already"):
+    with pytest.raises(SetupError, match="overwrites existing objects"):
         Lake.open(own).create_all()
     assert not own.lake.is_dir()
 

@@ -26,16 +26,16 @@ from tests.property.ways import Way, ways
 #: The only grounds on which greta may refuse a query of the language (spec section 1).
 STATED_REASONS: dict[str, re.Pattern[str]] = {
     "an event may stand for several aliases, and an aggregate counts only some": re.compile(
-        r"one event of a trend can stand for .* counts only "
+        r"one event of a trend can match .* counts only "
     ),
     "an event may stand for several aliases, and a key binds only some": re.compile(
-        r"one event of a trend can stand for .* a key binds only some of them"
+        r"one event of a trend can match .* a key applies only to some of them"
     ),
     "too many ways to match one trend": re.compile(
-        r"its ways to match one trend are too many|too many of its positions have conditions"
+        r"it can match a trend in too many ways|too many of its positions have separate conditions"
     ),
     "a key of events within NOT that no trend has, past an event without it": re.compile(
-        r"is a key of some events under a NOT, but of no trend"
+        r"is a key of some events under a NOT, but not of a trend"
     ),
 }
 

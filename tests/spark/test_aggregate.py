@@ -248,7 +248,7 @@ def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
     assert bucket_keys(queries.queries) == ("carrier", "distance")
     route = ground.cut(queries, owned, 3, bucket_keys(queries.queries))
     assert {part.owned for part in route.parts} == {owned}
-    assert route.in_words() == "files read directly, in 3 parts, cut by key"
+    assert route.in_words() == "files read directly, in 3 parts, split by key"
     found, counts = ground.by_route(queries, route, 3)
     assert found == computed(queries, events, owned) != []
     whole, once = ground.by_route(queries, ground.cut(queries, owned, 1), 1)
@@ -280,9 +280,9 @@ def test_a_lake_laid_out_by_buckets_gives_the_same(
     for (group, _), words in zip(routes, done.route.split("; "), strict=True):
         merged = ", their rows merged" if by == "tailnum" else ""
         if all(by in common_keys(query) for query in group):
-            assert re.fullmatch(f"files read directly, in [2-8] parts, cut by key{merged}", words)
+            assert re.fullmatch(f"files read directly, in [2-8] parts, split by key{merged}", words)
         else:
-            assert "cut by key" not in words
+            assert "split by key" not in words
         reach, types = reach_of(group, owned), types_read(queries, group)
         number, counted = number + count_of(events, reach, types - counted), counted | types
     assert done.events == number
@@ -363,5 +363,5 @@ def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Groun
     queries, owned = workload(ground_of_its_own.lake, QUERIES), hours("15", "18")
     route = ground_of_its_own.cut(queries, owned, 2)
     Path(route.parts[0].files[0].path).unlink()
-    with pytest.raises(ConflictError, match="removed meanwhile"), spark_failures():
+    with pytest.raises(ConflictError, match="removed during the run"), spark_failures():
         ground_of_its_own.by_route(queries, route, 2)

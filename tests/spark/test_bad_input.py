@@ -95,7 +95,7 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
         "ELSINORE_SPARK_TOKEN_FILE": str(bad.settings.spark_token_file),
     }
     ended = step("land", hours(13, 14), cwd=tmp_path, **home)
-    assert re.search("1 of 2 lines are bad.*quarantine", ended.refusal(1))
+    assert re.search("1 of 2 records are invalid.*quarantine", ended.refusal(1))
     assert differences(contents(lake, kept), before) == []
 
 

@@ -191,7 +191,7 @@ def test_kept_panes_go_when_nobody_needs_them_and_when_they_must(
     assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
     gone.unlink()
     assert drop_kept_hours(lake.root) == len(left)
-    with pytest.raises(ConflictError, match="removed meanwhile"):
+    with pytest.raises(ConflictError, match="removed during the run"):
         read_kept([last], ["0 0 0"])
     assert drop_kept_hours(lake.root) == 0
     run(spark, lake, owned)

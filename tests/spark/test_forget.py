@@ -239,7 +239,7 @@ def test_a_raw_file_that_changes_while_it_is_searched_loses_no_line(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elsinore.lake.forget, "_stale", meanwhile)
-        with pytest.raises(ConflictError, match="was changed while it was searched"):
+        with pytest.raises(ConflictError, match="changed while it was searched"):
             forget(settings, key, run="test", dry_run=False)
     # Called again, it also finds a workload that has had no run yet, what an `ingest` left, and
     # accounts of an earlier release.
@@ -276,7 +276,7 @@ def test_what_a_producer_adds_as_soon_as_a_raw_file_is_blank_is_not_lost(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replaced)
-        with pytest.raises(ConflictError, match="was changed while it was searched"):
+        with pytest.raises(ConflictError, match="changed while it was searched"):
             forget(settings, key, run="test", dry_run=False)
     forget(settings, key, run="again", dry_run=False)
     land(lake, settings, hours(11, 12))
@@ -323,7 +323,7 @@ def test_what_it_has_mended_when_it_was_killed_is_not_taken_for_changed(
     key = Key.parse([f"tailnum={GONE}"], lake.stream)
     killed_at(module, point, settings, key)
     figures = land(lake, settings, hours(11, 12))
-    assert ("forgetting a key broke off" in str(figures.get("refused_landings"))) == says_so
+    assert ("an erasure was interrupted" in str(figures.get("refused_landings"))) == says_so
     assert {"d1", "d2"} <= set(rows(lake, "events", "event_id"))
     forget(settings, key, run="again", dry_run=False)
     figures = land(lake, settings, hours(12, 13))
@@ -381,12 +381,12 @@ def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
     assert land(lake, settings, hours(11, 12))["late_landings"] == 0
     raw.touch()  # late from now on
     put(settings, 12, departure(3, 0, 12))
-    why = "the raw lines of 2013-01-01T10 were removed: they were as old as is kept"
+    why = "the raw records of 2013-01-01T10 were removed after their retention period"
     assert (
         land(lake, settings, hours(12, 13))["refused_landings"] == f'{{"2013-01-01T10": "{why}"}}'
     )
     assert rows(lake, "events", "event_id") == ["d2", "d3"]
-    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+    with pytest.raises(DataError, match="raw records of 2013-01-01T10 were removed"):
         land(lake, settings, hours(10, 11))
 
 
@@ -395,9 +395,9 @@ def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
     [
         ("tailnun=N1", "did you mean tailnum"),
         ("nothing=N1", "its attributes: tailnum"),
-        ("flight=many", "'many' is no long"),
-        ("tailnum", "write attribute=value"),
-        ("tailnum=", "write attribute=value"),
+        ("flight=many", "'many' is not a long"),
+        ("tailnum", "write it as user=ann"),
+        ("tailnum=", "write it as user=ann"),
     ],
 )
 def test_a_key_that_is_none_is_refused(lake: Lake, given: str, said: str) -> None:
@@ -407,7 +407,7 @@ def test_a_key_that_is_none_is_refused(lake: Lake, given: str, said: str) -> Non
 
 def test_nobody_forgets_while_a_step_is_under_way(settings: Settings) -> None:
     forgetting = at_work(settings.home, alone=True)
-    refused = pytest.raises(ConflictError, match="a step of a run works")
+    refused = pytest.raises(ConflictError, match="a run is working")
     with at_work(settings.home), at_work(settings.home), refused, forgetting:
         pass  # steps beside each other
     with at_work(settings.home, alone=True):
@@ -493,7 +493,7 @@ def test_a_file_without_a_header_is_told_of_without_its_values(people: Settings)
     source.write_text(f"2013-01-01T10:00:00Z,View,{GONE},1\n", encoding="utf-8")
     lake = Lake.open(people)
     land(lake, people, hours(0, 23))
-    problem = "column 'at' is missing; the first line of a CSV file names its columns"
+    problem = "column 'at' is missing; the first line of a CSV file must name its columns"
     reason = f"in/2013-01-01-a.csv:1: {problem}"
     assert rows(lake, "quarantine", "position", "reason") == [(0, reason)]
     source.unlink()

@@ -77,7 +77,7 @@ def test_any_shape_gives_the_rows_of_one_table_by_time_and_by_key(
     assert {row["query"] for row in expected} == {"pairs", "late", "later"}
     ground = Ground(spark, lake)
     by_key = ground.cut(queries, OWNED, 2, ("flight",))
-    assert by_key.in_words() == "files read directly, in 2 parts, cut by key, their rows merged"
+    assert by_key.in_words() == "files read directly, in 2 parts, split by key, their rows merged"
     for route in (ground.cut(queries, OWNED, 2), by_key):
         found, _ = ground.by_route(queries, route, 2)
         assert found == expected

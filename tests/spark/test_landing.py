@@ -75,7 +75,7 @@ def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged
     assert held()[-1][1:3] == (7, "superseded")
 
 
-_FAR = "is too far from the hour 2013-01-01T10 of its landing"
+_FAR = "is too far from 2013-01-01T10, the hour of its file"
 
 
 @EITHER_WAY
@@ -302,7 +302,7 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
 def test_too_much_that_is_bad_stops_before_any_event_lands(lake: Lake, settings: Settings) -> None:
     put(settings, 10, departure(1), "broken", "broken too")
     strict = settings.model_copy(update={"max_bad_share": 0.5})
-    with pytest.raises(DataError, match=r"2 of 3 lines are bad.*bad_json.*quarantine"):
+    with pytest.raises(DataError, match=r"2 of 3 records are invalid.*bad_json.*quarantine"):
         land(lake, strict, hours(10, 11))
     assert rows(lake, "events") == []
     assert rows(lake, "landings") == []
@@ -562,7 +562,7 @@ def test_a_refused_landing_leaves_an_hour_that_had_landed_as_it_was(
     before = contents(lake)
     put(settings, 10, "broken", "broken too")
     put(settings, 11, "broken as well")
-    for end, hint in ((11, "what had landed stays"), (12, "the table quarantine")):
+    for end, hint in ((11, "ingested events stay"), (12, "read their reasons")):
         with pytest.raises(DataError, match=hint):
             land(lake, strict, hours(10, end))
     quarantined = rows(lake, "quarantine", "landing", "line")
@@ -675,7 +675,7 @@ def test_lines_that_the_night_removes_meanwhile_do_not_come_back(
             lake.remove_before(table, column, date(2013, 2, 1), note='{"touched": {}}')
 
     interrupt(monkeypatch, "_too_bad", night)
-    with pytest.raises(DataError, match="raw lines of 2013-01-01 were removed"):
+    with pytest.raises(DataError, match="raw records of 2013-01-01 were removed"):
         land(lake, keeps, hours(10, 11))
     assert rows(lake, "events") == rows(lake, "raw_events") == []
 
@@ -754,7 +754,7 @@ def test_an_hour_that_failed_for_a_damaged_file_keeps_no_other_from_landing(
     land(lake, settings, hours(10, 11))
     damaged = put(settings, 10, name="-c").with_suffix(".jsonl.gz")
     damaged.write_bytes(b"no gzip")
-    with pytest.raises(DataError, match="1 of 4 lines are bad"):
+    with pytest.raises(DataError, match="1 of 4 records are invalid"):
         land(lake, strict, hours(10, 11))
     put(settings, 11, departure(1, dep_delay=9))
     assert land(lake, strict, hours(11, 12))["accepted"] == 1
@@ -794,7 +794,7 @@ def test_a_correction_judges_no_other_hour_away_by_a_schema_of_later(
         put(settings, 12, departure(12, 12))
         figures = land(judging, other, hours(12, 13))
         (told,) = json.loads(figures["refused_landings"]).values()
-        assert "4 of 10 lines are bad" in told
+        assert "4 of 10 records are invalid" in told
         assert len(rows(lake, "events")) == 11
         # Whatever comes late beside that hour lands.
         for hour in (7, 8, 9):
@@ -803,7 +803,7 @@ def test_a_correction_judges_no_other_hour_away_by_a_schema_of_later(
         assert [*json.loads(figures["refused_landings"])] == ["2013-01-01T11"]
         assert (figures["late_landings"], len(rows(lake, "events"))) == (3, 14)
     else:
-        with pytest.raises(DataError, match=r"corrected, and by now 4 of 10 .*schema changed"):
+        with pytest.raises(DataError, match=r"of which 4 of 10 .*restore the schema"):
             land(judging, other, hours(11, 12))
         assert contents(lake) == before
     # Whoever takes that on lands the hour anew.
@@ -965,5 +965,5 @@ def test_no_column_is_added_while_steps_are_at_work(
     with at_work(grown.local):
         assert run_command(["migrate", "--dry-run"]) == 0
         assert run_command(["migrate"]) == 1
-    assert f"a step of a run works on {grown.local} (pause the DAGs" in capsys.readouterr().err
+    assert f"a run is working on {grown.local} (pause the DAGs" in capsys.readouterr().err
     assert run_command(["migrate"]) == 0

@@ -137,7 +137,7 @@ def test_without_what_stands_in_between_it_gives_up_and_is_worth_another_try(
     fill(settings)
     for at in range(1, 13, draws(6, 1)):
         removed = interrupted(at, lambda: drop_kept_hours(lake.root))
-        with pytest.raises(ConflictError, match="in between was removed"):
+        with pytest.raises(ConflictError, match="intermediate files of the ingest were removed"):
             land(lake, settings, hours(10, 12), run="r", in_tasks=removed)
     land(lake, settings, hours(10, 12), run="r")
     assert contents(lake) == expected[0]

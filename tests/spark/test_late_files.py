@@ -451,7 +451,7 @@ def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     assert len(run(27)) == 5
     failed = run(28)
     assert sorted(failed) == ["2013-01-01T22", "2013-01-01T23", "2013-01-02T00"]
-    assert all("cannot read the file of events" in said for said in failed.values())
+    assert all("cannot read the event file" in said for said in failed.values())
     assert read_publications(lake.root).keys() == {
         "2013-01-01T21", "2013-01-02T01", "2013-01-02T02", "2013-01-02T03", "2013-01-02T04"
     }  # fmt: skip
@@ -522,7 +522,7 @@ def test_a_first_hour_that_was_refused_is_published_once_its_file_is_mended(
     def refused(hour: int) -> list[float]:
         """What is on record of its landing after a file of nothing but faults."""
         put(settings, hour, "bad")
-        with pytest.raises(DataError, match="lines are bad"):
+        with pytest.raises(DataError, match="records are invalid"):
             replayed(hour, hour + 1)
         record_metrics(lake, "its report")
         lines = (pc.field("step") == "land") & (pc.field("metric") == "lines")

@@ -228,7 +228,7 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: Lake) -> None:
 
 @pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])
 def test_a_retention_that_could_hurt_a_reader_is_refused_first(lake: Lake, keep_hours: int) -> None:
-    with pytest.raises(ParameterError, match="168 hours at least"):
+    with pytest.raises(ParameterError, match="at least 168 hours"):
         maintain(lake, keep_hours=keep_hours, run="night")
 
 

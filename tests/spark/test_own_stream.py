@@ -135,7 +135,9 @@ def test_the_replay_that_ingest_prints_publishes_what_run_answers(
     console = Console(record=True, width=200)
     print_results(settings, hours(10, 14), console, log=path, seconds=1)
     told = console.export_text()
-    assert "landed    3 lines of 2 files: 3 accepted, 0 duplicates, 0 quarantined; 2 empty" in told
+    assert (
+        "ingested  3 records of 2 files: 3 accepted, 0 duplicates, 0 quarantined; 2 empty" in told
+    )
 
 
 #: By stream the name of what says when, and two types of events without it.
@@ -181,7 +183,7 @@ def test_the_steps_by_their_commands(
         return "".join(capsys.readouterr())
 
     told("land")
-    assert "nothing says what the staged results of 2013-01-01T10" in told("validate", 1)
+    assert "the results of 2013-01-01T10 were not computed" in told("validate", 1)
     for command in ("aggregate", "validate", "publish", "report"):
         told(command)
     assert published(settings) == answered(settings, file)

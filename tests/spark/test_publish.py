@@ -230,7 +230,7 @@ def test_what_another_run_has_aggregated_meanwhile_is_validated_again(lake: Lake
     before = published(lake, interval)
     validated(lake, interval)
     aggregated(lake, hours("03", "04"))
-    with pytest.raises(RestagedError, match="aggregated anew") as caught:
+    with pytest.raises(RestagedError, match="recomputed after their validation") as caught:
         published(lake, interval)
     assert caught.value.transient
     validated(lake, interval)

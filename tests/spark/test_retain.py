@@ -116,7 +116,7 @@ def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(
     assert lake.dataset("trend_aggregates").count_rows() >= days
     # Their raw files are still there, and are not landed once more.
     first = parse_instant(str(FIRST))
-    with pytest.raises(DataError, match="raw lines of 2013-01-01T10 were removed"):
+    with pytest.raises(DataError, match="raw records of 2013-01-01T10 were removed"):
         land(lake, settings, Interval(first, first + DAY))
 
 
@@ -148,7 +148,7 @@ def test_hours_whose_windows_held_removed_events_are_not_computed_from_the_rest(
         assert gone["events_expired"] == expired
     assert run("2T01", "2T02") == [], "the event of 23:30 is not there any more"
     assert published() == before | {"2013-01-02T01": "2"}
-    with pytest.raises(DataError, match="windows of 2013-01-02T00 hold were removed"):
+    with pytest.raises(DataError, match="windows of 2013-01-02T00 were removed"):
         run("2T00", "2T01")
     # What somebody changes by hand is not right for it, and told until it is mended.
     deltalake.DeltaTable(lake.path(PUBLISHED)).delete("owned_hour = '2013-01-02T00'")
@@ -177,7 +177,7 @@ def test_less_than_landing_looks_back_to_is_refused(
     workload = load_workload(settings.workload_file, lake.stream)
     lake = replace(lake, stream=replace(lake.stream, keep_days=keep))
     short = settings.model_copy(update={"keep_days": {}})
-    with pytest.raises(ParameterError, match="runs need 3 days of events, raw lines two days"):
+    with pytest.raises(ParameterError, match="runs need 3 days of events, and raw_events and"):
         remove_old(lake, short, workload.longest_window, parse_instant("2013-02-01"), run="night")
 
 

@@ -104,7 +104,7 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     beside = frame(spark, [row | {"USER": 1, "Price": None} for row in rows])
     result = elsinore.spark.run(workload, beside, max_bad_share=0.1)
     assert spark_rows(result) == long_rows(expected, group_sizes(workload))
-    with pytest.raises(DataError, match=r"1 of 26 rows are bad.*price: -1.0 is below 0"):
+    with pytest.raises(DataError, match=r"1 of 26 rows are invalid.*price: -1.0 is below 0"):
         elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
 
 

@@ -234,7 +234,7 @@ def test_a_refused_token_is_a_matter_of_set_up(settings: Settings, tmp_path: Pat
     address = f"sc://127.0.0.1:{running_server(settings).port}"
     given = {"spark_master": address, "spark_token_file": tmp_path / "token"}
     with (
-        pytest.raises(SetupError, match="refuses us"),
+        pytest.raises(SetupError, match="refuses access"),
         open_session(settings.model_copy(update=given)) as spark,
     ):
         spark.range(1).collect()

@@ -259,16 +259,16 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     assert landed.version("plans") == before + 1
     # Again, so that a repeated run leaves the same.
     assert again.figures == first.figures
-    assert find_text(landed, workload, interval, "plan", "reason") == "no plan was found before"
+    assert find_text(landed, workload, interval, "plan", "reason") == "no plan was stored"
     # The run's slices have the run's plan, and earlier, missed hours; later ones have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
     assert load_plan(landed, workload, hours(9, 10)) == first.plan
-    with pytest.raises(DataError, match="no plan for"):
+    with pytest.raises(DataError, match="no plan was stored for"):
         load_plan(landed, workload, hours(11, 13))
     # Somebody has deleted what there was: the next run has a plan for the hours of that one, too.
     deltalake.DeltaTable(landed.path("plans")).delete()
-    with pytest.raises(DataError, match="no plan for"):
+    with pytest.raises(DataError, match="no plan was stored for"):
         load_plan(landed, workload, hours(9, 10))
     later = plan(landed, workload, hours(12, 13)).plan
     assert load_plan(landed, workload, hours(9, 10)) == later
@@ -339,7 +339,7 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
     for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
         plan(landed, workload, interval)
         reasons.append(find_text(landed, workload, interval, "plan", "reason"))
-    assert reasons[0] == reasons[2] == "no plan was found before"
+    assert reasons[0] == reasons[2] == "no plan was stored"
 
 
 @pytest.fixture
@@ -417,11 +417,11 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
         run="test",
     )  # fmt: skip
     note_metrics(landed, workload, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64})
-    with pytest.raises(PlanError, match="version 2; this build reads version 4"):
+    with pytest.raises(PlanError, match="version 2; this release reads version 4"):
         load_plan(landed, workload, hours(9, 10))
     anew = plan(landed, workload, interval)
     assert (anew.reused, anew.plan.version) == (False, 4)
-    assert anew.figures["reason"] == "no plan was found before"
+    assert anew.figures["reason"] == "no plan was stored"
     assert load_plan(landed, workload, interval) == anew.plan
 
 

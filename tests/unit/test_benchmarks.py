@@ -35,33 +35,38 @@ def wrong() -> Measured:
 
 
 @pytest.mark.parametrize(
-    ("figure", "verdict"), [(4.0, "short, 2 times"), (8.0, "met"), (24.0, "met, 3 times better")]
+    ("figure", "verdict"),
+    [(4.0, "missed by 50 %"), (8.0, "met"), (24.0, "met (200 % above target)")],
 )
-def test_a_figure_is_held_against_its_bar(figure: float, verdict: str) -> None:
+def test_a_figure_is_held_against_its_target(figure: float, verdict: str) -> None:
     assert run_benchmark(speed(figure)).verdict == verdict
-    lower = replace(speed(64 / figure), at_least=False)
-    assert run_benchmark(lower).verdict == verdict
+
+
+def test_a_target_that_is_a_maximum_is_met_below_it() -> None:
+    lower = [replace(speed(figure), at_least=False) for figure in (6.0, 8.01, 10.0)]
+    verdicts = [run_benchmark(one).verdict for one in lower]
+    assert verdicts == ["met (25 % below target)", "missed by 1 %", "missed by 25 %"]
 
 
 def test_a_wrong_answer_has_no_figure() -> None:
     found = run_benchmark(replace(speed(9.0), measure=wrong))
-    assert (found.figure, found.headroom, found.verdict) == (None, None, "wrong answer")
+    assert (found.figure, found.headroom, found.verdict) == (None, None, "wrong result")
     assert "2 trends instead of 3" in found.checked
 
 
-def test_a_wrong_answer_fails_the_command_and_a_missed_bar_does_not(
+def test_a_wrong_answer_fails_the_command_and_a_missed_target_does_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = replace(speed(1.0), name="broken", measure=wrong)
     monkeypatch.setattr(runner, "BENCHMARKS", (speed(1.0), broken))
     assert run_command(["bench", "speed", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["figure"], found["verdict"]) == (1.0, "short, 8 times")
+    assert (found["figure"], found["verdict"]) == (1.0, "missed by 88 %")
     assert run_command(["bench", "--json"]) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["verdict"] for line in lines] == ["short, 8 times", "wrong answer"]
+    assert [line["verdict"] for line in lines] == ["missed by 88 %", "wrong result"]
     assert run_command(["bench", "speed"]) == 0
-    assert "speed: 1 x, at least 8: short, 8 times" in capsys.readouterr().out
+    assert "speed: 1 x, at least 8: missed by 88 %" in capsys.readouterr().out
 
 
 def test_list_names_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,14 +100,31 @@ def test_results_are_kept_by_name(tmp_path: Path) -> None:
 def test_page_and_picture_tell_every_figure(tmp_path: Path) -> None:
     met, short = run_benchmark(speed(16.0)), replace(run_benchmark(speed(4.0)), name="slow")
     page = as_page([speed(0), replace(speed(0), name="new")], {"speed": met})
-    assert "| [speed](#speed) | it is fast | at least 8 x | 16 x | met, 2 times better |" in page
+    assert (
+        "| [speed](#speed) | it is fast | at least 8 x | 16 x | met (100 % above target) |" in page
+    )
     assert "| new | it is fast | | | not run |" in page
     assert "| one | 12.3 | 1,000,000 |" in page
     draw_results([met, short], tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    for written in ("1 of 2 bars are met", "16, at least 8 x", "4, at least 8 x", "it is fast"):
+    for written in ("1 of 2 targets met", "16, at least 8 x", "4, at least 8 x", "speed", "slow"):
         assert f"<!-- {written} -->" in text
+
+
+def test_the_page_about_the_method_shows_what_a_list_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (KEPT.parent / "method.md").read_text(encoding="utf-8")
+    assert run_command(["bench", "--list", "start-up"]) == 0
+    assert f"    {capsys.readouterr().out.strip()}\n" in page
+
+
+def test_the_page_has_the_present_wording_of_a_claim() -> None:
+    reworded = replace(speed(16.0), claim="It is very fast", unit="y")
+    page = as_page([reworded], {"speed": run_benchmark(speed(16.0))})
+    assert "| It is very fast | at least 8 y | 16 y |" in page
+    assert "it is fast" not in page
 
 
 def test_the_page_is_written_from_what_is_kept() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers import figures, kernels, online, pointers, systems
-from benchmarks.papers.draw import draw
+from benchmarks.papers.draw import draw, draw_overview
 from benchmarks.papers.factors import factor
 from benchmarks.papers.figures import Point
 from benchmarks.papers.measure import Found, measure
@@ -211,8 +211,8 @@ def test_factors() -> None:
     exponent, at = ours.beyond or (0.0, 0)
     assert (round(exponent, 9), at) == (round(math.log10(2.0 * 10**5 / 0.4), 9), 400)
     assert ours.said() == (
-        "**SASE / GRETA: 10** at 200 (5.00 at 100); SASE is given up at 400 (time);"
-        " by its time a trend, 500,000 at 400"
+        "**SASE / GRETA: 10** at 200 (5.00 at 100); SASE stops at 400 (time limit);"
+        " extrapolated: 500,000 at 400"
     )
     assert factor(points(), "CET", "GRETA") is None
 
@@ -221,10 +221,15 @@ def test_the_page_tells_every_budget_that_was_broken(tmp_path: Path) -> None:
     experiment = next(each for each in figures.EXPERIMENTS if each.name == "greta-events")
     lines = table_of(experiment, points())
     assert "| SASE | 500, 1 | 2,000, 1 | time |" in lines
-    assert "| as the reference | yes | – | – |" in lines
+    assert "| checked by the reference | yes | – | – |" in lines
     shown = replace(experiment, values=(100, 200, 400))
     draw(shown, points(), tmp_path / "a.svg", 4)
-    assert "given up: time" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "stopped: time" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    overview = tmp_path / "b.svg"
+    draw_overview(shown, points(), overview, 4)
+    text = overview.read_text(encoding="utf-8")
+    assert ">Elsinore's executors</text>" in text
+    assert ">re-implemented from the papers</text>" in text
 
 
 def test_a_measurement_ends_at_its_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,5 +251,8 @@ def test_the_page_is_there_and_names_every_figure() -> None:
     for experiment in figures.EXPERIMENTS:
         assert f"### {experiment.title}\n" in page
         assert f"pictures/papers-{experiment.name}.svg" in page
+        assert f"*{experiment.figures}.* The paper: {experiment.claim}\n" in page
+        assert f"{experiment.why} *Workload:* {experiment.setting}\n" in page
+        assert f"| {experiment.variable}: ms, MB |" in page
     for claim, *_ in HEADLINES:
         assert f"| {claim} |" in page

@@ -67,7 +67,7 @@ def test_a_directory_that_other_users_can_change_is_no_root(
         risky.chmod(mode)
         with pytest.raises(SetupError, match=f"other users can write to {risky},") as refused:
             Settings.load()
-        assert refused.value.hint == f"if you trust it, set ELSINORE_ROOT={root}"
+        assert refused.value.hint == f"if you trust it: export ELSINORE_ROOT={root}"
         risky.chmod(before)
     tmp_path.chmod(0o1777)
     assert Settings.load().root == root
@@ -150,7 +150,7 @@ def test_an_address_is_taken_for_no_folder(
     with pytest.raises(ParameterError, match=f"ELSINORE_{name}: .*{value} is an address"):
         Settings.load()
     if name == "HOME":
-        with pytest.raises(ValueError, match="of no known object store; they begin with abfs://"):
+        with pytest.raises(ValueError, match="is an address outside of abfs://"):
             Settings(home=Path(value))
     monkeypatch.setenv(f"ELSINORE_{name}", "a:b/c")
     assert Settings.load()
@@ -205,7 +205,7 @@ def test_without_schemas_anywhere_it_says_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("elsinore.settings._MARK", Path("nowhere", "to", "be", "found"))
-    with pytest.raises(SetupError, match="start in the checkout, or set ELSINORE_ROOT"):
+    with pytest.raises(SetupError, match="to the checkout, or set ELSINORE_ROOT"):
         Settings.load()
 
 
@@ -221,18 +221,18 @@ def test_streams_have_names_that_nothing_else_has(
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("STREAM", "../x", r"ELSINORE_STREAM: '../x' is no name, as in rides"),
-        ("STREAMS", '["a", "a"]', r"ELSINORE_STREAMS: it names a stream twice \("),
+        ("STREAM", "../x", r"ELSINORE_STREAM: '../x' is not a valid name .write it as rides"),
+        ("STREAMS", '["a", "a"]', r"ELSINORE_STREAMS: a stream is listed twice \("),
         ("KEEP_DAYS", '{"events": "x"}', "ELSINORE_KEEP_DAYS: events: 'x' is not a whole number"),
-        ("SPARK_MEMORY", "2", "ELSINORE_SPARK_MEMORY: '2' is .*; write it as 2g or 512m"),
-        ("SPARK_MASTER", " x", "ELSINORE_SPARK_MASTER: .*; write it as local"),
+        ("SPARK_MEMORY", "2", "ELSINORE_SPARK_MEMORY: '2' is .*.write it as 2g or 512m"),
+        ("SPARK_MASTER", " x", "ELSINORE_SPARK_MASTER: .*.write it as local"),
         (
             "GRACE",
             "7" * 5_000 + "x",
             r"^ELSINORE_GRACE: '7{59}\.\.\. is not a whole number \([^)]*\)$",
         ),
-        ("HOME", "/tmp/50%", r"no tables can lie in /tmp/50%"),
-        ("HOME", "/tmp/a\\b", r"no tables can lie in /tmp/a\\b"),
+        ("HOME", "/tmp/50%", r"tables cannot be stored in /tmp/50%"),
+        ("HOME", "/tmp/a\\b", r"tables cannot be stored in /tmp/a\\b"),
     ],
 )
 def test_what_a_variable_cannot_be_is_told_in_a_line(
@@ -251,7 +251,7 @@ def test_an_address_is_refused_that_is_read_in_more_ways_than_one(
 ) -> None:
     monkeypatch.setenv("ELSINORE_HOME", f"s3://bucket/{path}")
     with pytest.raises(
-        ParameterError, match=r"no tables can lie in s3://bucket/.*: its path has '"
+        ParameterError, match=r"tables cannot be stored in s3://bucket/.*: its path has '"
     ):
         Settings.load()
 
@@ -265,3 +265,13 @@ def test_a_home_in_a_store_may_have_other_signs(monkeypatch: pytest.MonkeyPatch)
 def test_memory_may_be_written_as_java_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_SPARK_MEMORY", "2G")
     assert Settings.load().spark_memory == "2G"
+
+
+def test_each_of_several_wrong_variables_has_its_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSINORE_GRACE", "99")
+    monkeypatch.setenv("ELSINORE_STREAMS", "rides")
+    with pytest.raises(ParameterError) as caught:
+        Settings.load()
+    assert caught.value.hint == (
+        'ELSINORE_GRACE: write a number at most 59; ELSINORE_STREAMS: write it as ["rides"]'
+    )

@@ -141,5 +141,5 @@ def test_runs_begin_and_end_at_whole_hours() -> None:
 
 
 def test_an_interval_has_a_length() -> None:
-    with pytest.raises(ParameterError, match="empty or runs backwards"):
+    with pytest.raises(ParameterError, match="empty or ends before it starts"):
         Interval(3, 3)

@@ -21,6 +21,7 @@ from elsinore.catalog.stream import (
 )
 from elsinore.catalog.yaml_text import Strict, model_of, read_model
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
+from elsinore.wording import some_of
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
 NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -41,7 +42,7 @@ def _type_text(value: Any) -> Any:
 
 _TypeText = Annotated[FieldName, BeforeValidator(_type_text)]
 
-#: Columns of the table `events` beside the attributes; compared without case, as Spark does.
+#: Columns of the table `events` that are not attributes; compared without case, as in Spark.
 RESERVED_NAMES = frozenset(
     {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
      "position"}
@@ -50,13 +51,13 @@ _LONGS = range(-(2**63), 2**63)
 
 
 def load_schema(path: Path | str) -> StreamSchema:
-    """The stream schema in a YAML file; SchemaError lists every fault where there is none."""
-    hint = "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does"
+    """Load a stream schema from a YAML file; SchemaError lists every error of the file."""
+    hint = "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE"
     return read_model(Path(path), _SchemaFile, "a schema", hint=hint).to_schema()
 
 
 def read_schema(text: str, file: str = "<schema>") -> StreamSchema:
-    """The stream schema in a YAML text; SchemaError lists every fault where it is none."""
+    """Read a stream schema from a YAML string; SchemaError lists every error."""
     return model_of(text.encode(), _SchemaFile, "a schema", file).to_schema()
 
 
@@ -89,7 +90,7 @@ class _TimeField(Strict):
     @model_validator(mode="after")
     def _ticks_have_no_years(self) -> Self:
         if "plausible" in self.model_fields_set and not self.unit.is_calendar:
-            raise ValueError("plausible needs a calendar time; integer times have no years")
+            raise ValueError("plausible needs a calendar time; leave it out for integer times")
         return self
 
 
@@ -142,11 +143,21 @@ class _AttributeEntry(Strict):
             None if limit is None else _limit(limit, self.type) for limit in (self.min, self.max)
         )
         if low is not None and high is not None and low > high:
-            raise ValueError(f"min {self.min} is above max {self.max}")
+            raise ValueError(f"min {self.min} is above max {self.max}; swap the two")
         allowed = tuple(_typed(value, self.type) for value in self.allowed or ())
         return Attribute(
             name, self.type, self.nullable, low, high, allowed or None, self.field or ""
         )
+
+
+#: Hints for values of another type than their attribute.
+_VALUES = {
+    AttributeType.STRING: "write a string",
+    AttributeType.LONG: "write a whole number of at most 64 bits, as in 5",
+    AttributeType.DOUBLE: "write a number, as in 1.5",
+    AttributeType.BOOLEAN: "write true or false",
+    AttributeType.TIMESTAMP: "write a timestamp in quotes, as in '2025-03-03T08:30:00Z'",
+}
 
 
 def _typed(value: Scalar, kind: AttributeType) -> Scalar:
@@ -171,16 +182,16 @@ def _typed(value: Scalar, kind: AttributeType) -> Scalar:
     if kind is AttributeType.STRING:
         hint = f"; write it in quotes: '{value}'"
         if isinstance(value, bool):
-            hint = "; YAML takes NO, off, yes and on for true or false: write them in quotes"
+            hint = "; quote NO, off, yes and on, which YAML reads as true or false"
     elif kind.is_number and isinstance(value, str) and re.fullmatch(r"-?[0-9.]{1,20}", value):
         hint = f"; write it without quotes: {value}"
-    raise ValueError(f"{told} is no {kind}{hint}")
+    raise ValueError(f"{told} is not a {kind}{hint or f'; {_VALUES[kind]}'}")
 
 
 def _limit(value: Scalar, kind: AttributeType) -> int | float:
     typed = _typed(value, kind)
     if isinstance(typed, str | bool):
-        raise ValueError(f"min and max do not apply to a {kind}")
+        raise ValueError(f"min and max do not apply to a {kind}; leave them out")
     return typed
 
 
@@ -209,13 +220,15 @@ class _SchemaFile(Strict):
         there = {name for entries in self.types.values() for name in entries or {}}
         for name in self.buckets.by if self.buckets else ():
             if name not in there:
-                raise ValueError(f"buckets: no type has an attribute {name}")
+                raise ValueError(
+                    f"buckets: no type has an attribute {name}; use one of {some_of(sorted(there))}"
+                )
         return self
 
     @model_validator(mode="after")
     def _ticks_have_no_days(self) -> Self:
         if self.id and self.id.unique_within and not self.time.unit.is_calendar:
-            raise ValueError("id: unique_within needs a calendar time; integer times have no days")
+            raise ValueError("id: unique_within needs a calendar time; leave it out")
         return self
 
     @model_validator(mode="after")
@@ -227,7 +240,7 @@ class _SchemaFile(Strict):
                 if kind is not entry.type:
                     raise ValueError(
                         f"attribute {name} is {kind} in {first_type} but {entry.type} in "
-                        f"{type_name}; one name has one type in a stream; {entry.renamed(name)}",
+                        f"{type_name}; {entry.renamed(name)}",
                         "types", type_name, name,
                     )  # fmt: skip
         return self
@@ -236,14 +249,14 @@ class _SchemaFile(Strict):
     def _each_type_is_written_in_one_way(self) -> Self:
         if self.type is None:
             if len(self.types) > 1 or self.other_types == "ignore":
-                told = "type may be left out only where all events are of one type"
+                told = "type may be left out only if all events have one type"
                 raise ValueError(f"{told}; add type: {{field: event}}", "types")
             return self
         for name in self.type.names.keys() - self.types.keys():
-            raise ValueError(f"type.names has {name}, but types does not")
+            raise ValueError(f"type.names has {name}, but types does not; add {name} to types")
         written = [self.type.names.get(name, name) for name in self.types]
         if len(set(written)) < len(written):
-            raise ValueError("type.names has one text for two types")
+            raise ValueError("type.names has one value for two types; write another value")
         return self
 
     @model_validator(mode="after")

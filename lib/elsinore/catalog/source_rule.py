@@ -1,4 +1,4 @@
-"""Rules of a stream that say where its raw files lie, what their paths tell, and their format."""
+"""Rules of a stream for the location, the times in the paths, and the format of raw files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SUFFIXES = {
 #: Endings behind these, of packed files.
 PACKED = (".gz", ".zst")
 
-#: What a path can tell, and how.
+#: Parts of a time in a path.
 _TOLD = {"year": "[0-9]{4}", "month": "[0-9]{2}", "day": "[0-9]{2}", "hour": "(?:[01][0-9]|2[0-3])"}
 _ANY = {"*": "[^/]*", "?": "[^/]"}
 _PIECE = re.compile(r"\{(\w*)\}|[*?]|[^*?{]+|\{")
@@ -49,41 +49,41 @@ def format_of(name: str) -> InputFormat | None:
 
 @dataclass(frozen=True)
 class SourceRule:
-    """Where raw files lie that are not laid out as a landing zone is."""
+    """The location of raw files outside of the layout of a landing zone."""
 
-    #: a path below the landing zone, or an absolute one, in which `*` and `?` stand for any text of
-    #: a name and any sign, and `{year}`, `{month}`, `{day}` and `{hour}` for numbers.
+    #: a path below the landing zone, or an absolute path. `*` and `?` match within a name;
+    #: `{year}`, `{month}`, `{day}` and `{hour}` match numbers.
     files: str
     form: InputFormat  #: how they are written
 
     @classmethod
     def parse(cls, files: str, form: InputFormat | None) -> SourceRule:
-        """The rule of a path, in which `{date}` stands for year, month and day with `-` between.
+        """Parse the rule of a path; `{date}` is short for `{year}-{month}-{day}`.
 
         Raises:
-            ValueError: it is no such path, or neither it nor `form` says the format.
+            ValueError: the path is invalid, or neither it nor `form` names the format.
         """
         form = form or format_of(files)
         path = files.replace("{date}", "{year}-{month}-{day}")
         if fault := _fault_in(path):
             raise ValueError(f"{fault}; {_HINT}")
         if form is None:
-            raise ValueError(f"{files} does not say a format; add format: jsonl, csv or parquet")
+            raise ValueError(f"{files} does not name a format; add format: jsonl, csv or parquet")
         return cls(path, form)
 
     @property
     def is_dated(self) -> bool:
-        """Whether paths tell a date."""
+        """Return whether paths contain a date."""
         return "{year}" in self.files
 
     @property
     def is_raw(self) -> bool:
-        """Whether its files land where they lie: lines of JSON of one hour, in the landing zone."""
+        """Whether its files are ingested in place: JSON Lines of one hour, in the landing zone."""
         return "{hour}" in self.files and not self.base and self.form is InputFormat.JSONL
 
     @cached_property
     def base(self) -> str:
-        """The folder from which files are looked for; empty for the landing zone itself."""
+        """The directory that is searched for files; empty for the landing zone itself."""
         if not self.files.startswith("/"):
             return ""
         return str(PurePosixPath(*self._fixed))
@@ -103,18 +103,17 @@ class SourceRule:
         return PurePosixPath(*PurePosixPath(path).parts[len(self._fixed) :])
 
     def glob(self, day: str = "") -> str:
-        """What to look for below `base`: files of a day (`2013-01-31`), or of any."""
+        """Return the glob below `base` for files of a day (`2013-01-31`), or of any day."""
         numbers = dict(zip(("year", "month", "day"), day.split("-"), strict=False)) if day else {}
         below = self.files[len(self.base) :].lstrip("/")
         digits = {name: "[0-9]" * (4 if name == "year" else 2) for name in _TOLD} | numbers
         return re.sub(r"\{(\w+)\}", lambda match: digits[match[1]], below)
 
     def told(self, path: str) -> str | None:
-        """What a path, below the landing zone or absolute, tells of the time of its file.
+        """Return the time in the path of a file, which is absolute or below the landing zone.
 
         Returns:
-            An hour's label, its first ten signs for a date, "" for nothing; None for a path that
-            the rule is not about.
+            An hour's label, a date, or "" if the rule has no date; None if the path does not match.
 
         >>> SourceRule.parse("{date}/*-{hour}.csv", None).told("2013-01-31/x-07.csv")
         '2013-01-31T07'
@@ -132,7 +131,7 @@ class SourceRule:
         return f"{day}T{told['hour']}" if "hour" in told else day
 
     def leads_to(self, path: str) -> bool:
-        """Whether a folder below the landing zone may hold what the rule is about."""
+        """Return whether a directory below the landing zone may contain files of the rule."""
         names, own = path.split("/"), self.files.split("/")
         return len(names) < len(own) and all(
             re.fullmatch(_pattern_of(wanted), name)
@@ -145,7 +144,7 @@ class SourceRule:
 
 
 def _pattern_of(path: str) -> str:
-    """The regular expression of a path; what is told twice is the same."""
+    """Return the regular expression of a path; a repeated part must have one value."""
     seen: set[str] = set()
 
     def piece(match: re.Match[str]) -> str:
@@ -161,15 +160,15 @@ def _pattern_of(path: str) -> str:
 
 
 def _fault_in(path: str) -> str | None:
-    """What is wrong with the path of a rule."""
+    """Return the problem of a rule's path, or None."""
     told = {match[1] or "" for match in _PIECE.finditer(path) if match[0].startswith("{")}
     if strange := sorted(told - _TOLD.keys()):
-        return f"{{{strange[0]}}} is none of {{date}}, {{year}}, {{month}}, {{day}} and {{hour}}"
+        return f"{{{strange[0]}}} is not one of {{date}}, {{year}}, {{month}}, {{day}} and {{hour}}"
     if "**" in path or set(path) & set("[]\\") or not path.isprintable():
-        return "what is unknown is * or ? within a name; **, [ and \\ mean nothing"
+        return "only * and ? are wildcards in a path, not **, [ or \\"
     names = path.removeprefix("/").split("/")
     if not {"", ".", ".."}.isdisjoint(names) or ":" in names[0]:
-        return f"{path} is no path of files below the landing zone, and none from /"
+        return f"{path} is neither a path below the landing zone nor an absolute path"
     if len(told - {"hour"}) not in (0, 3) or told == {"hour"}:
-        return "a path tells a whole date or nothing of it, and an hour only with it"
+        return "a path needs {year}, {month} and {day} together, and {hour} only with them"
     return None

@@ -23,7 +23,7 @@ class AttributeType(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        """Whether arithmetic and SUM apply."""
+        """Return whether arithmetic and SUM apply."""
         return self in (AttributeType.LONG, AttributeType.DOUBLE)
 
 
@@ -63,7 +63,7 @@ class EventType:
 
 
 class Buckets(NamedTuple):
-    """How a lake lays events out within a day: by a hash of some attributes, into so many parts."""
+    """Layout of events within a day: a number of buckets, by a hash of some attributes."""
 
     by: tuple[str, ...]
     number: int
@@ -98,26 +98,26 @@ class Plausible:
 
 @dataclass(frozen=True)
 class StreamSchema:
-    """Everything needed to turn raw records of one stream into typed events.
+    """The schema of a stream: how to decode raw records into typed events.
 
     Attributes:
         name: the stream's name.
         time_field, time_unit: the raw field that holds the time, and how it is written. A raw field
-            is a name, or names parted by dots: the way to a field inside of others.
-        type_field: the raw field that names the event type; None where all events are of one type.
+            is a name, or names separated by dots for a nested field.
+        type_field: the raw field of the event type; None if all events have one type.
         id_field: the raw field with the unique event id, if events have one.
         types: event types; their order fixes the codes used in columns.
         late, early: how long before the hour of a landing that brings it, and after it, an event
             may have happened; microseconds.
-        ignores_others: whether events of types that are not listed are passed over, not bad.
-        quoted_numbers: whether numbers and booleans in quotes are taken where formats tell texts
-            from numbers; an empty text is NULL then.
-        sources: where raw files lie that are not laid out as a landing zone is.
-        keep_days: for how many days tables and folders of a lake keep what they hold, by name.
-        buckets: how a lake lays its events out, if not by days alone.
+        ignores_others: whether events of unlisted types are ignored instead of rejected.
+        quoted_numbers: whether quoted numbers and booleans are accepted in formats that have
+            strings and numbers; an empty string is then NULL.
+        sources: location of raw files outside of the layout of a landing zone.
+        keep_days: retention in days of tables and directories of a lake, by name.
+        buckets: layout of events within a day, if any.
         plausible: the rule for plausible times, and the treatment of events with others.
-        id_span: where ids are unique only within each day or hour (UTC) of event time, how long
-            that is; None: in all time. Events of two such spans are never those of one id.
+        id_span: length of the day or hour (UTC) of event time within which ids are unique; None if
+            they are always unique. Events of different spans are never duplicates.
     """
 
     name: str
@@ -156,12 +156,12 @@ class StreamSchema:
 
     @cached_property
     def raw_types(self) -> tuple[str, ...]:
-        """What raw events call each type, in the order of their codes."""
+        """The names of types in raw events, in the order of their codes."""
         return tuple(event_type.written or event_type.name for event_type in self.types)
 
     @cached_property
     def raw_needed(self) -> tuple[str, ...]:
-        """The raw fields that every event must have, that of its time first."""
+        """The raw fields that every event must have, the time first."""
         fields = (self.time_field, self.type_field, self.id_field)
         return tuple(field for field in fields if field is not None)
 

@@ -19,11 +19,11 @@ from elsinore.wording import in_plain_words, visible
 MAX_BYTES = 100_000
 #: Lists and mappings inside one another; ours have four.
 _DEEPEST = 50
-#: What PyYAML says, and what it comes to.
+#: Messages of PyYAML, and what to print instead.
 _SAID = {
-    "found character '\\t'": "there is a tab; YAML is indented by spaces",
-    "but found another document": "another document begins; a file holds one",
-    "<stream end>": "a bracket that opens here is not closed",
+    "found character '\\t'": "found a tab; indent YAML with spaces",
+    "but found another document": "found another document; write one document per file",
+    "<stream end>": "a bracket that opens here is not closed; add the closing bracket",
 }
 _QUERIES = re.compile(rb"^\s*QUERY\s|^\s*(PATTERN|WITHIN)\s", re.IGNORECASE | re.MULTILINE)
 #: Characters at either end of a message; what it quotes may be as long as the file.
@@ -42,11 +42,13 @@ class _StrictLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed; write it out again", event.start_mark
+                None, None, "aliases are not allowed; repeat the value", event.start_mark
             )
         if self.depth > _DEEPEST:
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, f"is nested deeper than {_DEEPEST}", mark)
+            raise yaml.composer.ComposerError(
+                None, None, f"is nested deeper than {_DEEPEST} levels; nest less deeply", mark
+            )
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -58,11 +60,11 @@ class _StrictLoader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {repr_of(key)} is not text; quote it", key_node.start_mark
+                    None, None, f"key {repr_of(key)} is not a string; quote it", key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} occurs twice", key_node.start_mark
+                    None, None, f"key {key!r} occurs twice; remove one", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -88,11 +90,11 @@ _StrictLoader.add_implicit_resolver(
 
 
 def read_yaml(path: Path) -> Any:
-    """The one document of a YAML file; SchemaError: it is missing, too large or no plain YAML."""
-    return _parsed(_read(path, None), str(path))[0]
+    """Read the document of a YAML file; SchemaError: it is missing, too large or invalid."""
+    return _parsed(_read(path, "check the path"), str(path))[0]
 
 
-def _read(path: Path, hint: str | None) -> bytes:
+def _read(path: Path, hint: str) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)  # whatever the file is, and however large
@@ -102,9 +104,10 @@ def _read(path: Path, hint: str | None) -> bytes:
 
 
 def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
-    """The document of a file's text, and the node that says where each of its parts stands."""
+    """Return the document of a YAML string, and its node with the positions of its parts."""
     if len(text) > MAX_BYTES:
-        raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", file=file)
+        hint = f"write at most {MAX_BYTES:,} bytes"
+        raise SchemaError(f"{file} is larger than {MAX_BYTES} bytes", hint=hint, file=file)
     try:
         loader = _StrictLoader(text)
         root = loader.get_single_node()
@@ -114,7 +117,7 @@ def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
 
 
 class Strict(pydantic.BaseModel):
-    """What a YAML file must be like: no other fields, no types that are brought into line."""
+    """Base of models of YAML files: no unknown fields, no conversion of types."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -122,7 +125,9 @@ class Strict(pydantic.BaseModel):
 _Model = TypeVar("_Model", bound=Strict)
 
 
-def read_model(path: Path, model: type[_Model], what: str, *, hint: str | None = None) -> _Model:
+def read_model(
+    path: Path, model: type[_Model], what: str, *, hint: str = "check the path"
+) -> _Model:
     """The one document of a YAML file as a model; `what` it is (a schema), and a hint for errors.
 
     Raises:
@@ -140,10 +145,12 @@ def model_of(text: bytes, model: type[_Model], what: str, file: str) -> _Model:
 def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     document, root = _parsed(text, file)
     if root is None or not isinstance(document, dict):
-        begins = f"it begins with {next(iter(model.model_fields))}:"
-        told = f"{what} is a mapping" if root else f"it is empty; {what} is a mapping"
+        begins = f"begin it with {next(iter(model.model_fields))}:"
+        told = (
+            f"{what} must be a mapping" if root else f"the file is empty; {what} must be a mapping"
+        )
         if _QUERIES.search(text):
-            begins = f"it looks like queries; are they and {what} swapped?"
+            begins = f"the file contains queries; swap it with {what}"
         raise SchemaError.of([Diagnostic(told, Location(file), begins)])
     try:
         return model.model_validate(document)
@@ -152,12 +159,12 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
         faults: dict[tuple[Location, str], Diagnostic] = {}
         for fault in error.errors():
             message, note = in_plain_words(fault, names)
-            raised = fault.get("ctx", {}).get("error")  # beside its text it may have a place
+            raised = fault.get("ctx", {}).get("error")  # it may have a position
             node, known = _node_at(root, fault["loc"] + getattr(raised, "args", ())[1:])
             where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
             at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
             told = plain(f"{where}: {message}" if where else message)
-            found = Diagnostic(told, at, None if note is None else plain(note))
+            found = Diagnostic(told, at, plain(note))
             # A value of several possible types has a fault for each.
             faults.setdefault((at, "" if known < len(fault["loc"]) else told), found)
         lines = _lines(text)
@@ -171,13 +178,13 @@ def _settings(schema: Any) -> list[str]:
 
 
 def _node_at(node: yaml.Node, place: tuple[int | str, ...]) -> tuple[yaml.Node, int]:
-    """The node at a place, or the last one on the way there, and how much of the place it has."""
+    """Return the node at a path, or its closest ancestor, and the length of the path to it."""
     for depth, part in enumerate(place):
         if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]
         elif isinstance(node, yaml.MappingNode):
             inner = next((pair for pair in node.value if pair[0].value == str(part)), None)
-            if inner is None:  # what is missing is told as its own name
+            if inner is None:  # report a missing setting under its name
                 return node, depth + (depth == len(place) - 1)
             key, node = inner
             if depth == len(place) - 1 or place[depth + 1] == "[key]":
@@ -198,7 +205,7 @@ def _with_source(fault: Diagnostic, lines: list[str]) -> Diagnostic:
 
 
 def _diagnose(file: str, text: bytes, error: Exception) -> Diagnostic:
-    problem = str(getattr(error, "problem", None) or "is no readable YAML")
+    problem = str(getattr(error, "problem", None) or "the file is not valid YAML")
     mark = getattr(error, "problem_mark", None)
     mark = (getattr(error, "context_mark", None) if "<stream end>" in problem else None) or mark
     place = (mark.line + 1, mark.column + 1) if mark else ()
@@ -206,11 +213,12 @@ def _diagnose(file: str, text: bytes, error: Exception) -> Diagnostic:
         before = text[: error.position].split(b"\n")  # type: ignore[attr-defined]
         problem, place = "the line is not UTF-8; save the file as UTF-8", (len(before), 1)
     told = next((words for said, words in _SAID.items() if said in problem), problem)
-    return Diagnostic(plain(told), Location(file, *place))
+    message, _, hint = plain(told).partition("; ")
+    return Diagnostic(message, Location(file, *place), hint or "correct the YAML syntax")
 
 
 def plain(message: str) -> str:
-    r"""A message that quotes a file: cut in the middle if long, and with nothing that ends a line.
+    r"""Return a message cut in the middle if it is long, with unprintable characters escaped.
 
     >>> plain("a\nb")
     'a\\nb'

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,27 +18,21 @@ import pyarrow.dataset as ds
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import AttributeType
 from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.integers import integer_of, text_of, to_json
-from elsinore.lake.checked_events import MAX_EVENTS, Wanted
-from elsinore.lake.delta_log import commits, read_rows
-from elsinore.lake.event_files import event_table
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
-from elsinore.lake.sample import Place, group_json
-from elsinore.lake.stale_hours import touched_times
-from elsinore.library.why import event_words, told_trends
+from elsinore.lake.result_trends import build_trends
+from elsinore.library.why import event_words
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import print_length
-from elsinore.query.syntax import Conjunction
-from elsinore.reference.trends import list_trends
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
-from elsinore.timeline import EPOCH, Interval, format_instant, instant_of, parse_instant
+from elsinore.timeline import format_instant, instant_of, parse_instant
 from elsinore.wording import some_of, suggest
 
 #: Columns that the titles of lines take.
@@ -181,7 +175,7 @@ def _told(
     bound = workload.by_name.get(query)
     kinds = {item.label: item.type for item in bound.aggregates} if bound else {}
     values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
-    built, reason = _build(lake, workload, result, window_start, publication)
+    built, reason = build_trends(lake, workload, result, publication)
     known = values.get("COUNT(*)")
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
         reason = "the events that are still kept make no more"
@@ -283,75 +277,3 @@ def _checked(
     wrong = sum(check["mismatch"] for check in made)
     skipped = len(checks) - len(made)
     return {"values": len(made), "mismatches": wrong, "skipped": skipped, "own": len(own)}
-
-
-def _build(
-    lake: LakePath, workload: Workload, result: dict[str, Any], start: int,
-    publication: Publication | None,
-) -> tuple[list[list[dict[str, Any]]], str | None]:  # fmt: skip
-    """The trends of a result by time, each as its events, of the version that it was computed from.
-
-    Beside them why they are not all, in the order in which they were found; None where they are.
-    """
-    query = workload.by_name.get(result["query"])
-    if query is None or query.fingerprint != result["query_fingerprint"]:
-        return [], "the workload at hand has another query of this name, or none"
-    if isinstance(query.pattern, Conjunction):
-        return [], "the query counts pairs of trends"
-    if publication is None:
-        return [], "nothing says which version of the events was read"
-    window = Interval(start, instant_of(result["window_end"]))
-    try:
-        rows = _events(lake, window, publication.events_version)
-    except DataError:
-        version = publication.events_version
-        if _changed_since(lake, window, version):
-            gone = f"version {version} of the events is not kept any longer"
-            return [], f"{gone}, and events of the window may have changed since"
-        rows = _events(lake, window, None)
-    # Others are of a type that has left the schema.
-    known = pa.array(list(workload.schema.type_codes), pa.string())
-    rows = rows.filter(pc.is_in(rows["event_type"].cast(pa.string()), known))
-    if rows.num_rows > MAX_EVENTS:
-        return [], f"the window holds more than {MAX_EVENTS} events"
-    place = Place(query.name, result["group_key"], start // query.window.slide)
-    events = _event_table(workload.schema, rows)
-    wanted = Wanted(workload, [(0, place)])
-    matter = pa.array(dict(wanted.by_place(events.table))[0])
-    events = EventTable(workload.schema, events.table.take(matter))
-    found, reason = list_trends(
-        query, events, window, lambda group: group_json(query, group) == result["group_key"]
-    )
-    ids = rows["event_id"].take(matter).to_pylist()
-    trends = told_trends(query, events, found, ids)
-    if reason is None:
-        trends.sort(key=lambda trend: [(event["time"], event["id"] or "") for event in trend])
-    return trends, reason
-
-
-def _changed_since(lake: LakePath, window: Interval, version: int) -> bool:
-    """Whether a later version of the events may hold others in a window."""
-    for commit in commits(lake / "events", after=version):
-        touched = touched_times(lake, commit)
-        if touched is None or any(
-            first < window.end and window.start <= last for first, last in touched.values()
-        ):
-            return True
-    return False
-
-
-def _events(lake: LakePath, window: Interval, version: int | None) -> pa.Table:
-    """The window's events."""
-    first, last = (EPOCH + timedelta(microseconds=t) for t in (window.start, window.end))
-    time, day = ds.field("event_time"), ds.field("event_day")
-    inside = (day >= first.date()) & (day <= last.date()) & (time >= first) & (time < last)
-    return read_rows(lake, "events", where=inside, version=version)
-
-
-def _event_table(schema: StreamSchema, rows: pa.Table) -> EventTable:
-    """Rows of the table `events` as the engine reads them."""
-    codes = [schema.type_codes[name] for name in rows["event_type"].to_pylist()]
-    columns = {TIME_COLUMN: rows["event_time"], TYPE_COLUMN: pa.array(codes, pa.int32())}
-    # A version may be older than an attribute.
-    there = {name: rows[name] for name in schema.attributes if name in rows.column_names}
-    return event_table(schema, pa.table(columns | there))

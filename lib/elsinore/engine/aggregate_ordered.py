@@ -50,7 +50,7 @@ class OrderedSet:
 
 
 def only_compares(found: SharableSet) -> bool:
-    """Whether every condition on pairs is one comparison, which trees answer."""
+    """Return whether every condition on pairs is one comparison, which trees answer."""
     conditions = (link.condition for link in found.merged.links)
     return all(condition == ALWAYS or is_comparison(condition) for condition in conditions)
 

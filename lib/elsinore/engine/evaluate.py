@@ -96,7 +96,7 @@ def _recased(
 
 
 def like(column: Column, pattern: str, escape: str | None) -> Column:
-    """Whether each text matches a LIKE pattern as a whole."""
+    """Return whether each text matches a LIKE pattern as a whole."""
     assert column.dictionary is not None
     found = pc.match_substring_regex(column.dictionary, _expression(pattern, escape))
     matches = np.asarray(found).astype(np.bool_)

@@ -25,22 +25,21 @@ MOST_ROWS = 5_000_000
 MOST_WINDOWS = 20_000_000
 
 _HINT = (
-    "write a larger SLIDE, a GROUP-BY with fewer values, or run parts of the events one after "
-    "another"
+    "write a larger SLIDE or a GROUP-BY with fewer values, or run parts of the events separately"
 )
 
 
 def require_few_windows(query: BoundQuery, windows: int) -> None:
     """Raise QueryError if a query has more than `MOST_WINDOWS` windows with events."""
     if windows > MOST_WINDOWS:
-        what = f"{windows:,} windows of its groups hold events, at most {MOST_WINDOWS:,} may"
+        what = f"{windows:,} windows of its groups contain events, at most {MOST_WINDOWS:,} may"
         raise _refused(query, what)
 
 
 def require_few_rows(query: BoundQuery, rows: int) -> None:
     """Raise QueryError if there are more than `MOST_ROWS`; `query` is the one to change."""
     if rows > MOST_ROWS:
-        raise _refused(query, f"more than {MOST_ROWS:,} result rows, the most of one run")
+        raise _refused(query, f"more than {MOST_ROWS:,} result rows, the limit of a run")
 
 
 def _refused(query: BoundQuery, what: str) -> QueryError:

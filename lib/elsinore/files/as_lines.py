@@ -27,7 +27,7 @@ from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, t
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
 _AT_ONCE = 8_192
-#: What cells of CSV can be in JSON.
+#: JSON types of CSV cells.
 _NOUNS = {
     AttributeType.STRING: "text",
     AttributeType.LONG: "a number",
@@ -99,9 +99,10 @@ def _csv_lines(
 
 
 def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, AttributeType]:
-    """By field, what a cell is made into for an event with such attributes.
+    """Return the JSON type of each field's cells, for an event with such attributes.
 
-    A cell that is read as text and as something else stays text, where numbers may stand in quotes.
+    A cell that is read as a string and as another type stays a string if quoted numbers are
+    allowed.
     """
     is_iso = schema.time_unit is TimeUnit.ISO
     kinds = dict.fromkeys(schema.raw_needed[1:], AttributeType.STRING)
@@ -118,9 +119,9 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
             continue
         if not schema.quoted_numbers:
             raise DataError(
-                f"field {field!r} is read as {_NOUNS[known]} and as {_NOUNS[kind]}, and a line "
-                "that is made of a row of CSV can hold only one of these",
-                hint="quoted_numbers: true in the schema lets it be text that is both",
+                f"field {field!r} is read as {_NOUNS[known]} and as {_NOUNS[kind]}, but a CSV cell "
+                "can have only one type",
+                hint="set quoted_numbers: true in the schema to read it as both",
             )
         kinds[field] = AttributeType.STRING
     return kinds
@@ -135,8 +136,10 @@ def _row_by_row(
             try:
                 lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)
             except (ValueError, OverflowError) as error:  # times and texts that Python lacks
-                problem = f" holds a value that JSON cannot: {str(error)[:200]}"
-                raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+                problem = f" contains a value that JSON cannot represent: {str(error)[:200]}"
+                raise unreadable(
+                    path, problem, Reason.CORRUPT_FILE, "export the file again"
+                ) from error
             yield from enumerate(lines, position + 1)
             position += len(lines)
 
@@ -154,9 +157,9 @@ def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:
 
 
 def _values(column: pa.Array, field: str, texts: Collection[str]) -> list[Any]:
-    """As Python's, but for instants, some of which Python lacks: these are text.
+    """Return Python values, but strings for timestamps, some of which Python lacks.
 
-    Where a field is to hold `texts`, an instant is no value.
+    If a field has strings (`texts`), a timestamp is not a value.
     """
     of = column.type
     if is_instant(of):
@@ -179,7 +182,7 @@ def _numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON lacks; what is no value of an attribute's must not become one, so it is a list."""
+    """Return a list for values that JSON lacks, so that no attribute accepts them."""
     if isinstance(value, bytes):
         return [value.decode(errors="backslashreplace")]
     return plain_number(value) if isinstance(value, Decimal) else [str(value)]

@@ -112,10 +112,10 @@ def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
         except MemoryError as error:
             raise OutOfMemoryError.of(f"reading {path}", error) from error
         except (pa.ArrowException, OSError, ValueError) as error:
-            problem = f" is not a sound Parquet file: {str(error).splitlines()[0][:200]}"
+            problem = f" is not a valid Parquet file: {str(error).splitlines()[0][:200]}"
             if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
-                problem = " is cut off: its end is missing"
-            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+                problem = " is truncated: its end is missing"
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class _BoundedFile:
         self._metadata = self._file.metadata
         if (groups := self._metadata.num_row_groups) > MAX_ROW_GROUPS:
             problem = f" has {groups:,} row groups, more than {MAX_ROW_GROUPS:,}"
-            hint = "write it again with larger row groups, such as of 100,000 rows"
+            hint = "write it with larger row groups, for example of 100,000 rows"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint)
         self.names: list[str] = self._file.schema_arrow.names
 
@@ -284,13 +284,13 @@ class _BoundedFile:
         if self._allowed == self._limits.file_bytes:
             return too_large(self._path, f"is too large: {what}, and {self._allowed:,} are allowed")
         problem = f"is too large: {what}, and {self._allowed:,} are allowed for its size"
-        hint = "if that is right, read it with pyarrow, and give the table to Workload.run"
+        hint = "if you trust it, read it with pyarrow and pass the table to Workload.run"
         return unreadable(self._path, f" {problem}", Reason.TOO_LARGE, hint)
 
     def _too_long(self, column: str, length: int) -> DataError:
         most = self._limits.line_bytes
         problem = f" has a value of {length:,} bytes in the column {column}, more than {most:,}"
-        hint = "shorten it, or leave the column out"
+        hint = "shorten the value, or drop the column"
         return unreadable(self._path, problem, Reason.TOO_LARGE, hint)
 
     def _require_short(self, batch: pa.RecordBatch) -> None:

@@ -35,9 +35,9 @@ MAX_DEPTH = 64
 MAX_KEYS = 10_000
 #: A key with its colon takes at least these bytes, so shorter lines need no count.
 _KEY_BYTES = 4
-#: What to say of a list where an event should be.
-ARRAY = "a list is not an object; a line is one event (`jq -c '.[]'` makes them)"
-PARTED = "an object goes on into other lines; a line is one event (`jq -c .` makes them)"
+#: Problems of a list, and of an object on several lines.
+ARRAY = "a list is not an object; write one event per line with `jq -c '.[]'`"
+PARTED = "an object continues on other lines; write one event per line with `jq -c .`"
 #: Brackets outside of strings; a string may be without its end. Nothing here backtracks.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 #: Strings, and the colons between keys and values.
@@ -47,10 +47,10 @@ _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _ODD_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)")
 #: Arrow's message for a number in a field that should be text; whole numbers are allowed there.
 _NUMBER_FOR_TEXT = re.compile(r"Column\(/(.*)\) changed from string to number")
-#: Lines decoded at a time: enough to make columns pay, few enough for the processor's caches; and
-#: one that is no JSON slows down no more than these. (To look for it by halves took longer.)
+#: Lines decoded at a time: enough for fast columns, few enough for the processor's caches. A line
+#: that is not JSON slows down only its batch. (Bisection was slower.)
 _AT_ONCE = 8_192
-#: Lines whose keys are looked at before those of all others.
+#: Lines whose keys are checked before all others.
 _LOOK = 256
 
 
@@ -82,7 +82,7 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
         ArrowRecords(clean), pa.table({"file": batch["file"], "position": rows}), {}, schema
     )
     events, rejected = decoded.events, decoded.rejected
-    if number := rejected.num_rows:  # left to the way that can tell what is wrong
+    if number := rejected.num_rows:  # decoded again line by line, for their errors
         wrong = batch.take(rejected["position"].combine_chunks())
         rejected = _decode_each(pa.table(wrong), schema).rejected
         if rejected.num_rows < number:
@@ -94,7 +94,7 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
 
 
 def _decode_each(lines: pa.Table, schema: StreamSchema) -> Decoded:
-    """Line by line, which can tell what is wrong with each."""
+    """Decode line by line, with the error of each line."""
     texts: list[str] = lines["line"].to_pylist()
     parsed = list(map(parse_json, texts))
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
@@ -103,7 +103,7 @@ def _decode_each(lines: pa.Table, schema: StreamSchema) -> Decoded:
 
 
 def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
-    """The event time of each raw line that tells one, usable or not; NULL for the others."""
+    """Return the event time of each raw line, usable or not; NULL for lines without a time."""
     found = map(parse_json, lines)
     parsed = [{} if isinstance(record, Fault) else record for record in found]
     records = _JsonRecords(parsed, list(lines), quoted=schema.quoted_numbers)
@@ -128,7 +128,7 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
     if not far.any():
         return decoded
     reasons = [
-        f"{format_instant(time)} is too far from the hour {hour_label(hour)} of its landing"
+        f"{format_instant(time)} is too far from {hour_label(hour)}, the hour of its file"
         for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
     ]
     faults = [Fault(Reason.TIME_FAR_FROM_LANDING, reason) for reason in reasons]
@@ -138,7 +138,7 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
 
 
 class _JsonRecords:
-    """Parsed lines; those that are faults are never asked for their fields."""
+    """Parsed lines; fields of rejected lines are not read."""
 
     def __init__(self, records: list[Any], lines: list[str], *, quoted: bool) -> None:
         self.quoted = quoted
@@ -162,7 +162,7 @@ class _JsonRecords:
 
 
 def _inside(value: Any, path: str) -> Any:
-    """What lies inside of nested objects; None if there is no such way."""
+    """Return the value at a path in nested objects; None if there is none."""
     while isinstance(value, dict) and (name := first_name(path, value)) is not None:
         value = value[name]
         if name == path:
@@ -172,12 +172,11 @@ def _inside(value: Any, path: str) -> Any:
 
 
 def parse_json(line: str) -> dict[str, Any] | Fault:
-    """The object that a line holds.
+    """Return the object of a line, or its error.
 
-    Refused are, beside what is no JSON: anything but an object, keys that occur twice (which value
-    is meant is anyone's guess), more than `MAX_KEYS` keys, and nesting beyond `MAX_DEPTH`.
-    `NaN` and `Infinity` are read as numbers: a double may be NaN, and where they are wrong the
-    attribute can be named.
+    Errors are invalid JSON, a value that is not an object, repeated keys, more than `MAX_KEYS`
+    keys, and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are numbers: a double may be NaN, and
+    for other attributes the error can then name the attribute.
     """
     if line.count("[") + line.count("{") > MAX_DEPTH and _is_too_deep(line):
         return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
@@ -278,10 +277,10 @@ def _may_have_too_many_keys(lines: pa.Array) -> bool:
 
 
 def _end_in_each(lines: pa.Array, schema: StreamSchema) -> bool:
-    """Whether no record goes on in the next line, which begins with `{`.
+    """Return whether no record goes on in the next line, which begins with `{`.
 
-    After a `}` that leaves an object open there can be no `{`. What lies inside of objects is not
-    looked up here, so the stream must read none of it.
+    After a `}` that leaves an object open there is never a `{`. Nested fields are not checked, so
+    the stream must not read any.
     """
     nested = any("." in name for name in (*schema.raw_needed, *dict(schema.raw_attributes)))
     return not nested and pc.all(pc.ends_with(lines, "}")).as_py()
@@ -296,9 +295,9 @@ def _parsed(block: bytes, fields: pa.Schema, unexpected: str) -> pa.Table:
 
 
 def _others_are_sound(lines: pa.Array) -> bool:
-    """Whether no line has a key twice or is nested too deep, in fields that nobody reads either.
+    """Whether no line has a key twice or is nested too deep, also in unread fields.
 
-    Lines in doubt are parsed. Where these are many, that is no quick way.
+    Uncertain lines are parsed, which is slow if there are many.
     """
     opened = (pc.count_substring(lines, bracket) for bracket in "{[")
     if pc.max(pc.add(*opened)).as_py() > MAX_DEPTH:

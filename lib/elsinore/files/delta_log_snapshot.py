@@ -1,6 +1,6 @@
 """Give delta-rs a Delta log that other users cannot change while it is read.
 
-Whoever writes a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
+A writer of a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
 links, waits for pipes, and aborts the process if memory runs out. So it gets a private directory
 with checked files.
 """
@@ -149,7 +149,7 @@ def _require_sidecars(path: Path, sidecars: Iterable[object]) -> None:
         found = list(sidecars)
     except (ValueError, TypeError, RecursionError) as error:
         problem = " is damaged: a line is not a JSON object"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
     for name in found:
         if name is not None and not _PLAIN.fullmatch(str(name)):
             problem = f" names a sidecar outside of {_SIDECARS}: {printable(str(name)[:200])}"

@@ -63,7 +63,7 @@ def require_no_copies(files: Sequence[Path]) -> None:
                 for other in others:
                     if (few or one.parent == other.parent) and _hold_the_same(one, other):
                         raise ParameterError(
-                            f"{other} holds the same as {one}: its events would count twice",
+                            f"{other} has the same content as {one}: its events would count twice",
                             hint=f"remove one of them, or read only {one}",
                             file=str(other),
                         )

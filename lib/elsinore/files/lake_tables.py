@@ -110,7 +110,7 @@ def named_version(path: Path, finder: TableFinder) -> LakeTable | None:
     if sign and base and finder.at(path.with_name(base)):
         raise ParameterError(
             f"{version!r} is not a version of the table {path.with_name(base)}",
-            hint=f"a version is a whole number, as in {path.with_name(base)}@0",
+            hint=f"write a whole number, as in {path.with_name(base)}@0",
         )
     return None
 
@@ -124,20 +124,20 @@ def require_readable(table: LakeTable) -> LakeTable:
     hints = {
         TableFormat.ICEBERG: "export it: duckdb -c "
         f"\"COPY (FROM iceberg_scan('{table.path}')) TO 'events.parquet'\"; "
-        "or pass pyiceberg's `scan().to_arrow()` to Workload.run",
+        "or pass `scan().to_arrow()` of pyiceberg to Workload.run",
         TableFormat.HUDI: "export it with Spark: "
         f"spark.read.format('hudi').load('{table.path}').write.parquet('events')",
     }
     if hint := hints.get(table.form):
-        problem = f"{table.path} is a table in the format {table.form}, which is not read"
+        problem = f"{table.path} is a table in the format {table.form}, which is not supported"
         raise DataError(problem, hint=hint, file=str(table.path))
     return table
 
 
 def part_of_table(path: Path, table: LakeTable) -> ParameterError:
     """Return the error of a path inside of a table, which may have outdated rows."""
-    problem = f"{path} is a part of the {table.form} table {table.path}, and may hold deleted rows"
-    hint = f"give the whole table: {table.path}"
+    problem = f"{path} is a part of the {table.form} table {table.path}, and may have deleted rows"
+    hint = f"name the whole table: {table.path}"
     return ParameterError(problem, hint=hint, file=str(path))
 
 

@@ -24,7 +24,7 @@ from elsinore.timeline import (
     format_instant,
 )
 
-_HINT = "time.plausible in the schema changes this check"
+_HINT = "change this check with time.plausible in the schema"
 _Mask = npt.NDArray[np.bool_]
 #: Maximum number of events that a warning names.
 _NAMED = 3
@@ -105,11 +105,11 @@ def _time_fault(time: int, schema: StreamSchema) -> Fault:
         number = time / length if time % length else time // length
         text, doubt = f"{number} in {unit}", doubt_of_unit(number)
     if not CALENDAR.contains(time):
-        text = "the time" if unit is TimeUnit.ISO else f"as a number in {unit} it"
+        text = "the time" if unit is TimeUnit.ISO else f"the time in {unit}"
         return Fault(Reason.TIME_OUT_OF_RANGE, f"{text} is not in the years 1 to 9999{doubt}")
     if any(mixed.contains(time) for mixed in _mixed_up(schema)):
-        accept = "or add plausible: {min: 1970-01-01} if it is really of 1970"
-        problem = f"{text} is {format_instant(time)}{doubt}, {accept}"
+        accept = "if it is really in 1970, add plausible: {min: 1970-01-01}"
+        problem = f"{text} is {format_instant(time)}{doubt}; {accept}"
         return Fault(Reason.TIME_OUT_OF_RANGE, problem)
     return Fault(Reason.IMPLAUSIBLE_TIME, f"{format_instant(time)} {_beyond(time, schema)}")
 
@@ -173,8 +173,8 @@ def odd_times(events: pa.Table, schema: StreamSchema) -> OddTimes:
     is_number = schema.time_unit is not TimeUnit.ISO
     if is_number and rule.minimum is None and first >= 0 and last < LIKELY.start:
         warnings.append(
-            f"all times are in 1970: is time.unit: {schema.time_unit} right? "
-            "(time.plausible: {min: 1970-01-01} accepts them)"
+            f"all times are in 1970: check time.unit: {schema.time_unit}, or accept them with "
+            "time.plausible: {min: 1970-01-01}"
         )
     return odd._replace(warnings=tuple(f"{warning} ({_HINT})" for warning in warnings))
 

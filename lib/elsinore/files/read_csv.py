@@ -36,7 +36,7 @@ _MOST_TEXT = 32 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
-CR_ALONE = "a CR without LF stands outside of quotes; lines end in LF"
+CR_ALONE = "a CR without LF outside of quotes; end lines with LF"
 
 #: A quote that opens or closes a field: others inside of fields in quotes come in pairs.
 _TURN = re.compile(r'(?<!")"(?:"")*+(?!")')
@@ -78,7 +78,7 @@ def read_csv(
         if clean is not None:
             positions = [line.position for line in ahead]
             decoded = type_records(clean, _places(label, positions), {}, schema)
-            # Whatever is wrong is left to the way that can tell what.
+            # Invalid lines are parsed again one by one, for their errors.
             if not decoded.rejected.num_rows:
                 lines.pass_over()
                 yield replace(decoded, fields=there)
@@ -98,10 +98,9 @@ def csv_rows(
     limits: ReadLimits = DEFAULT_LIMITS,
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[tuple[int, dict[str, str], str, Fault | None]]:
-    """Of each record of a CSV file its position, cells by column, text, and what spoils it all.
+    """Yield each record of a CSV file: position, cells by column, text, and an error of the record.
 
-    Columns of one name are left out: none could say which is meant. See `read_csv`, also for what
-    it raises.
+    Columns with repeated names are left out, as they are ambiguous. Raises as `read_csv`.
     """
     records = _records(_Lines(raw_lines(path, limits)))
     if header := _header(path, records, schema, columns):
@@ -133,7 +132,7 @@ class _Lines:
         self.width = 0  #: how many fields the header has, once it is known
 
     def ahead(self, count: int) -> list[RawLine]:
-        """At most `count` lines that nobody has taken yet, fewer where they are long."""
+        """Return at most `count` unread lines, fewer if they are long."""
         size = sum(len(line.text) for line in self._ahead)
         while len(self._ahead) < count and size < _MOST_TEXT:
             more = list(islice(self._lines, min(_AT_A_TIME, count - len(self._ahead))))
@@ -175,12 +174,12 @@ class _Lines:
 
 
 def _records(lines: _Lines) -> Iterator[_Record]:
-    """Records that are not blank, the header first, each with its text and what spoils it.
+    """Yield the records that are not blank, the header first, each with its text and its error.
 
-    Where a record of several lines is bad, its quote may be the mistake, and the lines behind it
-    may be good: they are read anew.
+    If a record of several lines is invalid, its quote may be the mistake, so its other lines are
+    read again as records.
     """
-    # Strict: otherwise half-quoted fields are read in ways that nobody can foresee.
+    # Strict: otherwise half-quoted fields are read in unexpected ways.
     reader = csv.reader(lines, strict=True)
     while True:
         lines.begin()
@@ -198,7 +197,7 @@ def _records(lines: _Lines) -> Iterator[_Record]:
             problem = TOO_LONG.text
         if len(lines.taken) > 1 and problem:
             lines.give_back()
-            problem = f"a quote goes on into other lines: {problem}"
+            problem = f"a quoted value spans several lines: {problem}"
         fault = next((line.fault for line in lines.taken if line.fault), None)
         if problem and fault is None:
             fault = Fault(Reason.BAD_CSV, problem)
@@ -217,8 +216,10 @@ def _header(
         return None
     fault = header.fault
     names = [*header.cells, *(name for name in columns if name not in header.cells)]
-    if found := (fault.text, None) if fault else column_problem(names, schema):
-        problem = f":{header.position}: {found[0]}; the first line of a CSV file names its columns"
+    if found := (fault.text, "correct the header") if fault else column_problem(names, schema):
+        problem = (
+            f":{header.position}: {found[0]}; the first line of a CSV file must name its columns"
+        )
         raise unreadable(path, problem, Reason.BAD_HEADER, found[1])
     return header
 

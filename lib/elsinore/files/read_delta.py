@@ -122,7 +122,7 @@ def _at_version(table: LakeTable, uri: str) -> DeltaTable:
         newest = opened.version()
     if table.version is not None and table.version > newest:
         problem = f"the Delta table {table.path} has no version {table.version}"
-        raise DataError(problem, hint=f"the newest one is {table.path}@{newest}")
+        raise DataError(problem, hint=f"use a version up to {table.path}@{newest}")
     if table.version is not None and table.version < newest:
         with _log_failures(table, uri):
             opened = DeltaTable(uri, version=table.version)
@@ -145,7 +145,8 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
         with open_file(commit, table.trusted) as file:
             return version, os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
-        raise DataError(f"cannot read {commit}: {error.strerror or error}") from error
+        hint = f"make it readable: chmod u+r {commit}"
+        raise DataError(f"cannot read {commit}: {error.strerror or error}", hint=hint) from error
 
 
 @contextmanager
@@ -160,10 +161,10 @@ def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
     except TableNotFoundError as error:
         if table.version is not None:  # one that was cleaned from the log
             problem = f"cannot read the Delta table {table}: its log no longer has this version"
-            hint = f"{table.path} is the newest one"
+            hint = f"use the newest version: {table.path}"
             raise DataError(problem, hint=hint, file=str(table.path)) from error
         problem = f"{table.path} is not a Delta table: its directory _delta_log has no commit"
-        hint = "restore the log, or remove _delta_log to read the files as they are"
+        hint = "restore the log, or remove _delta_log to read the files directly"
         raise DataError(problem, hint=hint, file=str(table.path)) from error
     except (DeltaError, OSError, ValueError, OverflowError) as error:
         if failing := storage_error(error):
@@ -181,7 +182,7 @@ def _require_features(opened: DeltaTable, table: LakeTable) -> None:
     if mode not in ("none", "name"):
         unknown.append(f"columnMapping by {mode}")
     if unknown:
-        problem = f"the Delta table {table.path} uses {', '.join(unknown)}, which is not read"
+        problem = f"the Delta table {table.path} uses {', '.join(unknown)}, which is not supported"
         raise DataError(problem, hint=_export(table), file=str(table.path))
 
 
@@ -222,7 +223,7 @@ def _pieces(
                 of_table = of_table.drop_columns(list(names))
                 yield Piece(of_table if keep is None else of_table.filter(keep), names)
         if file.keep is not None and len(file.keep) > at:
-            problem = f": its deletion vector is for {len(file.keep):,} rows, and it has {at:,}"
+            problem = f": its deletion vector has {len(file.keep):,} rows, but the file has {at:,}"
             raise unreadable(file.path, problem, Reason.CORRUPT_FILE, _export(table))
 
 
@@ -243,7 +244,7 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         if table.within is None or _directory(relative) == table.within:
             found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
     if masks:  # rows would count that are deleted
-        problem = f"the Delta table {table} has deleted rows in files that it does not have"
+        problem = f"the Delta table {table} marks rows as deleted in files that it does not list"
         raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
     return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
 
@@ -268,7 +269,7 @@ def _require_inside(relative: str, table: LakeTable) -> None:
         problem = (
             f"the Delta table {table.path} has a data file outside of its directory: {relative}"
         )
-        hint = "copy the table, a shallow clone for example, with its data files"
+        hint = "copy the table with its data files, for example as a deep clone"
         raise DataError(problem, hint=hint, file=str(table.path))
 
 
@@ -314,8 +315,10 @@ def _conformed(
         try:
             columns[column.name] = _as_declared(stored, column, count)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            problem = f": column {column.name} is not what the table's log declares: {error}"
-            raise unreadable(path(), problem, Reason.CORRUPT_FILE, "write it again") from error
+            problem = f": column {column.name} does not have the type in the table's log: {error}"
+            raise unreadable(
+                path(), problem, Reason.CORRUPT_FILE, "export the file again"
+            ) from error
     return pa.table(columns)
 
 

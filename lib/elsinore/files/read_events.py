@@ -67,7 +67,7 @@ _Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What became of each line: lines = accepted + duplicates + rejected + ignored."""
+    """Row counts of a read: lines = accepted + duplicates + rejected + ignored."""
 
     files: int  #: how many files were read
     lines: int  #: lines that are not blank (jsonl), records (csv) or rows (parquet)
@@ -99,7 +99,7 @@ class ReadReport:
 
     @property
     def bad_share(self) -> float:
-        """Rejected lines, without those that were corrected, out of all that are not ignored."""
+        """The share of invalid records, of all records that are not ignored."""
         judged = self.lines - self.ignored
         return bad_lines(self.by_reason) / judged if judged else 0.0
 
@@ -133,7 +133,7 @@ def read_events(
         DataError: a file is missing or unreadable, a directory has no files, or too many lines
             are bad; in the last case, the field `report` has the `ReadReport`.
     """
-    files, passed_over = files_of(sources, form, or_else="; or give --input-format")
+    files, passed_over = files_of(sources, form, or_else=", or add --input-format jsonl")
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
     lines, missing = 0, MissingFields(schema)
@@ -242,7 +242,7 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[De
 def files_of(
     sources: Sequence[Source], form: InputFormat | None = None, *, or_else: str = ""
 ) -> tuple[list[Source], tuple[Path, ...]]:
-    """What to read, and the files below folders that are left out: their names say no format.
+    """Return the sources, and the skipped files of directories, whose names have no known format.
 
     ParameterError, DataError: as `read_events`.
     """
@@ -273,7 +273,7 @@ def files_of(
         real = (source.path if isinstance(source, LakeTable) else source).resolve()
         if real in seen:
             problem = f"{source} is given twice"
-            raise ParameterError(problem, hint="name it once", file=str(source))
+            raise ParameterError(problem, hint="name the file once", file=str(source))
         seen.add(real)
     require_no_copies([file for file in files if isinstance(file, Path)])
     return files, tuple(passed_over)
@@ -288,7 +288,7 @@ def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]
     placed: dict[Path, Source] = {file: file for file in below if format_of(file.name) is not None}
     placed |= {path: require_readable(table) for path, table in tables.items()}
     if not placed:
-        raise DataError(f"{folder} holds no event files", hint=_hint(), file=str(folder))
+        raise DataError(f"{folder} contains no event files", hint=_hint(), file=str(folder))
     others = [file for file in below if format_of(file.name) is None]
     return [placed[path] for path in sorted(placed)], others
 
@@ -297,7 +297,7 @@ def _table_version(path: Path, finder: TableFinder) -> LakeTable:
     """Return the table of `table@version`, or raise ParameterError for a missing path."""
     if table := named_version(path, finder):
         return require_readable(table)
-    hint = "leave * without quotes, for the shell, or name the directory"
+    hint = "remove the quotes around *, or name the directory"
     hint = hint if "*" in str(path) else "check the path"
     raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
 
@@ -326,21 +326,21 @@ def files_below(folder: Path) -> list[Path]:
 
 def _hint(or_else: str = "") -> str:
     ends = f"{', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
-    return f"names end in {ends}{or_else}"
+    return f"use a name that ends in {ends}{or_else}"
 
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:
-    """The error of a larger share of bad lines than allowed; its field `report` is the report."""
+    """Return the error of too many invalid records; its field `report` has the `ReadReport`."""
     first = "; ".join(
         f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
         for row in report.rejected.slice(0, _NAMED).to_pylist()
     )
-    hint = "mend the lines or the schema"
+    hint = "correct the records or the schema"
     if report.bad_share <= 0.5:
-        hint += "; --max-bad-share 0.5 lets half of them pass"
+        hint += ", or allow half of them with --max-bad-share 0.5"
     return DataError(
-        f"{bad_lines(report.by_reason)} of {report.lines} lines are bad, more than the share of "
-        f"{allowed:g}: {first}",
+        f"{bad_lines(report.by_reason)} of {report.lines} records are invalid, more than the "
+        f"allowed share of {allowed:g}: {first}",
         hint=hint,
         report=report,
     )
@@ -361,11 +361,11 @@ class Distinct(NamedTuple):
 
 
 def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
-    """Keep, of all events with one id, the last by (file, position): it corrects the others.
+    """Deduplicate events by id: the last one by (file, position) wins.
 
-    Another with the same time, type and attributes is a duplicate; one that differs is rejected as
-    `superseded`. Events without an id are all kept. Columns are those of `decoded_schema`.
-    Where ids are unique only within a span of time, two spans have nothing to do with each other.
+    A removed event with equal time, type and attributes is a duplicate; one that differs is
+    rejected as `superseded`. Events without an id are all kept. Columns as in `decoded_schema`. If
+    ids are unique only within a span of time, events of different spans are never duplicates.
     """
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
@@ -383,7 +383,7 @@ def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
 
 
 def _all_differ(ids: pa.ChunkedArray) -> bool:
-    """Whether no id is there twice; cheap where they ascend, as counters and ULIDs do."""
+    """Return whether no id is there twice; cheap where they ascend, as counters and ULIDs do."""
     lengths = pc.binary_length(ids)
     longer, as_long = pc.less(lengths[:-1], lengths[1:]), pc.equal(lengths[:-1], lengths[1:])
     ascend = pc.or_(longer, pc.and_(as_long, pc.less(ids[:-1], ids[1:])))

@@ -30,13 +30,13 @@ from elsinore.wording import some_of
 _BLOCK = 1 << 20
 _SHOWN = 40
 UTF8_BOM = b"\xef\xbb\xbf"
-#: What spoils a line is written into its text, in a way that no JSON reader takes: a line that is
-#: stored and decoded later is refused as surely as one fresh from the file. U+FFFD after a
-#: backslash is no escape, nor is `\x`; text after a cut is outside of any value, or in a string
+#: Marks of errors are written into the text of a line, such that no JSON reader accepts it: a line
+#: that is stored and decoded later is rejected as reliably as one from the file. U+FFFD after a
+#: backslash is not an escape, nor is `\x`; text after a cut is outside of any value, or in a string
 #: that never ends.
 _ESCAPED = re.compile("\ufffd\\\\x[0-9a-f]{2}")
 _CUT = re.compile(r"…\[cut, \d+ bytes\]$")
-#: Of what was no line of JSON in another format, or of a whole file, the reason itself.
+#: The reason itself, for records of other formats and for whole files.
 _SAID = re.compile(f"\ufffd\\\\({'|'.join(Reason)}): (.*)$")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Columns of raw lines; `position` counts from 1.
@@ -72,7 +72,7 @@ TOO_LONG = Fault(
     Reason.LINE_TOO_LONG, f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 )
 _NO_UTF8 = Fault(
-    Reason.BAD_ENCODING, "the line is not UTF-8; mend it, as by iconv -f latin1 -t utf-8"
+    Reason.BAD_ENCODING, "the line is not UTF-8; convert the file, as in iconv -f latin1 -t utf-8"
 )
 
 
@@ -87,13 +87,12 @@ class RawLine(NamedTuple):
 def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
     r"""Every line of a UTF-8 text file, blank ones too, positions from 1; a BOM is dropped.
 
-    Bytes that are no UTF-8 are kept visibly, as `\ufffd\xNN`.
+    Bytes that are not UTF-8 stay visible as `\ufffd\xNN`.
 
     Raises:
         DataError: the file cannot be opened or read.
-        UnreadableFile: it is too large, no UTF-8 at all, or gzip that is damaged; a gzip file is
-            checked to its end before the first line is given. Or it says itself that it stands for
-            such a file (`unusable_line`).
+        UnreadableFile: it is too large, not UTF-8 at all, or a damaged gzip file, which is checked
+            to its end before the first line; or it replaces such a file (`unusable_line`).
     """
     for first, block, stream in _blocks(path, limits):
         yield from _each(first, block, stream, limits)
@@ -153,28 +152,28 @@ def _column(block: bytes) -> pa.Array | None:
 
 
 def fault_in(text: str) -> Fault | None:
-    """What the marks in a line's text say about it; to be asked of lines that do not decode."""
+    """Return the error that marks in a line's text record, for lines that do not decode."""
     if said := _SAID.search(text):
         return Fault(Reason(said[1]), said[2])
     return TOO_LONG if _CUT.search(text) else _NO_UTF8 if _ESCAPED.search(text) else None
 
 
 def unusable_line(code: str, reason: str, text: str | None = None) -> str:
-    """A line for what is no line of JSON: read again, it is refused for this very reason.
+    """Return a line that is rejected with the same reason whenever it is read again.
 
-    Where there is no text, and it is a file's first line, the file is unusable as a whole.
+    A first line without text marks the whole file as unusable.
     """
     shown = "" if text is None else json.dumps(text, ensure_ascii=False)
     return f"{shown}\ufffd\\{code}: {' '.join(reason.split())}"
 
 
 def says_unusable(whole: bytes) -> bool:
-    """Whether a file's bytes are but a line that says why another could not be used."""
+    """Return whether a file's bytes are but a line that says why another could not be used."""
     return whole.count(b"\n") == 1 and _SAID.match(visible(whole.rstrip())) is not None
 
 
 def visible(raw: bytes) -> str:
-    r"""Bytes as text, those that are no UTF-8 as `\ufffd\xNN`."""
+    r"""Return bytes as a string, with bytes that are not UTF-8 as `\ufffd\xNN`."""
     text = raw.decode("utf-8", "surrogateescape")
     return _ESCAPED_BYTE.sub(lambda found: f"\ufffd\\x{ord(found[0]) - 0xDC00:02x}", text)
 
@@ -204,13 +203,15 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
                 yield file
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # else it is of the packing
-            raise DataError(f"cannot read {path}: {error.strerror}", file=str(path)) from error
+            hint = f"make it readable: chmod u+r {path}"
+            problem = f"cannot read {path}: {error.strerror}"
+            raise DataError(problem, hint=hint, file=str(path)) from error
         if "requires too much memory for decoding" in str(error):
-            problem = " is packed with a window of more than 128 MiB, as by `zstd --long=31`"
-            hint = "pack it again without --long"
+            problem = " is compressed with a window of more than 128 MiB"
+            hint = "compress it again with the default window: `zstd FILE`"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint) from error
         problem = f" is damaged: {str(error)[:200]}"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
@@ -237,38 +238,38 @@ def _require_sound(path: Path, file: BinaryIO, limits: ReadLimits) -> None:
 
 
 def too_large(path: Path, what: str) -> UnreadableFile:
-    """The error of a file whose size is what it says."""
-    return unreadable(path, f" {what}", Reason.TOO_LARGE, "split it")
+    """Return the error of a file that is too large."""
+    return unreadable(path, f" {what}", Reason.TOO_LARGE, "split the file")
 
 
-def unreadable(path: Path, problem: str, code: Reason, hint: str | None = None) -> UnreadableFile:
-    """The error of a file of which nothing can be used; `problem` goes on after its path."""
+def unreadable(path: Path, problem: str, code: Reason, hint: str) -> UnreadableFile:
+    """Return the error of a file that cannot be used; `problem` follows its path."""
     return UnreadableFile(f"{path}{problem}", reason_code=code, hint=hint, file=str(path))
 
 
 def column_problem(
     names: Sequence[str], schema: StreamSchema, *, nested: bool = False
-) -> tuple[str, str | None] | None:
-    """What is wrong with the columns of a file: one that is read is there twice, or is lacking.
+) -> tuple[str, str] | None:
+    """Return the problem of a file's columns (one that is read is repeated or missing), and a hint.
 
-    Where they may be `nested`, a field can lie inside of the column that its path begins with.
-    Beside it which columns there are, for people alone: without a header that is an event.
+    If columns may be `nested`, a field can be inside of the column that its path begins with. The
+    hint lists the columns; without a header that is an event, so do not store it.
     """
     if names and names[0].startswith("sep="):
-        return "the line sep= is Excel's; remove it", None
+        return "the line sep= is not supported", "remove the line sep="
     if len(names) == 1 and (signs := [sign for sign in ";\t|" if sign in names[0]]):
-        return f"its columns are parted by {signs[0]!r}; write them with commas", None
+        return f"its columns are separated by {signs[0]!r}", "separate columns with commas"
     looked_at = names_read(schema, nested=nested)
     twice = [name for name, count in Counter(names).items() if count > 1 and name in looked_at]
     if twice:
-        return f"column {twice[0]!r} occurs twice", None
+        return f"column {twice[0]!r} occurs twice", "rename one of them"
     lacking = [
         name for name in schema.raw_needed if name not in names
         and not (nested and first_name(name, names))
     ]  # fmt: skip
     shown = (printable(name[:_SHOWN]) for name in names)
     there = some_of(name if name == name.strip() else repr(name) for name in shown) or "none"
-    return (f"column {lacking[0]!r} is missing", f"there are {there}") if lacking else None
+    return (f"column {lacking[0]!r} is missing", f"the columns are {there}") if lacking else None
 
 
 def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
@@ -280,16 +281,16 @@ def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
 def read_lines(
     path: Path, *, limits: ReadLimits = DEFAULT_LIMITS, name: str | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of `LINES_SCHEMA`; blank lines are no events and are left out, but counted.
+    """Yield batches of `LINES_SCHEMA`; blank lines are left out, but count for positions.
 
-    Bytes that are no UTF-8 and lines that are too long stay visible in the text, spelled such that
-    `decode_lines` rejects them with their reason. Any name in `.gz` or `.zst` is unpacked; the
-    column `file` says `name`, or else the path.
+    Bytes that are not UTF-8, and lines that are too long, stay visible in the text, such that
+    `decode_lines` rejects them with their reason. Files with a name in `.gz` or `.zst` are
+    unpacked; the column `file` is `name`, or else the path.
 
     Raises:
         DataError: the file cannot be read.
-        UnreadableFile: nothing of it can be used; raised before the first batch, unless a plain
-            file changes or breaks while it is read.
+        UnreadableFile: no record of it can be used; raised before the first batch, unless a plain
+            file changes while it is read.
     """
     label = printable(str(path) if name is None else name)
     for first, block, stream in _blocks(path, limits):

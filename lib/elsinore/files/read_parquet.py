@@ -165,15 +165,15 @@ class Frame(NamedTuple):
 #: How libraries say that a frame is none, or has values of several kinds in a column.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
-_CAST = "cast it to a 64-bit integer, a double or text, or leave the column out"
+_CAST = "cast it to a 64-bit integer, a double or a string, or drop the column"
 
 
 def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
-    """What to say of a frame that Arrow cannot read."""
+    """Return the error of a DataFrame that Arrow cannot read."""
     if isinstance(error, MemoryError):
         return OutOfMemoryError.of(f"reading {name}", error)
     why = "; ".join(map(str, error.args))
-    hint = None
+    hint = "pass a pandas, polars or Arrow table"
     kinds = re.search(r"Conversion failed for column (.+) with type (.+)", why)
     if kinds and kinds[2] != "object":
         why = f"column {kinds[1]} is of the type {kinds[2]}, which Arrow does not have"
@@ -184,12 +184,12 @@ def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
     if kinds:
         why = f"column {kinds[1]} has values of several types"
     if "non-struct" in why:
-        why = "it is one column"
-        hint = "give columns by their names, as frames have them"
+        why = "it is a single column"
+        hint = "pass a table with named columns"
     elif isinstance(error, OverflowError):
-        hint = "a whole number has more than 64 bits: mend it, or leave its column out"
+        hint = "cast integers of more than 64 bits to doubles or strings, or drop the column"
     elif isinstance(error, pa.ArrowException):
-        hint = "columns have values of one type; mend those, or leave them out"
+        hint = "give each column one type, or drop it"
     return DataError(f"Arrow cannot read the table {name}: {why}", hint=hint)
 
 
@@ -208,7 +208,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     try:
         table = frame_table(frame.data)
     except UNREADABLE as error:
-        try:  # one that nobody reads may be the one that Arrow cannot
+        try:  # the column that Arrow cannot read may be unused
             read = names_read(schema, nested=True)
             columns = [name for name in frame.data.columns if name in read]
             if problem := column_problem(list(map(str, frame.data.columns)), schema, nested=True):

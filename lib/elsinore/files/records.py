@@ -43,7 +43,7 @@ def field_paths(columns: pa.Schema | pa.StructType, before: str = "") -> Iterato
 
 
 class Records(Protocol):
-    """Raw records, by row number from 0; `quoted` says whether numbers may stand in text."""
+    """Raw records, by row number from 0; `quoted`: whether strings may contain numbers."""
 
     quoted: bool
 
@@ -63,7 +63,7 @@ class ArrowRecords:
     Args:
         table: a column for each field.
         lines: each row as it came; None: as JSON.
-        quoted: whether numbers may stand in text.
+        quoted: whether strings may contain numbers.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class ArrowRecords:
         return ArrowRecords(self._table.take(rows), lines, quoted=self.quoted)
 
     def column(self, field: str) -> pa.Array:
-        """A column in one piece, its text and dictionaries in their plainest form.
+        """Return a column as one chunk, without dictionaries and views.
 
-        A field that is no column can lie inside of one; all NULL where it does not.
+        A field that is not a column can be inside of one; otherwise all values are NULL.
         """
         name = first_name(field, self._table.column_names)
         column = pa.nulls(self._table.num_rows) if name is None else one_chunk(self._table[name])
@@ -124,7 +124,7 @@ def _is_selectable(of: pa.DataType) -> bool:
 
 
 def _selectable(column: pa.Array) -> pa.Array:
-    """A column of which Arrow can select rows; each field of a struct by itself."""
+    """Return a column whose rows Arrow can select; fields of a struct separately."""
     of = column.type
     if types.is_dictionary(of):
         coded = pa.DictionaryArray.from_arrays(column.indices, _selectable(column.dictionary))

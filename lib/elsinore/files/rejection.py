@@ -25,7 +25,7 @@ REJECTED_SCHEMA = pa.schema(
 
 
 class Reason(StrEnum):
-    """Codes of everything that keeps a line, a row or a whole file from becoming events."""
+    """Reasons for which a record or a whole file is rejected (quarantine)."""
 
     # The line as text.
     BAD_ENCODING = "bad_encoding"
@@ -60,7 +60,7 @@ class Reason(StrEnum):
     BAD_HEADER = "bad_header"
 
 
-#: Of these a file can be unusable as a whole; a line can be, too, for its encoding.
+#: Reasons of a whole file; BAD_ENCODING can be the reason of a single line, too.
 OF_FILES = (
     Reason.BAD_ENCODING,
     Reason.CORRUPT_FILE,
@@ -70,13 +70,13 @@ OF_FILES = (
 )
 
 
-#: What went to quarantine for these is not bad: another line corrects it, an hour had no events, or
-#: the schema passes its type over.
+#: Reasons in quarantine that do not count as invalid: superseded records, empty files, and types
+#: that the schema ignores.
 _HARMLESS = (Reason.SUPERSEDED, Reason.EMPTY_FILE, Reason.IGNORED_TYPE)
 
 
 class Fault(NamedTuple):
-    """What is wrong with one line or value."""
+    """The error of a record or value."""
 
     code: Reason
     text: str
@@ -111,7 +111,7 @@ class UnreadableFile(DataError):
 
     @property
     def reason(self) -> str:
-        """What is stored of it: without the names of columns, where an event may stand instead."""
+        """The stored reason, without column names, which may be an event instead."""
         return self.message if self.reason_code == Reason.BAD_HEADER else str(self)
 
 
@@ -130,12 +130,12 @@ def empty_files(reasons: Mapping[str, int]) -> int:
 
 
 def judged_lines(lines: int, reasons: Mapping[str, int]) -> int:
-    """The lines of which a share may be bad: those that the schema does not pass over."""
+    """Return the number of records that count for the share of invalid ones."""
     return lines - reasons.get(Reason.IGNORED_TYPE, 0)
 
 
 def printable(name: str) -> str:
-    r"""A name as text that can be stored: what is no Unicode (lone surrogates) as `\\udcNN`."""
+    r"""Return a name as a string that can be stored, with lone surrogates as `\\udcNN`."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 

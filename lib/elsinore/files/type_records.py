@@ -76,17 +76,17 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
 def type_records(
     records: Records, where: pa.Table, faults: dict[int, Fault], schema: StreamSchema
 ) -> Decoded:
-    """Typed events, and every record that is none with the first fault found in it.
+    """Return typed events, and each rejected record with its first error.
 
-    Fields that an event's type does not have are no fault. Records of types that the schema passes
-    over are not looked at; nor are the fields of those that are known to be unusable as a whole,
-    `faults` by row. `where` has `file` and `position` of each record.
+    Fields that an event's type does not have are not errors. Records of ignored types, and records
+    that are known to be unusable (`faults` by row), are not checked. `where` has `file` and
+    `position` of each record.
 
-    Faults are looked for in this order: those given, time, type, id, then the attributes in the
+    Errors are checked in this order: the given ones, time, type, id, then the attributes in the
     schema's order.
 
     Raises:
-        EngineError: events and rejected lines do not add up to the records.
+        EngineError: events and rejected records do not add up to the records.
     """
     found = _Faults(faults)
     rows = np.arange(where.num_rows, dtype=np.int64)
@@ -152,7 +152,7 @@ def _times(
 
 
 def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:
-    """Which records are not of types that the schema does not list; those of none at all are."""
+    """Return which records have a listed type or none."""
     assert schema.type_field is not None, "only a field can name other types"
     names = type_values(records.column(schema.type_field), AttributeType.STRING).array
     own = pc.or_(pc.is_null(names), pc.is_in(names, pa.array(schema.raw_types, pa.string())))
@@ -172,9 +172,9 @@ def _types(
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
     codes = pc.index_in(typed.array, pa.array(schema.raw_types, pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
-    known = f"there are {some_of(schema.raw_types)}; other_types: ignore passes it over"
+    known = f"known types: {some_of(schema.raw_types)}; other_types: ignore skips it"
     for index in positions(unknown):
-        text = f"{shown(typed.array[index].as_py())} is no event type; {known}"
+        text = f"{shown(typed.array[index].as_py())} is not an event type; {known}"
         found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)
     return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
 
@@ -191,9 +191,9 @@ def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> 
 def _attributes(
     records: Records, rows: Rows, codes: npt.NDArray[np.int32], schema: StreamSchema, found: _Faults
 ) -> dict[str, pa.Array]:
-    """The attribute columns of the stream, each from the records whose types have it.
+    """Return the attribute columns of the stream, each from the records whose types have it.
 
-    Where types have it in different fields, its column is put together from these.
+    If types have an attribute in different fields, its column combines these fields.
     """
     columns: dict[str, pa.Array] = {}
     having: dict[tuple[int, ...], tuple[Records, Rows]] = {
@@ -254,7 +254,7 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):
             place = f" (field {attribute.field})" if attribute.field else ""
-            text = f"{attribute.name}{place} is missing; nullable: true in the schema allows that"
+            text = f"{attribute.name}{place} is missing; allow it with nullable: true in the schema"
             yield index, Fault(Reason.MISSING_ATTRIBUTE, text)
     for code, broken, rule in _rules(column, attribute):
         for index in positions(broken):
@@ -267,7 +267,7 @@ def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.
     if attribute.type is AttributeType.DOUBLE:
         yield Reason.NOT_FINITE, pc.is_inf(column), "is not finite"
         if attribute.minimum is not None or attribute.maximum is not None:
-            yield Reason.NOT_FINITE, pc.is_nan(column), "is within no limits"
+            yield Reason.NOT_FINITE, pc.is_nan(column), "is not within the limits"
     if attribute.minimum is not None:
         low = pc.less(column, pa.scalar(attribute.minimum, column.type))
         yield Reason.OUT_OF_RANGE, low, f"is below {_spelled(attribute.minimum, attribute)}"
@@ -282,7 +282,7 @@ def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.
 
 
 def positions(mask: pa.BooleanArray) -> list[int]:
-    """Where a mask is true; NULL is not."""
+    """Return the positions at which a mask is true and not NULL."""
     if not pc.any(mask).as_py():
         return []
     true: npt.NDArray[np.bool_] = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)

@@ -108,10 +108,10 @@ def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) ->
 
 
 def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed:
-    """A column as event times; Arrow's timestamps say their unit themselves.
+    """Return a column as event times; timestamps of Arrow have their own unit.
 
-    Numbers, which may stand in text where `quoted`, are counted in `unit`; fractions are rounded to
-    the microsecond.
+    Numbers (in strings, too, if `quoted`) have the unit `unit`; fractions are rounded to the
+    microsecond.
     """
     is_iso, wrong = unit is TimeUnit.ISO, Reason.BAD_TIME
 
@@ -130,12 +130,12 @@ def type_times(column: Column, unit: TimeUnit, *, quoted: bool = False) -> Typed
 
     convert = partial(_iso_instant, wrong=wrong) if is_iso else partial(_numeric_time, unit=unit)
     spell = None if is_iso else _number_in
-    return _typed(column, _Rule(pa.int64(), natural, convert, spell, wrong, "no time"), quoted)
+    return _typed(column, _Rule(pa.int64(), natural, convert, spell, wrong, "not a time"), quoted)
 
 
 def type_ids(column: Column) -> Typed:
     """Return a column as event ids: text, or whole numbers as text; an empty id is missing."""
-    return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="no id"), quoted=False)
+    return _typed(column, _Rule(pa.string(), _natural_ids, _id, noun="not an id"), quoted=False)
 
 
 def _natural_ids(column: pa.Array, quoted: bool) -> Typed | None:
@@ -269,17 +269,17 @@ def _is_number_type(of: pa.DataType) -> bool:
 
 
 def is_instant(of: pa.DataType) -> bool:
-    """Whether the values say a time themselves."""
+    """Return whether the values say a time themselves."""
     return types.is_timestamp(of) or types.is_date(of)
 
 
 def is_plain(of: pa.DataType) -> bool:
-    """Whether the values are such as JSON has."""
+    """Return whether the values are such as JSON has."""
     return _is_number_type(of) or types.is_string(of) or types.is_boolean(of) or types.is_null(of)
 
 
 def _all_match(texts: pa.Array, pattern: str) -> bool:
-    """Whether all texts do; true where there are only NULLs."""
+    """Return whether all texts do; true where there are only NULLs."""
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
@@ -335,14 +335,14 @@ def doubt_of_unit(value: object) -> str:
     """Return a guess about a number that is not a time of its unit, to append to an error.
 
     >>> doubt_of_unit("1740996000000"), doubt_of_unit("noon")
-    ('; is it in ms? then say so by unit: ms', '')
+    ('; if it is in ms, set unit: ms', '')
     """
     if unit := likely_unit(value):
-        return f"; is it in {unit}? then say so by unit: {unit}"
+        return f"; if it is in {unit}, set unit: {unit}"
     if re.fullmatch(r"1[0-9]{18}", str(value)):
-        return "; is it in nanoseconds? divide it by 1000, and use unit: us"
+        return "; if it is in nanoseconds, divide it by 1000 and set unit: us"
     if re.fullmatch(r"[0-9]{5}(\.[0-9]+)?", str(value)) and int(str(value)[:5]) in _EXCEL_DAYS:
-        return "; is it a date of Excel? format the column as yyyy-mm-dd hh:mm:ss and save it again"
+        return "; if it is an Excel date, format the column as yyyy-mm-dd hh:mm:ss and save it"
     return ""
 
 
@@ -356,9 +356,9 @@ def ticks_text(times: Interval) -> str:
 
 
 def iso_instants(texts: pa.Array, wrong: Reason) -> Typed:
-    """Microseconds since the epoch of ISO 8601 texts, as `timeline.parse_instant` reads them.
+    """Return the microseconds since the epoch of ISO 8601 strings, as `timeline.parse_instant`.
 
-    A text that is no instant is reported under the code `wrong`.
+    A string that is not a timestamp is rejected with the code `wrong`.
     """
     for pattern, kind in _PLAIN_ISO.items():
         if _all_match(texts, pattern):
@@ -407,9 +407,9 @@ def _instead_of_number(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     if _NUMBER.fullmatch(value[:40]):
-        return "; it is in quotes: quoted_numbers: true in the schema accepts that"
+        return "; remove the quotes, or set quoted_numbers: true in the schema"
     if re.match(r"\d{4}-?\d\d-?\d\d", value):
-        return "; is it ISO 8601? then say so by unit: iso"
+        return "; if it is ISO 8601, set unit: iso"
     return ""
 
 
@@ -445,7 +445,7 @@ def _number_as_text(value: float) -> str | Fault:
         return str(value) if abs(value) < 10**_MAX_DIGITS else _wrong(value, "string")
     whole = _exact_integer(value)
     if isinstance(whole, Fault):
-        return whole._replace(text=f"{whole.text}; write text in quotes")
+        return whole._replace(text=f"{whole.text}; write strings in quotes")
     return str(whole)
 
 
@@ -459,14 +459,14 @@ def _exact_integer(value: float) -> int | Fault:
     """Return the integer that was written with a fraction of zero."""
     text = _written(value)
     if "e" in text.lower() and isinstance(value, WrittenNumber):
-        problem = "has an exponent, so it may have lost digits, as when a spreadsheet shortens ids"
-        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as text")
+        problem = "has an exponent and may have lost digits, as in a spreadsheet"
+        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; export the column as strings")
     if not math.isfinite(value):
         return Fault(Reason.NOT_FINITE, f"{text} is not finite")
     if not value.is_integer():
         return Fault(Reason.WRONG_TYPE, f"{text} is not a whole number")
     if abs(value) > EXACT_IN_DOUBLE:
-        problem = "is not a whole number for sure: fractions are exact up to 9007199254740991.0"
+        problem = "may have lost digits: fractions are exact up to 9007199254740991.0"
         return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write it without a fraction")
     return int(value)
 
@@ -536,7 +536,7 @@ def _number_in(text: str) -> int | float | str | None:
 
 
 def spelled(text: str, kind: AttributeType | None) -> Any:
-    """What a cell of CSV says as a value of JSON: text that spells no value of its type stays.
+    """Return the JSON value of a CSV cell; a string that is not a value of its type stays one.
 
     >>> spelled("7.0", AttributeType.LONG), spelled("x", AttributeType.LONG), spelled("", None)
     (7.0, 'x', None)

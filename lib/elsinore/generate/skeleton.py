@@ -1,4 +1,4 @@
-"""What all generated streams have: options, a schema, and a skeleton: who sends what when.
+"""Common parts of generated streams: options, a schema, and a skeleton of slots, types and times.
 
 A unit is an event of a lead type, then a burst of the main type, all of one slot (a driver, a
 company, a mapper's job). The units of a slot are cut into trips: the first unit of a trip has the
@@ -62,7 +62,7 @@ class StreamOptions(ABC):
 
     A stream is made of units: an event of some other type, then a burst of the stream's main type
     (Hamlet, Definition 4.1), all of one key and next to each other. So the bursts have the lengths
-    asked for in the whole stream and in each of its partitions alike. Times are those of a Poisson
+    asked for in the whole stream and in each of its partitions alike. Times follow a Poisson
     process. The same options give the same events.
 
     Attributes:
@@ -71,19 +71,23 @@ class StreamOptions(ABC):
 
     schema: ClassVar[StreamSchema]
 
-    events: int = option(100_000, "How many events.", 1, MOST_EVENTS)
-    rate: float = option(10_000.0, "Mean number of events a minute.")
-    first_rate: float | None = option(None, "Let the rate grow evenly from this to the other one.")
-    burst: float = option(10.0, "Mean number of events of a burst.", 1, 1_000_000)
-    fixed_bursts: bool = option(False, "Give all bursts that length; else lengths are geometric.")
+    events: int = option(100_000, "Number of events.", 1, MOST_EVENTS)
+    rate: float = option(10_000.0, "Mean number of events per minute.")
+    first_rate: float | None = option(
+        None, "Rate at the start; it grows evenly to the rate at the end."
+    )
+    burst: float = option(10.0, "Mean number of events per burst.", 1, 1_000_000)
+    fixed_bursts: bool = option(
+        False, "Give every burst the mean length. Default: geometric lengths."
+    )
     start: datetime = field(
-        default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "When the stream begins, UTC."}
+        default=datetime(2013, 1, 1, tzinfo=UTC), metadata={"help": "Start of the stream in UTC."}
     )
     resolution: Resolution = field(
         default=Resolution.MICROSECONDS,
-        metadata={"help": "Cut times to this unit. Events of one time are never adjacent."},
+        metadata={"help": "Cut times to this unit. Events with equal times are never adjacent."},
     )
-    seed: int = option(0, "Another seed gives other events of the same kind.", 0, 2**63 - 1)
+    seed: int = option(0, "Seed of the random numbers.", 0, 2**63 - 1)
 
     def __post_init__(self) -> None:
         """Refuse what no stream can have; ParameterError: a value is out of range."""
@@ -98,8 +102,8 @@ class StreamOptions(ABC):
         last = self.start_micros + 2 * (self.events / slowest + 1) * MINUTE
         if self.start_micros < CALENDAR.start or last > CALENDAR.end:
             raise ParameterError(
-                f"{self.events:,} events at {slowest:g} a minute from {self.start} may lie beyond "
-                "the years 1 to 9999",
+                f"{self.events:,} events at {slowest:g} per minute from {self.start} may be "
+                "outside of the years 1 to 9999",
                 hint="ask for fewer events, a higher rate or another start",
             )
 
@@ -111,11 +115,11 @@ class StreamOptions(ABC):
     @property
     @abstractmethod
     def script(self) -> Script:
-        """What trips are made of."""
+        """The parts of trips."""
 
     @abstractmethod
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a whole column; whatever it is at events that lack the attribute."""
+        """Return a column per attribute; values of events without the attribute are arbitrary."""
 
     @classmethod
     def yaml(cls) -> str:
@@ -139,16 +143,19 @@ class StreamOptions(ABC):
 def require_range(name: str, value: float, low: float, high: float) -> None:
     """Refuse a number outside of `[low, high]`, NaN included (ParameterError)."""
     if not (math.isfinite(value) and low <= value <= high):
-        raise ParameterError(f"{name} is {value:,.12g}, not between {low:,.12g} and {high:,.12g}")
+        raise ParameterError(
+            f"{name} is {value:,.12g}, not between {low:,.12g} and {high:,.12g}",
+            hint=f"write a number from {low:,.12g} to {high:,.12g}",
+        )
 
 
 @dataclass(frozen=True)
 class Script:
-    """What trips are made of, by names of event types."""
+    """The parts of trips, by names of event types."""
 
     slots: int  #: how many drivers, companies or the like there are
     main: str  #: the type of the bursts
-    #: the type that starts a trip; None where there are no trips, and any of `middle` leads.
+    #: the type that starts a trip; None for streams without trips, led by any type of `middle`.
     start: str | None
     middle: tuple[str, ...]  #: the types that lead within a trip
     weights: tuple[float, ...]  #: how often these occur, relative to each other
@@ -290,7 +297,7 @@ def walk(
 
 
 def schema_of(stream: str) -> StreamSchema:
-    """The schema of a stream, from the file beside this module."""
+    """Return the schema of a stream, from the file next to this module."""
     return load_schema(_schema_file(stream))
 
 
@@ -298,7 +305,7 @@ def _schema_file(stream: str) -> Path:
     return Path(__file__).with_name(f"{stream}.yaml")
 
 
-#: A column of text with few distinct values: int64 codes, one an event, and what each stands for.
+#: A column of strings with few distinct values: int64 codes, one per event, and their values.
 Names = tuple[np.ndarray, Sequence[str]]
 #: By attribute, one value an event.
 Columns = Mapping[str, np.ndarray | Names]

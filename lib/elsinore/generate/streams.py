@@ -33,7 +33,7 @@ from elsinore.generate.skeleton import (
 
 _ENDS = ("Dropoff", "Cancel")
 _RIDES = schema_of("ridesharing")
-#: What may happen between two bursts of travelling, beside a pickup.
+#: Events between two bursts of travelling, in addition to a pickup.
 MIDDLE_TYPES = tuple(
     kind.name for kind in _RIDES.types
     if kind.name not in ("Request", "Travel", "Pickup", *_ENDS)
@@ -53,13 +53,13 @@ class RidesharingOptions(StreamOptions):
     schema: ClassVar = _RIDES
 
     types: int = option(
-        len(_RIDES.types), "How many event types occur.", _FEWEST_TYPES, len(_RIDES.types)
+        len(_RIDES.types), "Number of event types.", _FEWEST_TYPES, len(_RIDES.types)
     )
-    districts: int = option(10, "How many districts; a ride lies in one.", 1, MOST_KEYS)
-    drivers: int = option(100, "How many drivers; each has one ride after the other.", 1, MOST_KEYS)
-    riders: int = option(1_000, "How many riders; each ride has one at random.", 1, MOST_KEYS)
+    districts: int = option(10, "Number of districts; each ride is in one.", 1, MOST_KEYS)
+    drivers: int = option(100, "Number of drivers; each has one ride at a time.", 1, MOST_KEYS)
+    riders: int = option(1_000, "Number of riders; each ride has a random one.", 1, MOST_KEYS)
     units: float = option(
-        4.0, "Mean number of parts of a ride; all but the last have a burst.", 2, 1_000_000
+        4.0, "Mean number of parts per ride; all but the last have a burst.", 2, 1_000_000
     )
     slow: float = share(0.3, "Share of Travel events below 10 miles per hour.")
     pool: float = share(0.5, "Share of requests of kind Pool.")
@@ -74,7 +74,7 @@ class RidesharingOptions(StreamOptions):
         )
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         riders = dice.integers(0, self.riders, found.most_trips)[found.trips]
         districts = dice.integers(0, self.districts, found.most_trips)[found.trips]
@@ -102,25 +102,23 @@ _PRICES = 1_000.0
 class StockOptions(StreamOptions):
     """Bursts of trades (`Stock`) of one company each; a quote, news or a halt before each burst.
 
-    A company's price takes a step an event. Beyond 1,000 dollars it goes on at 1 dollar, and the
+    A company's price takes a step per event. Beyond 1,000 dollars it goes on at 1 dollar, and the
     other way round, as stocks are split and merged.
 
-    `falling` is the selectivity of `S.price > NEXT(S).price` for trades next to each other; for
-    those far apart the selectivity is further from one half. Rate, bursts and companies are those
-    of the Hamlet paper, sectors those of GRETA.
+    `falling` is the selectivity of `S.price > NEXT(S).price` for adjacent trades; for
+    trades far apart the selectivity is further from one half. Rate, bursts and companies are from
+    the Hamlet paper, sectors from GRETA.
     """
 
     schema: ClassVar = schema_of("stock")
 
-    rate: float = option(4_500.0, "Mean number of events a minute.")
-    burst: float = option(120.0, "Mean number of events of a burst.", 1, 1_000_000)
-    companies: int = option(220, "How many companies.", 1, MOST_KEYS)
-    sectors: int = option(10, "How many sectors; companies belong to them in turn.", 1, MOST_KEYS)
-    falling: float = share(0.5, "Share of steps by which a price goes down.")
-    volatility: float = option(
-        0.005, "Mean size of a price's step, relative to the price.", 1e-6, 1
-    )
-    sell: float = share(0.5, "Share of trades that sell.")
+    rate: float = option(4_500.0, "Mean number of events per minute.")
+    burst: float = option(120.0, "Mean number of events per burst.", 1, 1_000_000)
+    companies: int = option(220, "Number of companies.", 1, MOST_KEYS)
+    sectors: int = option(10, "Number of sectors; companies are assigned in turn.", 1, MOST_KEYS)
+    falling: float = share(0.5, "Share of price changes that are decreases.")
+    volatility: float = option(0.005, "Mean price change, relative to the price.", 1e-6, 1)
+    sell: float = share(0.5, "Share of trades that are sales.")
 
     @property
     def script(self) -> Script:
@@ -128,7 +126,7 @@ class StockOptions(StreamOptions):
         return Script(self.companies, "Stock", None, ("Quote", "News", "Halt"), (6.0, 3.0, 1.0))
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         height = float(np.log(_PRICES))
         prices = np.exp(walk(dice, found.slots, self.falling, self.volatility, height))
@@ -161,17 +159,17 @@ class ClusterOptions(StreamOptions):
 
     schema: ClassVar = schema_of("cluster")
 
-    rate: float = option(180_000.0, "Mean number of events a minute.")
-    mappers: int = option(10, "How many mappers.", 1, MOST_KEYS)
-    jobs: int = option(10, "How many jobs; each runs on every mapper.", 1, MOST_KEYS)
+    rate: float = option(180_000.0, "Mean number of events per minute.")
+    mappers: int = option(10, "Number of mappers.", 1, MOST_KEYS)
+    jobs: int = option(10, "Number of jobs; each runs on every mapper.", 1, MOST_KEYS)
     units: float = option(
         3.0,
-        "Mean number of parts of a job's run on a mapper; all but the last have a burst.",
+        "Mean number of parts per run of a job on a mapper; all but the last have a burst.",
         2,
         1_000_000,
     )
     rising: float | None = share(
-        None, "Share of steps by which a load goes up; none: loads are independent, Poisson."
+        None, "Share of load changes that are increases. Default: independent Poisson loads."
     )
 
     def __post_init__(self) -> None:
@@ -186,7 +184,7 @@ class ClusterOptions(StreamOptions):
         return Script(slots, "Measurement", "Start", ("Progress",), (1.0,), ("End",), self.units)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         return {
             "job": found.slots % self.jobs,
@@ -221,12 +219,12 @@ class LinearRoadOptions(StreamOptions):
 
     schema: ClassVar = schema_of("linear_road")
 
-    rate: float = option(240_000.0, "Mean number of events a minute.")
-    vehicles: int = option(1_000, "How many vehicles.", 1, MOST_KEYS)
-    segments: int = option(100, "How many segments the expressway has.", 1, MOST_KEYS)
-    slowing: float = share(0.5, "Share of steps by which a vehicle's speed goes down.")
+    rate: float = option(240_000.0, "Mean number of events per minute.")
+    vehicles: int = option(1_000, "Number of vehicles.", 1, MOST_KEYS)
+    segments: int = option(100, "Number of segments of the expressway.", 1, MOST_KEYS)
+    slowing: float = share(0.5, "Share of speed changes that are decreases.")
     accidents: float = share(
-        0.02, "Share of bursts with an accident in the segment before them, and no toll."
+        0.02, "Share of bursts with an accident in the segment before them instead of a toll."
     )
 
     @property
@@ -236,7 +234,7 @@ class LinearRoadOptions(StreamOptions):
         return Script(self.vehicles, "Position", None, ("Toll", "Accident"), weights)
 
     def columns(self, dice: np.random.Generator, found: Skeleton) -> Columns:
-        """Of each attribute a column."""
+        """Return a column per attribute."""
         size = self.events
         entered = dice.integers(0, self.segments, self.vehicles)[found.slots]
         segments = (entered + found.units) % self.segments

@@ -22,7 +22,7 @@ _AT_ONCE = 131_072
 _COMPRESSION = 4
 _FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
 
-#: Told of how many events have been written.
+#: Called with the number of written events.
 OnWritten = Callable[[int], None]
 
 
@@ -31,7 +31,9 @@ def require_format(path: Path) -> str:
     for suffix in _FORMATS:
         if path.name.lower().endswith(suffix) and path.name.lower() != suffix:
             return suffix
-    raise ParameterError(f"unknown format: {path}", hint=f"names end in {', '.join(_FORMATS)}")
+    raise ParameterError(
+        f"unknown format: {path}", hint=f"use a name that ends in {', '.join(_FORMATS)}"
+    )
 
 
 def write_events(events: EventTable, path: Path, on_written: OnWritten | None = None) -> None:
@@ -52,7 +54,10 @@ def write_events(events: EventTable, path: Path, on_written: OnWritten | None = 
                 if on_written is not None:
                     on_written(written)
     except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror or error}") from error
+        hint = "name a file in a writable directory"
+        raise ParameterError(
+            f"cannot write {path}: {error.strerror or error}", hint=hint
+        ) from error
 
 
 def _write_jsonl(events: EventTable, out: BinaryIO) -> Iterator[int]:

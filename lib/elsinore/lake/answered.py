@@ -35,7 +35,7 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
 
     Raises:
         QueryError, UnsupportedQueryError: none can be run.
-        ParameterError: there is no such workload.
+        ParameterError: the workload does not exist.
     """
     found, faults = list[Answered](), list[ElsinoreError]()
     for one in map(settings.of_workload, names_of(settings, names)):

@@ -84,7 +84,7 @@ def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
 
 
 def _is_carried(query: BoundQuery, key: Key) -> bool:
-    """Whether every trend has an event that carries a key."""
+    """Return whether every trend has an event that carries a key."""
     aliases = {position.alias for position in query.positions if position.index in key.positions}
     return True in required(query.pattern, lambda one: one.alias in aliases)
 
@@ -230,7 +230,7 @@ def _comparison(condition: BoundExpression) -> _Condition | None:
 
 
 def _all_hold(conditions: Iterable[_Condition], events: pa.Table, rows: pa.Array) -> np.ndarray:
-    """Whether all hold, of each of some events; a comparison with NULL does not."""
+    """Return whether all hold, of each of some events; a comparison with NULL does not."""
     passed = np.ones(len(rows), bool)
     for name, compare, constant in conditions:
         column = events[name].take(rows)

@@ -1,8 +1,8 @@
-"""Files that a stream's rules are about, put into the hour files that a landing reads.
+"""Split source files of a stream's rules into the hour files of the landing zone.
 
-Of each source file a note in the landing zone, `_collected/<name>.json`, says what it was when it
-was read, how times were read, how many lines it had, and how many went into the file of which hour.
-The note is written last: what was killed before is done again, and ends with the same files.
+For each source file, a note in the landing zone, `_collected/<name>.json`, records the state of the
+file, how its times were read, its number of records, and their numbers per hour. The note is
+written last, so an interrupted run is repeated and writes the same files.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ MOST_EMPTY = 10_000
 _WAITING = 64 << 20
 #: Maximum bytes of a note: all hours since 1900 need less.
 _MOST_NOTED = 128 << 20
-#: Characters of a source's name in those of its hour files.
+#: Number of characters of a source's name in the names of its hour files.
 _SHOWN = 120
 
 
@@ -110,8 +110,8 @@ class HourLines:
         if len(self.lines) > MOST_HOURS:
             self.remove()
             raise DataError(
-                f"the events are in more than {MOST_HOURS:,} hours, and each becomes a file",
-                hint="split them, such as by year",
+                f"the events are in more than {MOST_HOURS:,} hours, and each hour needs a file",
+                hint="split the file, for example by year",
             )
         if self._size > _WAITING:
             self._write()
@@ -186,11 +186,11 @@ def hours_between(hours: list[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Collected:
-    """What was collected; and by name of the files that could not be, why not.
+    """The metrics of collected files, and the reasons of refused files by name.
 
-    Of `figures`, `collected_files` were new or had changed, `collected_lines` is how many lines
-    they had, `collected_untimed` how many of these told no time, and `collected_old_hours` how many
-    hours they changed that lie before those a landing looks at.
+    In `figures`, `collected_files` counts new and changed files, `collected_lines` their records,
+    `collected_untimed` the records without a time, and `collected_old_hours` the changed hours
+    before the hours that a run ingests.
     """
 
     figures: dict[str, int] = field(default_factory=dict)
@@ -238,13 +238,13 @@ def collect(
 
 @contextmanager
 def _alone(zone: Path, folder: Path) -> Iterator[Path]:
-    """Wait until nobody else collects: two would write the same files. Gives where lines may lie.
+    """Wait until no other process collects, as both would write the same files; give a spool.
 
-    In an object store nobody waits for others on another machine. What two of them write is the
-    same, unless a source has changed meanwhile: then a later run finds it changed.
+    In an object store, processes on other machines are not locked. They write equal files, unless a
+    source changes at the same time; a later run then finds it changed.
     """
     if not zone.is_dir():
-        raise DataError(f"no landing zone {zone}", hint=f"`mkdir -p {zone}` makes it")
+        raise DataError(f"the landing zone {zone} is missing", hint=f"run `mkdir -p {zone}`")
     with (private_directory(folder) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / SPOOL
@@ -252,9 +252,9 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
 
 @dataclass
 class _Done:
-    """Of a source file, how many lines it had and how many of them told no time.
+    """Counts of a source file: its records, and records without a time.
 
-    And the hours that lines told, and those whose files changed.
+    And the hours of its records, and the hours whose files changed.
     """
 
     lines: int = 0
@@ -284,10 +284,12 @@ def _collect(
     if before and seen.items() <= before.items():
         return None
     if made > MOST_HOURS:
-        raise DataError(f"this run has written {made:,} files of hours", hint="the next goes on")
+        problem = f"this run has written {made:,} files of hours, the limit of a run"
+        raise DataError(problem, hint="run it again to ingest the rest")
     hours, done, reason = _read(spool, source, stream, file)
     if reason and before.get("digests") and not before.get("reason"):
-        raise DataError(f"{reason}; what was collected of it before stays")
+        problem = f"{reason}; the events that were collected from it before stay"
+        raise DataError(problem, hint="restore the file, or replace it by a valid one")
     old = {parse_hour(label): digest for label, digest in before.get("digests", {}).items()}
     for hour in [*old, *_silent(zone, source, done.told)]:
         hours.open(hour)
@@ -307,7 +309,7 @@ def _collect(
 def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     """A source in its current state; for a table, the version that is read."""
     if source.problem:
-        raise DataError(source.problem)
+        raise DataError(source.problem, hint="run it again when the file is complete")
     base = base_of(zone, source.rule)
     if source.table is None:
         return source, describe(base, source.path, "")
@@ -341,7 +343,7 @@ def _read(
 
 
 def _untold_hour(source: Source, file: LandingFile) -> int:
-    """The hour of lines that tell no time: what the path tells, or when the file was changed."""
+    """Return the hour of records without a time: from the path, or from the modification time."""
     if not source.told:
         return file.changed // 1_000 // HOUR * HOUR
     return parse_hour(source.told) if "T" in source.told else parse_instant(source.told)
@@ -350,10 +352,10 @@ def _untold_hour(source: Source, file: LandingFile) -> int:
 def _hours(
     lines: pa.Array, source: Source, stream: StreamSchema, file: LandingFile, untold: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The hour of each line, and whether it is told: by the path, or by a time that can be.
+    """Return the hour of each record, and whether it is known from the path or a possible time.
 
-    No event happens after its file was written, or long before the date of its path. Those of such
-    times go where lines without a time go, and landing finds them too far from it.
+    An event cannot be later than its file, or long before the date of its path. Such records are
+    treated like records without a time, and the ingest rejects them as too far from their hour.
     """
     if "T" in source.told:
         return np.full(len(lines), untold), np.full(len(lines), True)
@@ -367,9 +369,9 @@ def _hours(
 
 
 def _silent(zone: Path, source: Source, told: set[int]) -> list[int]:
-    """Hours between those that lines told, without an event and without any file.
+    """Return hours between the hours of records, without an event and without a file.
 
-    An empty file says so of them. Where the path tells a date, they are of this date.
+    They get an empty file. If the path has a date, they are of this date.
     """
     day = parse_instant(source.told[:10]) if source.told else 0
     return [
@@ -381,7 +383,7 @@ def _silent(zone: Path, source: Source, told: set[int]) -> list[int]:
 
 
 def _file_name(name: str) -> str:
-    """What tells a source from others in names: its own as far as it can stand there, and an id."""
+    """Return a unique file name for a source: the valid part of its name, and a hash."""
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[-_SHOWN:].lstrip('._-')}.{digest}"
 

@@ -79,7 +79,7 @@ class Commit:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it can have changed any."""
+        """Return whether it can have changed any."""
         return self.operation not in _KEEP_ROWS
 
 
@@ -158,7 +158,8 @@ def _read(path: Path, version: int, seen: tuple[int, ...] | None) -> Commit:
                 return Commit(version, str(info.get("operation", "")), note, time)
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(
-            f"the log of the table {path.parents[1].name} is damaged at version {version}: {error}"
+            f"the log of the table {path.parents[1].name} is damaged at version {version}: {error}",
+            hint=f"restore {path} from a backup",
         ) from error
     return Commit(version, "", {})
 
@@ -213,13 +214,14 @@ def write_failures(table: str | Path) -> Iterator[None]:
         with feature_failures(path):
             yield
     except SchemaMismatchError as error:
-        problem = f"the table {table} has not all columns of this release"
-        raise SetupError(problem, hint="`elsinore migrate` adds them") from error
+        problem = f"the table {table} lacks columns of this release"
+        raise SetupError(problem, hint="add them: `elsinore migrate`") from error
     except CommitFailedError as error:
         text = first_line(f"{type(error).__name__}: {error}")
         if not is_conflict(error):
-            raise DataError(f"cannot write the table {table}: {text}") from error
-        raise ConflictError(f"another writer of {table} got there first: {text}") from error
+            hint = "read the error above; the table is unchanged"
+            raise DataError(f"cannot write the table {table}: {text}", hint=hint) from error
+        raise ConflictError(f"another writer changed the table {table}: {text}") from error
     except (DeltaError, OSError) as error:
         if failing := storage_error(error):
             raise failing from error
@@ -444,7 +446,8 @@ def aggregate_rows(
 
 def no_table(lake: LakePath, table: str) -> DataError:
     """The error of a table that has not been created."""
-    hint = "land events first" + ", and replay their hours" * (table in OF_WORKLOAD)
+    step = "replay" if table in OF_WORKLOAD else "land"
+    hint = f"create it with `elsinore {step} --start HOUR --end HOUR`, or set ELSINORE_HOME"
     return DataError(f"the table {table} does not exist in {lake}", hint=hint)
 
 
@@ -461,5 +464,5 @@ def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[OpenT
             raise failing from error
         at = "" if version is None else f" at version {version}"
         raise DataError(
-            f"cannot read the table {table}{at}: {error}", hint="has the lake been set up?"
+            f"cannot read the table {table}{at}: {error}", hint="check ELSINORE_HOME"
         ) from error

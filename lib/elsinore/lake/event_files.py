@@ -78,7 +78,7 @@ class EventFile:
     bucket: Bucket | None = None
 
     def overlaps(self, interval: Interval) -> bool:
-        """Whether it can hold events of an interval."""
+        """Return whether it can hold events of an interval."""
         return self.first < interval.end and interval.start <= self.last
 
     def bytes_in(self, interval: Interval) -> float:
@@ -103,7 +103,7 @@ class Share(NamedTuple):
 
     @property
     def is_laid_out(self) -> bool:
-        """Whether its files are those of some buckets, and hold nothing else."""
+        """Return whether its files are those of some buckets, and hold nothing else."""
         return self.bucket is not None and all(map(self.bucket.holds, self.files))
 
     @property
@@ -276,11 +276,13 @@ def _damage_told(file: EventFile) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise ConflictError(f"a file of events was removed meanwhile: {file.path}") from error
+        raise ConflictError(f"an event file was removed during the run: {file.path}") from error
     except (pa.ArrowInvalid, OSError) as error:
         if storage_error(error) or getattr(error, "errno", None):  # of the machine, not of the file
             raise
-        raise DataError(f"cannot read the file of events {file.path}: {error}") from error
+        hint = "restore the file, or ingest its hour again: `elsinore land`"
+        problem = f"cannot read the event file {file.path}: {error}"
+        raise DataError(problem, hint=hint) from error
 
 
 def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) -> pq.ParquetFile:

@@ -1,8 +1,8 @@
-"""Forgets a key: every raw line, event and result with some attribute values, and their files.
+"""Erase a key: every raw record, event and result with some attribute values, and their files.
 
-The tables follow from raw lines. So these go first, and the landings that held them are judged
-again without them, which re-opens the published hours that it changes. Then no version and no log
-of a table is left that still tells of them.
+The tables derive from raw records. So these are removed first, and their hours are ingested again
+without them, which makes the affected published hours stale. Then every old version and log entry
+of the tables that contains the values is removed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _HOLDING = ("raw_events", "quarantine", "events", STAGED, PUBLISHED, VALIDATIONS
 
 
 class Removed(NamedTuple):
-    """What went of a table or folder: rows or lines, and files that are gone or written anew."""
+    """Removed rows or records of a table or directory, and removed or rewritten files."""
 
     rows: int
     files: int
@@ -80,14 +80,14 @@ class Removed(NamedTuple):
 
 @dataclass(frozen=True)
 class Key:
-    """Attribute values that an event must all have to be forgotten.
+    """Attribute values of the events to erase; an event must have all of them.
 
     Attributes:
-        values: by attribute, as columns hold them.
-        texts: by attribute, as groups of results spell them.
-        written: by attribute, a pattern of how raw lines and pages may spell these texts and those
-            that were given, for RE2, too.
-        paths: by attribute, where raw lines have it: by its name, or by that of its field.
+        values: by attribute, as stored in columns.
+        texts: by attribute, as written in groups of results.
+        written: by attribute, a pattern (also valid for RE2) of the spellings of the given and the
+            canonical value in raw records and pages.
+        paths: by attribute, its names in raw records: its own, and its field.
     """
 
     values: Mapping[str, pa.Scalar]
@@ -105,7 +105,9 @@ class Key:
         """
         pairs = dict(named := [_pair(text, stream) for text in given])
         if len(pairs) < len(named):
-            raise ParameterError("an attribute has two values", hint="forget one key after another")
+            raise ParameterError(
+                "an attribute has two values", hint="run `elsinore forget` once per key"
+            )
         columns = scanned_schema(stream)
         values, texts, written = {}, {}, {}
         for name, text in pairs.items():
@@ -114,10 +116,13 @@ class Key:
                 told = parse_instant(text) if kind is AttributeType.TIMESTAMP else text
                 value = values[name] = pa.scalar(told).cast(columns.field(name).type)
             except ValueError as error:
-                raise ParameterError(f"{text!r} is no {kind}, as {name} is") from error
+                problem = f"{text!r} is not a {kind}, the type of {name}"
+                raise ParameterError(
+                    problem, hint=f"write it as {name}={_EXAMPLES[kind]}"
+                ) from error
             texts[name] = _told(value, kind)
             spelled = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
-            # Whoever keeps longs as doubles writes 7.0.
+            # Some producers write longs as doubles: 7.0.
             written[name] = rf"(?:{spelled})(?:\.0+)?" if kind is AttributeType.LONG else spelled
         paths = {
             name: {name, *(of.by_name[name].raw for of in stream.types if name in of.by_name)}
@@ -126,10 +131,10 @@ class Key:
         return cls(values, texts, written, paths)
 
     def among(self, lines: pa.Table) -> pa.ChunkedArray:
-        """Of rows of `scanned_schema`, which are to be forgotten.
+        """Return which rows of `scanned_schema` to erase.
 
-        An event whose type lacks an attribute has its value if its line says so all the same; what
-        is no event does where its line holds the texts as words. A file as a whole does not.
+        An event whose type lacks an attribute matches if its raw record has the value; a rejected
+        record matches if it contains the values as words. A whole file never matches.
         """
         is_event = pc.is_null(lines["_reason_code"])
         typed = spoken = pa.scalar(True)
@@ -146,7 +151,7 @@ class Key:
         return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["position"], 0))
 
     def _has(self, name: str, line: str) -> bool:
-        """Whether a line of JSON has the value where some type has the attribute."""
+        """Return whether a line of JSON has the value where some type has the attribute."""
         record = json.loads(line, parse_int=str, parse_float=str)
         told = chain.from_iterable(_at(record, path) for path in self.paths[name])
         texts = (json.dumps(value) if isinstance(value, bool) else value for value in told)
@@ -154,7 +159,7 @@ class Key:
         return any(isinstance(text, str) and pattern.fullmatch(text) for text in texts)
 
     def is_in(self, group: str) -> bool:
-        """Whether all events of a group, or those of one of its aliases, have the values."""
+        """Return whether all events of a group, or all of one of its aliases, have the values."""
         if not group.startswith("{"):  # of a check of all groups
             return False
         held = defaultdict[str, set[tuple[str, str]]](set)
@@ -165,28 +170,28 @@ class Key:
         return any(self.texts.items() <= own | held[""] for own in [*held.values()])
 
     def is_shown(self, page: bytes) -> bool:
-        """Whether a text holds all values as words, be it markup or not."""
+        """Return whether a text holds all values as words, be it markup or not."""
         text = page.decode("utf-8", "replace")
         return self._is_said(text, html.unescape(text))
 
     def _is_said(self, *texts: str) -> bool:
-        """Whether texts hold all values as words, be they JSON or not."""
+        """Return whether texts hold all values as words, be they JSON or not."""
         plain = [_ESCAPES.sub(lambda found: json.loads(f'"{found[0]}"'), text) for text in texts]
-        # An accent, a sign that is escaped, a byte that is no UTF-8.
+        # An accent, an escaped character, a byte that is not UTF-8.
         ends = r"(?![\w\u0300-\u036f]|\\u[0-9a-fA-F]{4}|\ufffd\\x)"
         words = [rf"(?<!\w)(?:{written}){ends}" for written in self.written.values()]
         return all(any(re.search(word, each) for each in (*texts, *plain)) for word in words)
 
 
 def _where(mask: pa.ChunkedArray, lines: pa.ChunkedArray, test: Callable[[str], bool]) -> pa.Array:
-    """Where a mask is true, and a test of the line, too."""
+    """Return the rows at which a mask and a test of the line are true."""
     passed = map(test, lines.filter(mask).to_pylist())
     whole = mask.combine_chunks()
     return pc.replace_with_mask(whole, whole, pa.array(passed, pa.bool_()))
 
 
 def _at(record: Any, path: str) -> Iterator[Any]:
-    """What a record has at a path: a name may have dots, or lie inside of what another names."""
+    """Yield the values of a record at a path; names may contain dots, or be nested."""
     for name, value in record.items() if isinstance(record, dict) else ():
         if name == path:
             yield value
@@ -195,9 +200,9 @@ def _at(record: Any, path: str) -> Iterator[Any]:
 
 
 def _spelled(text: str) -> str:
-    """A pattern of a text, each sign of which may be one of JSON's escapes.
+    """Return a pattern of a string, each character of which may be a JSON escape.
 
-    Or, in what is no UTF-8 or no record of CSV, a byte of Windows or a doubled quote.
+    For data that is not UTF-8 or not CSV, also a Windows byte or a doubled quote.
     """
     return "".join(map(_sign, text))
 
@@ -211,7 +216,7 @@ def _sign(sign: str) -> str:
 
 
 def _equal(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
-    """Whether the values are this one; NaN is NaN here."""
+    """Return whether the values are this one; NaN is NaN here."""
     number = value.as_py()
     return pc.is_nan(column) if number != number else pc.equal(column, value)
 
@@ -220,9 +225,9 @@ def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:
     name, equals, text = given.partition("=")
     known = stream.attributes
     if not equals or not text:
-        raise ParameterError(f"not a key: {given[:60]!r}", hint="write attribute=value")
+        raise ParameterError(f"not a key: {given[:60]!r}", hint="write it as user=ann")
     if name not in known:
-        hint = suggest(name, known) or f"its attributes: {', '.join(known)}"
+        hint = suggest(name, known) or f"use one of {', '.join(known)}"
         raise ParameterError(f"{stream.name} has no attribute {name[:60]!r}", hint=hint)
     return name, text
 
@@ -233,9 +238,19 @@ def _told(value: pa.Scalar, kind: AttributeType) -> str:
     return value.as_py() if kind is AttributeType.STRING else json.dumps(value.as_py())
 
 
+#: Values of keys, by type.
+_EXAMPLES = {
+    AttributeType.STRING: "ann",
+    AttributeType.LONG: "7",
+    AttributeType.DOUBLE: "7.5",
+    AttributeType.BOOLEAN: "true",
+    AttributeType.TIMESTAMP: "2025-03-03T08:30:00Z",
+}
+
+
 @dataclass(frozen=True)
 class _Groups:
-    """What a table of results has of a key: the hours, their groups, and how many rows."""
+    """Results of a key in a table: the hours, their groups, and the number of rows."""
 
     lake: Lake
     table: str
@@ -246,16 +261,16 @@ class _Groups:
 
 @dataclass(frozen=True)
 class _Found:
-    """What there is of a key.
+    """All data of a key.
 
     Attributes:
-        files: lines of raw files in the landing zone.
-        blanked: raw files that lost such lines when forgetting broke off, by their names, sizes and
-            times in `landings`.
-        landings: the labels of those that are to be judged again.
-        expired: the labels of those whose raw lines are gone, of which quarantine has lines.
-        rows: by table, how many rows have the values.
-        groups: by table of results, as people are told of it.
+        files: positions of records in raw files of the landing zone.
+        blanked: raw files that lost such records in an interrupted erasure, by their names, sizes
+            and times in `landings`.
+        landings: labels of the hours to ingest again.
+        expired: labels of hours without raw records, but with records in quarantine.
+        rows: number of rows with the values, by table.
+        groups: results with the values, by displayed name of their table.
         pages: reports, Data Docs and logs, see `_pages`.
     """
 
@@ -279,17 +294,18 @@ class _Found:
 def forget(
     settings: Settings, key: Key, *, run: str, dry_run: bool
 ) -> tuple[dict[str, Removed], int]:
-    """Remove what has the values of a key, and every file that may still tell of it.
+    """Erase a key, and every file that may still contain it.
 
-    Whoever reads or writes the tables meanwhile loses files under its hands: nobody may. Killed at
-    any point, it does the rest when it is called again.
+    No other process may read or write the tables at the same time: it would lose files. After an
+    interruption, another call completes the erasure.
 
     Returns:
-        By table or folder what went, or would go; and how many published hours that has re-opened.
+        The removed data by table or directory (or the data to remove, for `dry_run`), and the
+        number of published hours that became stale.
 
     Raises:
         DataError: a raw file cannot be searched.
-        ConflictError: others kept landing meanwhile, or changed a raw file: call it again.
+        ConflictError: another process ingested events or changed a raw file: call it again.
     """
     every = {own.workload: Lake.open(own) for own in settings.with_results()}
     lake = every[""]
@@ -301,7 +317,7 @@ def forget(
     if dry_run:
         return found.removed({}), 0
     stale = _stale(settings)
-    # No landing takes them for changed; killed from here on, it is known to have made them anew.
+    # So no ingest treats them as changed, and after an interruption it is known who rewrote them.
     marked = {file.landing for file in found.files}.intersection(found.landings)
     _relist(lake, marked, lambda listing: held(listing, FORGETTING), run)
     blanked = {file: blank_lines(file, positions) for file, positions in found.files.items()}
@@ -335,13 +351,13 @@ def _require_tables(lake: Lake) -> None:
     """
     if not DeltaTable.is_deltatable(str(lake.path("raw_events"))):
         raise DataError(
-            f"{lake.root} has no table raw_events, and no raw file has landed there",
-            hint="this may be the wrong ELSINORE_HOME; set it to the home that holds the events",
+            f"nothing to erase: {lake.root} has neither raw files nor the table raw_events",
+            hint="this may be the wrong ELSINORE_HOME; set it to the directory of the events",
         )
 
 
 def _relist(lake: Lake, labels: Collection[str], change: Callable[[str], str], run: str) -> None:
-    """Change what landings list of their raw files; nobody knows those of an earlier release."""
+    """Change the recorded lists of raw files; rows of an earlier release have none."""
 
     def changed(rows: pa.Table) -> pa.Table:
         listings = [text and change(text) for text in rows["listing"].to_pylist()]
@@ -398,7 +414,7 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
     landings = _events(lake, key, lacking)
     accounts = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
     known = {one["landing"]: json.loads(one["listing"] or "{}") for one in accounts}
-    # What a killed one has left of a landing is found wherever it is.
+    # Remains of an interrupted ingest can be anywhere.
     killed = {label for label, listing in known.items() if {UNDER_WAY, FORGETTING} & listing.keys()}
     # A file that it has made blank keeps its time. In a store, where it does not, it has changed.
     blanked = {
@@ -446,18 +462,18 @@ def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str], p
 
 
 def _require_searched(rows: pa.Table, files: Mapping[str, LandingFile]) -> None:
-    """Refuse files of which nobody can tell what they hold."""
+    """Raise DataError for files whose content is unknown."""
     is_empty = pc.field("_reason_code") == Reason.EMPTY_FILE.value
     for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
         if not _stands_for_another(files[row["file"]]):
             raise DataError(
                 f"the raw file {row['file']} cannot be searched: {row['_reason']}",
-                hint="mend it or take it away first",
+                hint="correct or remove the file, and run it again",
             )
 
 
 def _stands_for_another(file: LandingFile) -> bool:
-    """Whether a raw file is but the reason why a collected one could not be used."""
+    """Return whether a raw file is but the reason why a collected one could not be used."""
     with (
         suppress(UnreadableFile),
         file.local_copy() as path,
@@ -468,7 +484,7 @@ def _stands_for_another(file: LandingFile) -> bool:
 
 
 def _events(lake: Lake, key: Key, lacking: pa.Table) -> list[str]:
-    """The landing of each row of `events` that has the values, or stands at one of some places."""
+    """Return the hours of rows of `events` that have the values, or one of some positions."""
     found: list[str] = []
     for batch in lake.dataset("events").to_batches(columns=[*PLACE, *key.values]):
         rows = batch
@@ -483,7 +499,7 @@ def _events(lake: Lake, key: Key, lacking: pa.Table) -> list[str]:
 
 
 def _drop_lines(lake: Lake, labels: Collection[str], key: Key, run: str) -> None:
-    """Take lines out of quarantine alone: landings without raw lines cannot be judged again."""
+    """Remove records only from quarantine: hours without raw records cannot be ingested again."""
     where = Landings.of(map(parse_hour, labels))
     rows = lake.log("quarantine").of(where).to_table()
     kept = rows.filter(pc.invert(key.among(decoded_lines(lake, rows))))
@@ -522,7 +538,7 @@ def _drop_groups(found: _Groups, run: str) -> None:
 
 
 def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]]:
-    """Landings to be judged together: those of a day, or one where a day's files are too large."""
+    """Yield hours to ingest together: all of a day, or single ones if its files are too large."""
     sizes = lake.rows("landings", columns=["landing", "bytes"]).to_pylist()
     size = {row["landing"]: row["bytes"] for row in sizes}
     for _, of_day in groupby(sorted(labels), key=lambda label: label[:10]):
@@ -550,7 +566,7 @@ def _pages(settings: Settings, key: Key) -> Iterator[tuple[Path, Path | None]]:
 
 
 def _shows(line: bytes, key: Key, stream: str) -> bool:
-    """Whether a line of a log shows the values, and is no alert of another stream's run."""
+    """Return whether a line of a log contains the values, and is not an alert of another stream."""
     alert = _ALERT.search(line)
     return key.is_shown(line) and (alert is None or (alert[1] or b"").decode() == stream)
 
@@ -578,7 +594,7 @@ def _purge(lake: Lake, table: str, run: str) -> int:
 
 
 def _clear_log(lake: Lake, table: str) -> None:
-    """Leave nothing of a log but its latest version: it tells the least and the greatest values."""
+    """Keep only the latest version of a log: older ones record minimum and maximum values."""
     log = lake.log(table)
     with write_failures(lake.path(table)):
         log.create_checkpoint()

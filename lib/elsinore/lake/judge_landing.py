@@ -311,7 +311,7 @@ class Seen:
         for table, (version, mine) in own.items():
             since = commits(lake.path(table), after=version)
             if sum(commit.changes_rows for commit in since) > mine:
-                raise ConflictError("another run landed meanwhile")
+                raise ConflictError("another run ingested events at the same time")
 
 
 def id_buckets(table: pa.Table, of: int) -> np.ndarray:
@@ -436,7 +436,7 @@ def _told_in_quarantine(lake: Lake, lines: pa.Table, untold: pa.ChunkedArray) ->
     names = ["landing", "file", "reason_code", "reason"]
     rows = lake.dataset("quarantine").to_table(names, filter=where).to_pylist()
     known = {(row["landing"], row["file"]): (row["reason_code"], row["reason"]) for row in rows}
-    nothing = Reason.EMPTY_FILE, "nothing is known of the file"
+    nothing = Reason.EMPTY_FILE, "the file's content is unknown"
     places = zip(*(lines[name].filter(untold).to_pylist() for name in PLACE[:2]), strict=True)
     told = [unusable_line(*known.get(place, nothing)) for place in places]
     return pc.replace_with_mask(lines["line"].combine_chunks(), untold.combine_chunks(), told)

@@ -88,7 +88,7 @@ class KeptHours:
         """
         found = self.find(lake, hours, version)
         if len(found) < len(hours):
-            raise ConflictError("what was kept of hours was removed while it was needed")
+            raise ConflictError("cached hours were removed while a run used them")
         return [path for hour in hours for path in found[hour]]
 
     def write(self, hour: int, version: int, bucket: Bucket | None, rows: pa.Table) -> None:
@@ -141,7 +141,7 @@ def _still_there() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise ConflictError(f"what was kept of hours was removed meanwhile: {error}") from error
+        raise ConflictError(f"cached hours were removed during the run: {error}") from error
 
 
 def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:

@@ -345,8 +345,8 @@ def _removed(lake: Lake, labels: Iterable[str], version: int) -> set[str]:
 
 def _were_removed(labels: Collection[str]) -> DataError:
     return DataError(
-        f"the raw lines of {some_of(labels)} were removed: they were as old as is kept",
-        hint="published results stay; keep_days without raw_events lands them anew",
+        f"the raw records of {some_of(labels)} were removed after their retention period",
+        hint="published results stay; to ingest them again, remove raw_events from keep_days",
     )
 
 
@@ -545,7 +545,7 @@ class _Landing:
         return {"run": self.run, "landing": self.name, "hours": parts}
 
     def _is_stored(self) -> bool:
-        """Whether the lines of its hours in `raw_events` are those that it has stored."""
+        """Return whether the lines of its hours in `raw_events` are those that it has stored."""
         if self.stored is None:
             return False
         own = self._note
@@ -596,16 +596,16 @@ class _Landing:
                 self._require_so_before(account["landing"], error)
         found = {label: _too_bad([accounts[label]], self.allowed) for label in self.found.late}
         if bad := {label: error.message for label, error in found.items() if error}:
-            raise _BadHours("too much of earlier hours is bad", **bad)
+            raise _BadHours("too many records of earlier hours are invalid", **bad)
 
     def _require_so_before(self, label: str, error: DataError) -> None:
         of_it = pc.field("landing") == label
         before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
         if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
             raise DataError(
-                f"events of another landing are corrected, and by now {error.message}",
-                hint="has the schema changed since? put it back, or first land that hour "
-                "anew, with a larger ELSINORE_MAX_BAD_SHARE",
+                f"this hour corrects events of another hour, of which {error.message}",
+                hint="restore the schema if it has changed, or first ingest that hour with a "
+                "larger ELSINORE_MAX_BAD_SHARE: `elsinore land`",
                 **error.fields,
             )
 
@@ -617,7 +617,7 @@ class _Landing:
         if new := set(own) - landings_of(landed):
             self.lines.store_bad(Landings.of(map(parse_hour, new)), self.run)
         else:
-            error.hint = "what had landed stays; `elsinore run --quarantine` shows what is wrong"
+            error.hint = "ingested events stay; list the problems with `elsinore run --quarantine`"
 
 
 def change_events(lines: _LinesHere | LinesInTasks, counts: LandingCounts, *, run: str) -> None:
@@ -690,9 +690,9 @@ def _too_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> DataError | 
         return None
     worst = accounts[bad.index(max(bad))]
     return DataError(
-        f"{sum(bad)} of {lines} lines are bad, more than the share of {allowed:g}; most in "
-        f"{worst['landing']}: {worst['reasons']}",
-        hint="the table quarantine holds them with their reasons",
+        f"{sum(bad)} of {lines} records are invalid, more than the allowed share of {allowed:g}; "
+        f"most in {worst['landing']}: {worst['reasons']}",
+        hint='read their reasons: `elsinore sql "SELECT * FROM quarantine"`',
         lines=lines,
         bad=sum(bad),
     )

@@ -77,7 +77,7 @@ _MOST, _TOGETHER = 4_096, 64
 #: Rows of a file in between that are read together, at most; and events of a new file, about.
 _GROUP, _EVENTS = 20_000, 1_000_000
 
-_GONE = "what a landing had in between was removed meanwhile"
+_GONE = "intermediate files of the ingest were removed during the run"
 
 #: Times that files are named before this gives way to others that write beside it.
 _TRIES = 5

@@ -138,7 +138,8 @@ def find_sources(
     for rule in rules:
         base = base_of(zone, rule)
         if not base.is_dir():
-            raise DataError(f"there is no folder {base}", hint="a rule of sources looks there")
+            problem = f"the directory {base} of a rule in sources is missing"
+            raise DataError(problem, hint=f"run `mkdir -p {base}`, or change the rule")
         days = _days(interval) if rule.is_dated and interval else [""]
         for path in sorted(path for day in days for path in base.glob(rule.glob(day))):
             name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
@@ -182,7 +183,7 @@ def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
     ways = (path.absolute(), path.resolve())  # it can be inside of the table through a link
     inside = next((way for way in ways if way.is_relative_to(table.path)), None)
     if inside is None:
-        raise FileNotFoundError(ENOENT, "it changed while it was looked for", str(path))
+        raise FileNotFoundError(ENOENT, "the path changed during the search", str(path))
     within = inside.parent.relative_to(table.path).as_posix()
     return table._replace(within="" if within == "." else within)
 
@@ -206,7 +207,7 @@ def _days(interval: Interval) -> list[str]:
 
 
 def _is_aside(rule: SourceRule, name: str) -> bool:
-    """Whether a file is hidden or still being written: names that `*` must not stand for."""
+    """Return whether a file is hidden or still being written: names that `*` must not stand for."""
     parts = zip(name.split("/"), rule.files.split("/"), strict=True)
     hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
     return hidden or name.endswith(_PARTS)
@@ -266,7 +267,7 @@ def _require_same(file: LandingFile) -> None:
         if _state(file) == (file.size, file.changed):
             return
     raise ConflictError(
-        f"the raw file {file.name} was changed while it was searched", hint="try again"
+        f"the raw file {file.name} changed while it was searched", hint="run it again"
     )
 
 
@@ -281,7 +282,7 @@ def _state(file: LandingFile) -> tuple[int, int]:
 
 def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
     """The row of `scanned_schema` of a file without any line."""
-    return _whole(file, Reason.EMPTY_FILE, f"{file.name} holds no line", stream)
+    return _whole(file, Reason.EMPTY_FILE, f"{file.name} has no records", stream)
 
 
 def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()) -> list[str]:
@@ -322,8 +323,8 @@ def _named(
     """Paths of files with the label of their hour."""
     if not zone.is_dir():
         raise DataError(
-            f"no landing zone {zone}",
-            hint=f"`mkdir -p {zone}` makes it; {raw_names(rules)}",
+            f"the landing zone {zone} is missing",
+            hint=f"run `mkdir -p {zone}`; {raw_names(rules)}",
         )
     hours = {hour_label(hour) for hour in hours_of(interval)}
     yield from (named for named in _raw_sources(zone, rules, interval) if named[1] in hours)
@@ -351,7 +352,8 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
     try:
         size, changed = _state(file)
     except OSError as error:
-        raise DataError(f"cannot read {printable(str(path))}: {error.strerror or error}") from error
+        problem = f"cannot read {printable(str(path))}: {error.strerror or error}"
+        raise DataError(problem, hint="make it a readable, regular file") from error
     return replace(file, size=size, changed=changed)
 
 
@@ -373,7 +375,7 @@ def describe_table(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     below = next((top for top in tops if table.path.is_relative_to(top)), None)
     if below is None and not source.rule.base:
         problem = f"{printable(str(table.path))} is outside of the landing zone"
-        raise DataError(problem, hint="put the table itself there")
+        raise DataError(problem, hint=f"copy the table below {zone}")
     table = table._replace(below=below)
     version, changed = delta_state(table)
     file = LandingFile("", printable(source.name), str(table.path), version, changed)
@@ -459,7 +461,7 @@ def late_landings(
     missed = set(map(hour_label, stop)) - known.keys()
     late = {*filter(is_late, there), *missed} - faults.keys()
     broken = {label for label in late if FORGETTING in (known.get(label) or {})}
-    faults |= dict.fromkeys(broken, "forgetting a key broke off: call `elsinore forget` again")
+    faults |= dict.fromkeys(broken, "an erasure was interrupted: run `elsinore forget` again")
     late -= broken
     gone = known.keys() - there.keys() - faults.keys()
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
@@ -594,7 +596,7 @@ def _decode(
         **{name: lines[name] for name in ("file", "position")},
         "_line": lines["line"],
         "_reason_code": pc.if_else(ignored, Reason.IGNORED_TYPE.value, codes),
-        "_reason": pc.if_else(ignored, "the schema does not list its type", reasons),
+        "_reason": pc.if_else(ignored, "the schema does not list its event type", reasons),
         "event_id": events["event_id"].take(from_event),
         "event_type": kinds.take(events[TYPE_COLUMN].combine_chunks()).take(from_event),
         "event_time": events[TIME_COLUMN].take(from_event).cast(_INSTANT),

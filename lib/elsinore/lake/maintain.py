@@ -76,8 +76,8 @@ def maintain(lake: Lake, *, keep_hours: int, run: str) -> dict[str, int]:
     """
     if keep_hours < LEAST_KEPT:
         raise ParameterError(
-            f"files must be kept for {LEAST_KEPT} hours at least, not {keep_hours}",
-            hint="a version that a run reads must not go while it reads",
+            f"files must be kept for at least {LEAST_KEPT} hours, not {keep_hours}",
+            hint=f"set ELSINORE_KEEP_HOURS={LEAST_KEPT} or more",
         )
     done: dict[str, int] = {}
     for table in lake.own:
@@ -223,9 +223,10 @@ def _require_kept(
         wanted = more + (keep.get(after, 36_500) if after else 0)
         if name in keep and keep[name] < wanted:
             raise ParameterError(
-                f"{name} is to be kept for {keep[name]} days; runs need {least} days of events, "
-                "raw lines two days longer, and quarantine as long as these",
-                hint="raise keep_days of the schema or ELSINORE_KEEP_DAYS, or lower time.late",
+                f"{name} is kept for {keep[name]} days, but runs need {least} days of events, and "
+                "raw_events and quarantine two days longer",
+                hint=f"set {name} to {wanted} or more in keep_days or ELSINORE_KEEP_DAYS, or lower "
+                "time.late",
             )
 
 

@@ -26,17 +26,17 @@ from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 
-#: What rows of the table are.
+#: Kinds of rows of the table.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 
 #: Bytes of events of an hour, in the mean, from which it pays to keep what was counted of it.
 FEWEST_BYTES = 2_000_000
 
-#: Bytes of events to be counted anew (some 80 million of them, 8 s on a core) from which tasks do
-#: it: a Spark that must be started first takes as long.
+#: Bytes of uncounted events (about 80 million, 8 s on a core) from which Spark tasks count them: to
+#: start Spark takes as long.
 MANY_BYTES = 2_000_000_000
 
-#: To be raised where what is kept of hours comes to mean something else.
+#: Version of cached hours; raise it if their meaning changes.
 _MEANING = 2
 
 #: The metric of planning that names a run's plan.
@@ -62,23 +62,22 @@ def plan_run(
     time_limit: float = TIME_LIMIT,
     in_tasks: InTasks | None = None,
 ) -> FoundPlan:
-    """Count what a run reads, and find its static plan, or take the one that is in force.
+    """Count the events of a run, and reuse the current static plan or find a new one.
 
-    A run reads the events from `start - longest WITHIN` to `end`; very many that were not counted
-    before are counted `in_tasks`, if that is given. In force is the plan of the
-    workload that was found from the latest events before the run, of several the one that was found
-    from the longest stretch: the night's, as a rule. It stands while the rates stay within a band
-    (Sharon section 7.4; `sharing.replan`); a run of a day or longer takes it only if nothing
-    changed. The figures say what was decided and why, and say the same when the run is repeated.
+    A run reads the events from `start - longest WITHIN` to `end`. If very many were not counted
+    before, `in_tasks` counts them in Spark tasks. The current plan is the plan of the workload from
+    the latest events before the run, and among several the plan from the longest time range,
+    usually of nightly maintenance. It is reused while the rates stay within a band (Sharon section
+    7.4; `sharing.replan`); a run of at least a day reuses it only if nothing changed. The metrics
+    record the decision and its reason, and are equal if the run is repeated.
 
-    Otherwise a profile is measured, too, and a plan found, or taken from the table where it was
-    found from the same statistics. Without a proof within `time_limit` seconds it is the best found
-    until then.
+    Otherwise it measures a profile and finds a plan, or reads the plan of the same statistics from
+    the table. Without a proof of optimality within `time_limit` seconds, it is the best one found.
 
     Raises:
-        DataError: the events have not landed, or cannot be read without Spark.
-        PlanError: what is stored is damaged, or not valid for the workload.
-        ConflictError: others kept writing meanwhile.
+        DataError: the events were not ingested, or cannot be read without Spark.
+        PlanError: the stored plan is damaged, or not valid for the workload.
+        ConflictError: other writers kept changing the table.
     """
     version = lake.version("events")
     observed = Interval(interval.start - workload.longest_window, interval.end)
@@ -170,8 +169,8 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
     later = sorted((run for run in runs if interval.end <= run.end), key=lambda run: run.end)
     around = [run for run in later if run.start <= interval.start]
     if not later:
-        hint = f"{step_command('aggregate', interval)} finds one"
-        raise DataError(f"no plan for {interval}", hint=hint)
+        hint = f"run {step_command('aggregate', interval)}"
+        raise DataError(f"no plan was stored for {interval}", hint=hint)
     name = runs[min(around or later[:1], key=lambda run: (run.length, run.start))]
     plan = StaticPlan.from_json(_rows(lake, "body", kind=PLAN, fingerprint=name)[0]["body"])
     verify(plan, workload)
@@ -215,11 +214,11 @@ def _find_and_keep(
 def _plan_in_force(
     lake: Lake, workload: Workload, end: int
 ) -> tuple[StaticPlan | None, Statistics | None]:
-    """The plan that was found from the latest events before an instant, and from which.
+    """Return the plan from the latest events before a timestamp, and its time range.
 
-    What was found from later events, as by a run over the whole day, may have come after the run in
-    question the first time, and a repeated run is to say the same. Where there is none for the
-    workload, another's plan says what changed.
+    Plans from later events are excluded: they may not have existed at the first run, and a repeated
+    run must decide equally. Without a plan of the workload, it returns the plan of another one, to
+    show the changes.
     """
     own = workload_fingerprint(workload)
     counted = {
@@ -243,7 +242,7 @@ def _plan_in_force(
 
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
-    """The best plan for exactly these; GWMIN's alone is what a run left that did not end."""
+    """Return the best plan for exactly these; an interrupted run leaves only a plan of GWMIN."""
     own = workload_fingerprint(workload)
     rows = _found_from(lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Finder.OPTIMAL)
     plans = [StaticPlan.from_json(body) for body in rows if StaticPlan.is_current(body)]

@@ -1,4 +1,4 @@
-"""Publishes the staged results of a run, if they are those that were validated."""
+"""Publish the staged results of a run, if they are the validated ones."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from elsinore.timeline import Interval, hour_label, instant_of, parse_hour
 def publish(
     lake: Lake, workload: Workload, interval: Interval, *, run: str, name: str = ""
 ) -> dict[str, Any]:
-    """Make the staged results of some hours the published ones, in one commit.
+    """Publish the staged results of some hours in one commit.
 
-    The answer is how many `rows` were published, the `digest` of their content, and how many hours
-    are `provisional`.
+    A second commit records their origin in `publications`. The note of the first commit contains
+    the same, so that an interruption between the two can be detected
+    (`provenance.read_publications`); publishing again repairs it. `run` is named in the table's
+    history, and `name` is the name of the workload.
 
-    A second commit says in `publications` where they come from. The first one carries the same in
-    its note, so that what a killed process left between the two can be told
-    (`provenance.read_publications`); publishing again mends it. `run` is named in the table's
-    history, `name` is the workload's, for people.
+    Returns:
+        The number of published `rows`, the `digest` of their content, and the number of
+        `provisional` hours.
 
     Raises:
-        ValidationError: they were not validated, validation found a mismatch, or something else
-            than an aggregation changed the staged results since. Nothing is published then.
-        DataError: nothing says what the results of an hour come from.
-        RestagedError: results were aggregated anew since they were validated, for this workload or
-            for another.
-        ConflictError: another writer got there first; worth another try.
+        ValidationError: they were not validated, the validation found a mismatch, or another writer
+            changed them since. Nothing is published then.
+        DataError: the origin of an hour's results is unknown.
+        RestagedError: results were recomputed after their validation, for this workload or another.
+        ConflictError: another writer changed a table; retry.
         SetupError: the disk is full or read-only.
     """
     hours, own, version = Hours(interval), workload_fingerprint(workload), lake.version(STAGED)
@@ -97,7 +97,7 @@ def _records(
     contents: Mapping[str, HourContent],
     awaited: Mapping[int, Sequence[Interval]],
 ) -> Iterator[dict[str, Any]]:
-    """What `publications` says of each hour by itself."""
+    """Return the columns of `publications` that differ by hour."""
     compared = (pc.field("status") == "checked") & pc.field("has_result")
     agreed = lake.rows(VALIDATIONS, checks & compared, columns=["owned_hour"])
     checked = Counter(agreed["owned_hour"].to_pylist())
@@ -122,33 +122,33 @@ def _require_publishable(
     if wrong.num_rows:
         raise ValidationError(
             f"{wrong.num_rows} aggregates of {interval} differ from the reference",
-            hint="see the table validations",
+            hint='list them: `elsinore sql "SELECT * FROM validations WHERE mismatch"`',
         )
     validated = find_text(lake, workload, interval, VALIDATE_STEP, STAGED_VERSION)
     if validated is None:
         raise ValidationError(
             f"the results of {interval} were not validated",
-            hint=f"{step_command('validate', interval)} validates them",
+            hint=f"run {step_command('validate', interval)}",
         )
     require_unchanged(lake.root, interval, since=int(validated), until=version)
     origins = require_origins(lake.root, interval, version=version)
     if any(origin.workload != workload_fingerprint(workload) for origin in origins.values()):
         raise RestagedError(
-            f"staged results of {interval} are of another workload",
-            hint=f"{step_command('aggregate', interval)} computes the results of this workload",
+            f"the staged results of {interval} belong to another workload",
+            hint=f"run {step_command('aggregate', interval)}",
         )
     return origins
 
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """What a table of results holds of an hour."""
+    """The content of an hour in a table of results."""
 
     digest: str  #: sha256 of its rows in ascending order of all columns, as lines of CSV
     rows: int  #: how many they are
 
 
-#: Of an hour without results.
+#: The content of an hour without results.
 NOTHING = HourContent(sha256(b"").hexdigest(), 0)
 
 

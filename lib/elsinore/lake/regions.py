@@ -143,7 +143,7 @@ def _literal(value: str | date | Sequence[date]) -> str:
     if not isinstance(value, str):
         return f"({', '.join(map(_literal, value))})"
     if not _PLAIN.fullmatch(value):
-        raise EngineError(f"{value!r} cannot stand in a condition")
+        raise EngineError(f"{value!r} cannot be used in a condition")
     return f"'{value}'"
 
 

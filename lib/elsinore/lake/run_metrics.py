@@ -169,7 +169,7 @@ def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str,
             try:
                 start, end, rows = json.loads(text)
             except ValueError as error:
-                hint = "remove it: its step counts as not recorded"
+                hint = f"run `rm {file}`; the step then has no metrics"
                 raise DataError(f"{file} is damaged: {error}", hint=hint) from error
             yield file, text, Interval(start, end), rows
 
@@ -259,7 +259,7 @@ def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, M
 
 
 def is_of_sharing(metric: str) -> bool:
-    """Whether `sharing_metrics` made a metric."""
+    """Return whether `sharing_metrics` made a metric."""
     return metric in (_ALONE, _TOGETHER) or metric.startswith((_CHOICE, _SET, _COUNT))
 
 

@@ -86,7 +86,7 @@ class Place:
 
     @property
     def whole(self) -> bool:
-        """Whether this is a whole window."""
+        """Return whether this is a whole window."""
         return self.group_key == EVERY_GROUP
 
 
@@ -154,7 +154,7 @@ def built_steps(steps: int) -> int:
 
 
 def shows_more(values: Mapping[str, Number], steps: int) -> bool:
-    """Whether a count of a result is more than can be built."""
+    """Return whether a count of a result is more than can be built."""
     counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
     longest = len(str(steps))
     return any(
@@ -260,7 +260,7 @@ def count_strata(results: pd.DataFrame) -> dict[tuple[str, int], int]:
 
 
 def is_beyond(stratum: int) -> bool:
-    """Whether results of a class have more trends than can be built one by one."""
+    """Return whether results of a class have more trends than can be built one by one."""
     return stratum >= _BEYOND
 
 
@@ -376,7 +376,7 @@ def _stretches_read(
 
 
 def _tells_group(query: BoundQuery, kind: str) -> bool:
-    """Whether an event of a type carries every grouping attribute at some position."""
+    """Return whether an event of a type carries every grouping attribute at some position."""
     return any(
         all(position.index in key.positions for key in query.group_keys)
         for position in query.positions

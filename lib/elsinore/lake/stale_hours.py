@@ -103,7 +103,7 @@ def lost_hours(lake: LakePath, workload: Workload, hours: Iterable[int]) -> set[
 
 
 def is_lost(lake: LakePath, workload: Workload, interval: Interval) -> bool:
-    """Whether none of some hours can be computed any more (`lost_hours`)."""
+    """Return whether none of some hours can be computed any more (`lost_hours`)."""
     hours = {*hours_of(interval)}
     return lost_hours(lake, workload, hours) == hours
 
@@ -133,10 +133,10 @@ def require_kept(lake: LakePath, workload: Workload, interval: Interval) -> None
     """Refuse to give out what hours come to with what is left of their events (DataError)."""
     if lost := lost_hours(lake, workload, hours_of(interval)):
         raise DataError(
-            f"events that windows of {some_of(map(hour_label, sorted(lost)))} hold were removed: "
-            "they were as old as is kept",
-            hint="what is published stays; replay the hours that these windows reach with them, or "
-            "let keep_days be longer",
+            f"events in windows of {some_of(map(hour_label, sorted(lost)))} were removed after "
+            "their retention period",
+            hint="published results stay; to recompute them, raise keep_days and ingest the raw "
+            "files of these windows again: `elsinore land`",
         )
 
 

@@ -69,7 +69,7 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     found = []
     for action in actions.select(known).to_pylist():
         if "://" in action["path"] or action["path"].startswith("/"):
-            raise _not_plain(root, "some of its files lie elsewhere")
+            raise _not_plain(root, "some of its files are outside of its directory")
         bucket = layout and Bucket(layout.by, action[f"partition.{BUCKET}"], layout.number)
         file = _file(root, action, bucket)
         if interval is None or file.overlaps(interval):
@@ -78,7 +78,7 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
 
 
 def _not_plain(
-    root: Path, refusal: str, hint: str = "copy the table, and give the copy to the command"
+    root: Path, refusal: str, hint: str = "copy the table, and pass the copy to the command"
 ) -> DataError:
     return DataError(f"the files of {root} cannot be read without Spark: {refusal}", hint=hint)
 
@@ -122,7 +122,7 @@ class StoredEvents:
         files = files_of(table, version, interval)
         if interval is None:
             if not files:
-                raise DataError(f"{table} holds no events")
+                raise DataError(f"{table} has no events", hint="ingest events: `elsinore land`")
             interval = Interval(files[0].first, max(file.last for file in files) + 1)
         return cls(workload, interval, files)
 

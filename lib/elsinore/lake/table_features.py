@@ -111,7 +111,7 @@ def how_to_remove(table: Path, features: Sequence[str]) -> str:
     behind = [_LEFT_BEHIND[feature] for feature in features if feature in _LEFT_BEHIND]
     statements = [f"ALTER TABLE {name} {_removal(each)}" for each in [*features, *behind]]
     again = any(each.endswith("HISTORY") for each in statements)
-    return f"run in Spark: {'; '.join(statements)}" + "; repeat it when Delta asks to wait" * again
+    return f"run in Spark: {'; '.join(statements)}" + "; repeat it if Delta asks to wait" * again
 
 
 def _removal(feature: str) -> str:

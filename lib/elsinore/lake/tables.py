@@ -1,6 +1,6 @@
 """The tables of the lake: created, read at a version, and written, all by delta-rs.
 
-Nobody else writes them: Spark and delta-rs could undo each other's commits (decision 17).
+Only delta-rs writes them: Spark and delta-rs could undo each other's commits (decision 17).
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ _CHECKPOINTS = {"delta.checkpointInterval": "20"}
 
 @dataclass(frozen=True)
 class Lake:
-    """Tables by name, at `<root>/<name>`; a name that is not declared is refused.
+    """The tables of a lake by name, at `<root>/<name>`; undeclared names are rejected.
 
-    `events` has a column for each attribute of the stream. Where the results are those of one of
-    several workloads, their tables lie apart, and the others are the stream's.
+    `events` has a column per attribute of the stream. Results of further workloads are in separate
+    tables; the other tables belong to the stream.
     """
 
     cores: int
@@ -84,42 +84,42 @@ class Lake:
 
     @classmethod
     def open(cls, settings: Settings) -> Lake:
-        """The lake that the settings name, with its declarations.
+        """Open the lake of the settings, with its declarations.
 
         Raises:
-            SchemaError: the stream's schema or a table's is not valid, or its time is no calendar
-                time, which hours of landing need, or it keeps what is no table or folder.
+            SchemaError: the schema of the stream or of a table is invalid, the stream has integer
+                times, which have no hours, or keep_days names an unknown table.
         """
         stream = load_schema(settings.schema_file)
         if not stream.time_unit.is_calendar:
             raise SchemaError(
                 f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
-                hint="declare the unit of its time, or use `elsinore run`",
+                hint="declare a unit such as unit: ms in the schema, or use `elsinore run`",
             )
         for name in stream.keep_days:
             if name not in get_args(Expiring):
                 known = get_args(Expiring)
-                hint = suggest(name, known) or f"there are {', '.join(known)}"
-                raise SchemaError(f"keep_days: nothing called {name} is removed", hint=hint)
+                hint = suggest(name, known) or f"use one of {', '.join(known)}"
+                raise SchemaError(f"keep_days: {name} has no retention period", hint=hint)
         tables = load_tables(settings.tables_dir, stream)
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 
     def schema(self, table: str) -> TableSchema:
-        """The declaration of a table; ParameterError: there is no such table."""
+        """Return the declaration of a table; ParameterError: it does not exist."""
         if table not in self.tables:
             raise ParameterError(
-                f"the lake has no table {table!r}", hint=f"its tables: {', '.join(self.tables)}"
+                f"the lake has no table {table!r}", hint=f"use one of {', '.join(self.tables)}"
             )
         return self.tables[table]
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The names of its tables, without those that are the stream's if results lie apart."""
+        """The names of its tables; for a further workload, only its own tables."""
         apart = isinstance(self.root, LakeFolders)
         return tuple(name for name in self.tables if name in OF_WORKLOAD or not apart)
 
     def path(self, table: str) -> Path:
-        """The folder of a table; names are declared ones only, so it lies below the root."""
+        """Return the directory of a table; names are declared, so it is below the root."""
         return self.root / self.schema(table).name
 
     def version(self, table: str) -> int:
@@ -145,7 +145,7 @@ class Lake:
         conditions of the region. `run` goes into the table's history.
 
         Raises:
-            ParameterError: there is no such table, or it is one of data.
+            ParameterError: the table does not exist, or it is one of data.
             ConflictError: others kept writing meanwhile.
             SetupError: the disk is full or read-only.
         """
@@ -157,12 +157,12 @@ class Lake:
         self, table: str, change: Callable[[pa.Table], pa.Table], *, run: str,
         where: Landings | None = None,
     ) -> None:  # fmt: skip
-        """Change rows of a table of records, those of some landings or all, in one commit.
+        """Change rows of a table of records, of some hours or all, in one commit.
 
-        Where others write meanwhile, what they wrote is changed.
+        It includes rows that others write at the same time.
 
         Raises:
-            ConflictError: others kept writing meanwhile; or `change` has raised it.
+            ConflictError: others kept writing at the same time; or `change` raised it.
             SetupError: the disk is full or read-only.
         """
         chosen = where.expression(by_day=False) if where else None
@@ -200,19 +200,20 @@ class Lake:
         self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str,
         seen: int | None = None,
     ) -> None:  # fmt: skip
-        """Make rows the only ones of some hours in a table by day, in one commit, even of none.
+        """Replace the rows of some hours in a table by day, in one commit; the rows may be empty.
 
-        They have the table's columns in any order, with the day or without. `note` is written into
-        the table's history beside the commit. `seen` is the version that they were made of, if they
-        come from the table itself: there must be no other by now.
+        The rows have the table's columns in any order, with or without the day. `note` is the note
+        of the commit in the table's history. `seen` is the version of their source, if they come
+        from the table itself: it must still be the latest version.
 
         Raises:
-            ParameterError: there is no such table, or it is not one of such hours.
-            ConflictError: another writer of these days got there first.
+            ParameterError: the table does not exist, or is not partitioned by this day.
+            ConflictError: another writer changed these days.
             SetupError: the disk is full or read-only.
         """
         if where.day not in self.schema(table).partition_by:
-            raise ParameterError(f"{table} is not a table of data by {where.day}")
+            hint = "call `replace` for a table that is partitioned by this day"
+            raise ParameterError(f"{table} is not partitioned by {where.day}", hint=hint)
         rows, conditions = (with_day(part, where) for part in parts), where.conditions(by_day=True)
         self.commit(table, rows, {"userMetadata": note}, seen=seen, where=conditions)
 
@@ -237,11 +238,11 @@ class Lake:
         self, table: str, parts: Iterable[pa.Table], told: Mapping[str, str], *,
         seen: int | None = None, where: Conditions | None = None,
     ) -> None:  # fmt: skip
-        """Write rows as they come, in one commit, beside which the table's history is `told` more.
+        """Write rows in one commit, with the commit properties `told`.
 
-        They are added to the table, or take the place of rows: of those that meet any of some
-        conjunctions, of all where there are none. `seen` is the version that was read to decide
-        what to write: there must be no other by now. What goes wrong with rows is raised as it is.
+        They are appended, or replace rows: rows that meet one of some conjunctions, or all rows if
+        there are none. `seen` is the version that was read to compute them: it must still be the
+        latest version. Errors of the rows' source are raised unchanged.
 
         Raises:
             ConflictError: another writer got there first.
@@ -279,18 +280,17 @@ class Lake:
     def name_files(
         self, table: str, added: Iterable[AddedFile], gone: Collection[str], *, seen: int, note: str
     ) -> None:
-        """Let a table have the files that `write_files` wrote, instead of some it has, in a commit.
+        """Add files of `write_files` to a table and remove others, in one commit.
 
-        `seen` is the version at which it has these; `note` is written beside the commit.
+        `seen` is the version that has the removed files; `note` is the note of the commit.
 
         Raises:
-            ConflictError: there is another version by now, or somebody has removed a file that no
-                version names.
+            ConflictError: the table has a newer version, or an unreferenced file was removed.
             SetupError: the disk is full or read-only.
         """
         log, by, added = self.log(table, seen), self.schema(table).partition_by, list(added)
         if not all((self.path(table) / file["path"]).exists() for file in added):
-            raise ConflictError(f"new files of {table} were removed meanwhile")
+            raise ConflictError(f"new files of the table {table} were removed during the commit")
         actions: list[AddAction | RemoveAction] = [
             AddAction(file["path"], file["size"], file["partitionValues"],
                       file["modificationTime"], data_change=True, stats=file["stats"])
@@ -311,7 +311,8 @@ class Lake:
     def _records(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[pa.Table]:
         """Rows of a table of records."""
         if self.schema(table).partition_by:
-            raise ParameterError(f"{table} is a table of data")
+            hint = "call `replace` for a partitioned table"
+            raise ParameterError(f"{table} is a partitioned table", hint=hint)
         return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
@@ -368,7 +369,7 @@ class Lake:
         elif new:
             raise SetupError(
                 f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
-                hint="elsinore migrate adds the columns of new attributes",
+                hint="add the columns of new attributes: `elsinore migrate`",
             )
 
     def _told(self, schema: TableSchema) -> dict[str, str]:
@@ -400,17 +401,17 @@ class Lake:
             for name in there.keys() - declared
         ]
         others += [
-            f"{name} is {there[name]}, and {kind} in its declaration"
+            f"{name} is {there[name]}, but {kind} in its declaration"
             for name, kind in declared.items()
             if name in there and there[name] != kind
         ]
         if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
             wanted = self.stream.buckets or "no buckets"
-            others = [f"it has {laid or 'no buckets'}, and {wanted} in its declaration"]
+            others = [f"it has {laid or 'no buckets'}, but {wanted} in its declaration"]
         told, stored = self._told(self.schema(table)), self.log(table).metadata().configuration
-        for name, about in ((_IDS, "an id is of one event"), (_ID, "the field of its ids is")):
+        for name, about in ((_IDS, "ids are unique"), (_ID, "the field of its ids is")):
             if (was := stored.get(name, told.get(name))) != told.get(name):
-                others.append(f"{about} {was}, and {told[name]} in its declaration")
+                others.append(f"{about} {was}, but {told[name]} in its declaration")
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
@@ -480,7 +481,9 @@ def other_columns(table: Path, others: Sequence[str]) -> SetupError:
     hint = "put the schema back, or set ELSINORE_HOME to a new directory and ingest the files again"
     if (added := _added_by_spark(table)) is not None:
         hint = f"run in Spark: RESTORE TABLE delta.`{table}` TO VERSION AS OF {added - 1}"
-    return SetupError(f"the table {table.name} is not as declared: {'; '.join(others)}", hint=hint)
+    return SetupError(
+        f"the table {table.name} differs from its declaration: {'; '.join(others)}", hint=hint
+    )
 
 
 def _added_by_spark(table: Path) -> int | None:
@@ -527,11 +530,11 @@ class TableSchema(Strict):
     """One table of the lake.
 
     Attributes:
-        partition_by: the day, for a table of data; nothing, for records of runs.
-        statistics_of: of a table of data, the columns by which a read tells files apart; to gather
-            them of all columns takes longer than writing.
-        columns: by name, in the order in which they are stored.
-        stream_attributes_after: the column that those of the stream's attributes follow, if any do.
+        partition_by: the day, for a table of data; empty for records of runs.
+        statistics_of: for a table of data, the columns with statistics per file, to skip files;
+            statistics of all columns take longer than writing.
+        columns: by name, in the order of storage.
+        stream_attributes_after: the column before the columns of the stream's attributes, if any.
     """
 
     name: _Name = pydantic.Field(alias="table")
@@ -556,21 +559,26 @@ class TableSchema(Strict):
 
 
 def load_tables(folder: Path, stream: StreamSchema) -> dict[str, TableSchema]:
-    """Every table declared in a folder, by name; the attributes of `stream` are columns of events.
+    """Load the declared tables of a directory; the attributes of `stream` are columns of events.
 
     Raises:
-        SchemaError: the folder holds no tables, or a file is no valid declaration.
+        SchemaError: the directory declares no tables, or a declaration is invalid.
     """
     tables = [_load(path, stream) for path in sorted(folder.glob("*.yaml"))]
     if not tables:
-        raise SchemaError(f"{folder} holds no tables", hint="it belongs to the checkout")
+        raise SchemaError(
+            f"{folder} declares no tables", hint="restore it: git checkout schemas/tables"
+        )
     return {table.name: table for table in tables}
 
 
 def _load(path: Path, stream: StreamSchema) -> TableSchema:
     declared = read_model(path, TableSchema, "a table")
     if declared.name != path.stem:
-        raise SchemaError(f"{path} declares the table {declared.name}", hint="rename the file")
+        raise SchemaError(
+            f"{path} declares the table {declared.name}",
+            hint=f"rename the file to {declared.name}.yaml",
+        )
     columns: dict[str, Column] = {}
     for name, column in declared.columns.items():
         columns[name] = column
@@ -580,18 +588,19 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
     if declared.stream_attributes_after and stream.buckets:
         columns[BUCKET] = Column(
             type="long",
-            description=f"Number of the event's bucket, of {stream.buckets}, starting at 0.",
+            description=f"Number of its bucket, from 0, of {stream.buckets}.",
             metadata={BUCKET: json.dumps(stream.buckets._asdict())},
         )
         partition_by = [*partition_by, BUCKET]
     unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
-        raise SchemaError(f"{path}: no column {', '.join(sorted(unknown))}")
+        hint = f"use one of {', '.join(columns)}"
+        raise SchemaError(f"{path}: unknown column {', '.join(sorted(unknown))}", hint=hint)
     return declared.model_copy(update={"columns": columns, "partition_by": partition_by})
 
 
 def _attributes(stream: StreamSchema) -> dict[str, Column]:
-    """One nullable column an attribute: an event has those of its type only."""
+    """Return a nullable column per attribute: an event has only the attributes of its type."""
     return {
         name: Column(
             type=kind.value,

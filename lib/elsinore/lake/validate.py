@@ -43,13 +43,13 @@ VALIDATIONS = "validations"
 #: whole windows are counted apart.
 MAX_EXHAUSTED = 3
 
-#: All checks of a run together may take as much as so many of them at the end of their budget.
+#: Budget of all checks of a run, as a number of full budgets of single checks.
 FULL_CHECKS = 20
 
-#: What stands for a value that there is not.
+#: The value of a missing result.
 NOTHING: Number = (None, None)
 
-#: What the reference says of one aggregate, and between which doubles it may lie (None: exact).
+#: The reference's value of an aggregate, and its bounds by rounding (None: exact).
 _Answer = tuple[Number, Bounds | None]
 _NO_ANSWER: _Answer = (NOTHING, None)
 
@@ -65,12 +65,11 @@ BATCH = 250
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One aggregate of one result beside the reference's.
+    """One aggregate of a result, and its value by the reference.
 
-    Of a whole window that was to be searched for missing results there is one, without values;
-    what is missing stands beside it. `method` is `ENUMERATED` or `COUNTED`, None for a skipped one.
-    `reason` says why that was not checked, or how two values differ; `has_result`, whether anything
-    is published there, whatever its value.
+    A window that was searched for missing results has one without values, plus one per missing
+    result. `method` is `ENUMERATED` or `COUNTED`, None if it was skipped. `reason` is the reason of
+    a skip or of a mismatch; `has_result` is whether a result is published, with any value.
     """
 
     query: str
@@ -86,12 +85,12 @@ class Compared:
 
     @property
     def checked(self) -> bool:
-        """Whether the reference has answered."""
+        """Return whether the reference has answered."""
         return self.method is not None
 
     @property
     def whole(self) -> bool:
-        """Whether it is of a whole window."""
+        """Return whether it is of a whole window."""
         return self.group_key == EVERY_GROUP
 
     def __str__(self) -> str:
@@ -131,7 +130,7 @@ def _spell(number: Number) -> str:
 
 @dataclass(frozen=True)
 class Validation:
-    """What came of validating a run."""
+    """The result of a validation."""
 
     staged_version: int  #: the version of the staged results that was validated
     #: how many results there were to draw from, by query and class of size.
@@ -193,20 +192,20 @@ def validate(
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
-    The results are those of a version of the staged table, None: the latest.
-    The same staged results, events and seed give the same rows. Mismatches raise nothing here, so
-    that they can be reported first: see `require_no_mismatch`.
+    The results are read at a version of the staged table; None: the latest. Equal staged results,
+    events and seed give equal rows. Mismatches do not raise here, so that they can be reported
+    first: see `require_no_mismatch`.
 
     Raises:
-        RestagedError: the staged results are of other queries than the workload's.
-        UnsupportedQueryError: the reference finds a query ambiguous.
-        ConflictError: worth another try.
+        RestagedError: the staged results belong to queries outside of the workload.
+        UnsupportedQueryError: a query is ambiguous for the reference.
+        ConflictError: another writer changed a table; retry.
     """
     pinned = lake.version(STAGED) if version is None else version
     results = read_results(lake, Hours(interval), pinned, size.steps)
     _require_same_queries(workload, results)
     checks = choose(lake, workload, interval, results, pinned, size)
-    # What two checks find missing is one mismatch.
+    # A missing result that two checks find is one mismatch.
     once = {
         (_place(item), item.aggregate): item
         for item in check_all(lake, workload, checks, size.steps)
@@ -227,7 +226,7 @@ def require_no_mismatch(validation: Validation) -> None:
     more = f" (and {len(mismatches) - 1} more)" if len(mismatches) > 1 else ""
     raise ValidationError(
         f"results differ from the reference: {mismatches[0]}{more}",
-        hint="see the table validations",
+        hint='list them: `elsinore sql "SELECT * FROM validations WHERE mismatch"`',
         mismatches=tuple(str(item) for item in mismatches[:100]),
     )
 
@@ -238,8 +237,8 @@ def _require_same_queries(workload: Workload, results: pd.DataFrame) -> None:
     found = set(pairs.itertuples(index=False, name=None))
     if other := sorted(name for name, _ in found - known):
         raise RestagedError(
-            f"staged results are of other queries than the workload's: {', '.join(other)}",
-            hint="aggregate the interval again",
+            f"staged results belong to queries outside of the workload: {', '.join(other)}",
+            hint="compute them again: `elsinore aggregate --start HOUR --end HOUR`",
         )
 
 
@@ -269,21 +268,20 @@ def check_all(
 ) -> Iterator[Compared]:
     """Compare each check with the reference over the events that the engine read.
 
-    Every trend is built where that takes few steps (`sample.built_steps`); where there are too
-    many, the reference counts them in the same search (`reference.tally`), and those of queries
-    that cannot be counted are built as far as the budget goes. A check that it cannot make within
-    bounds is `skipped`, with the reason. The work is bounded by the budget for each check, by
-    `MAX_EXHAUSTED` for each query and by `FULL_CHECKS` for all. That there is no result where there
-    is no event is left out: it says nothing of either side.
+    Every trend is enumerated if this takes few steps (`sample.built_steps`). If there are too many,
+    the reference counts them in the same search (`reference.tally`); trends of queries that cannot
+    be counted are enumerated up to the budget. A check beyond the limits is `skipped`, with the
+    reason. The work is bounded by the budget per check, by `MAX_EXHAUSTED` per query, and by
+    `FULL_CHECKS` in total. Empty windows without a result are left out.
 
-    Whole windows come after all results, so that searching them takes nothing from these. What a
-    search finds missing may have been found by a check of its own too.
+    Whole windows are searched after all results, so that they do not use up their budget. A search
+    and a check may find the same missing result.
     """
     turns: dict[tuple[bool, int], list[Check]] = defaultdict(list)
     for check in checks:
         if check.events_version is None:
             query = workload.by_name[check.place.query]
-            yield from skipped(query, check, "no aggregation of its hour is on record")
+            yield from skipped(query, check, "no aggregation of its hour is recorded")
         else:
             turns[check.place.whole, check.events_version].append(check)
     reference = _Reference(workload, budget)
@@ -313,14 +311,14 @@ class _Reference:
         if not len(events) and not check.published:
             return []
         if self._left <= 0:
-            return skipped(query, check, "the run's budget for checks is spent")
+            return skipped(query, check, "the run's budget for checks is used up")
         if self._exhausted[query.name, check.place.whole] >= MAX_EXHAUSTED:
-            reason = f"{MAX_EXHAUSTED} checks of the query went past the budget"
+            reason = f"{MAX_EXHAUSTED} checks of the query exceeded the budget"
             return skipped(query, check, reason)
         return self._first_answer(query, check, events)
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
-        reason = f"more trends than {self._budget} steps can enumerate"
+        reason = f"more trends than can be enumerated in {self._budget} steps"
         for method, steps in _ways(check, self._budget):
             meter = Meter(query.name, steps)
             try:
@@ -344,11 +342,11 @@ class _Reference:
 
 
 def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
-    """How to try to answer, in this order, and steps for it at most.
+    """Yield the methods of a check in their order, with their maximum number of steps.
 
-    A result is judged by its very trends where these are few: a step of building takes several
-    times as long as one of counting. Of a whole window it matters which groups have any: counting
-    tells it in fewer steps, of the queries that can be counted.
+    Few trends of a result are enumerated: such a step takes several times as long as a counting
+    step. For a whole window only the groups with trends matter, which counting finds in fewer
+    steps, for queries that can be counted.
     """
     build, count, few = (enumerate_trends, steps), (tally_trends, steps), built_steps(steps)
     if check.place.whole:
@@ -376,16 +374,16 @@ def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
 def compare(
     query: BoundQuery, check: Check, reference: Iterable[ResultRow], method: str
 ) -> list[Compared]:
-    """A check beside the reference's rows of its window, other groups left aside.
+    """Compare a check with the reference's rows of its window, without other groups.
 
-    In a whole window, each group that the reference alone finds is a mismatch; the groups of both
-    are compared by checks of their own.
+    In a whole window, each group that only the reference finds is a mismatch; groups of both are
+    compared by separate checks.
     """
     found = {group_text(row.group): _answers(row) for row in reference}
     place = check.place
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
-    assert check.groups is not None, "groups that are not known cannot be told from missing ones"
+    assert check.groups is not None, "unknown groups cannot be distinguished from missing groups"
     window = query.window.bounds(place.window)
     compared = [Compared(query.name, EVERY_GROUP, window, EVERY_AGGREGATE, method=method)]
     for group in sorted(found.keys() - check.groups):
@@ -394,9 +392,9 @@ def compare(
 
 
 def differ(published: Number, reference: Number, bounds: Bounds | None = None) -> bool:
-    """Whether two values differ: integers in any digit, doubles beyond what rounding explains.
+    """Return whether two values differ: integers in any digit, doubles beyond rounding errors.
 
-    `bounds` are those of the reference's value; None where there is nothing to round.
+    `bounds` are the bounds of the reference's value; None if it is exact.
     """
     if published[0] is not None or reference[0] is not None:
         return published[0] != reference[0]
@@ -439,5 +437,5 @@ def _missing(published: Mapping[str, Number], reference: Mapping[str, _Answer]) 
     if reference and not published:
         return "the result is missing"
     if published.keys() != reference.keys():
-        return "the aggregates are not those of the query"
+        return "the result has other aggregates than the query"
     return None

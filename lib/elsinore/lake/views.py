@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import duckdb
 
 _BOUNDS = ("window_start", "window_end")
+#: The tables that `schemas/tables` declares; no view takes their names.
+TABLES = (
+    "events", "history", "landings", "plans", "publications", "quarantine", "raw_events",
+    "run_metrics", "trend_aggregates", "trend_aggregates_staged", "validations",
+)  # fmt: skip
 #: Aggregates that may be of any size.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
 
@@ -139,7 +144,7 @@ def connect(
     The connection reads the current version of each table, and writes none. Times are in UTC.
 
     Args:
-        settings: Settings that name the lake and the workload. None: those of the environment.
+        settings: Settings that name the lake and the workload. None: read the environment.
         any_text: Allow every comparison of texts if rows were deleted manually with delta-rs.
             Queries are slower then.
 
@@ -180,9 +185,15 @@ def view_statements(
     the name of one of the lake's `tables`. Results that an earlier wording of a query has left are
     not in the view, for they answer another question.
     """
-    names = _distinct((query.name for query in workload.queries), tables)
-    for query, name in zip(workload.queries, names, strict=True):
-        yield _view(query, name, _DIALECTS[engine], published)
+    names = view_names(workload, tables)
+    for query in workload.queries:
+        yield _view(query, names[query.name], _DIALECTS[engine], published)
+
+
+def view_names(workload: Workload, tables: Iterable[str] = TABLES) -> dict[str, str]:
+    """Return the name of each query's view; see `view_statements`."""
+    queries = [query.name for query in workload.queries]
+    return dict(zip(queries, _distinct(queries, tables), strict=True))
 
 
 def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str:

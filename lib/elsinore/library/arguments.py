@@ -14,35 +14,35 @@ from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.integers import repr_of
 from elsinore.places import require_here
 
-#: What hints to users of the command line are to callers from Python.
+#: Hints of the command line, and what they are in Python.
 _IN_PYTHON = {
-    "--max-bad-share 0.5 lets": "max_bad_share=0.5 lets",
-    "; or give --input-format": "",
-    "; `elsinore run --budget 100000000` allows more steps": "",
-    "--schema names it; in the pipeline ELSINORE_SCHEMA_FILE does":
-        "schema= is a path, or the schema itself: a text with a line break",
+    "--max-bad-share 0.5": "max_bad_share=0.5",
+    ", or add --input-format jsonl": "",
+    ", or allow more steps: `elsinore run --budget 100000000`": "",
+    "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE":
+        "pass schema= as a path, or as a string with a line break that is the schema itself",
 }  # fmt: skip
 
 
 def require_share(name: str, value: object) -> None:
-    """Refuse what is no number from 0 to 1 (ParameterError)."""
+    """Raise ParameterError unless a value is a number from 0 to 1."""
     share: Any = value  # a long integer has no double
     if not (isinstance(value, Real) and 0 <= share <= 1):  # nor is NaN
-        raise ParameterError(f"{name} is {quoted(value)}", hint="it is a number from 0 to 1")
+        raise ParameterError(f"{name} is {quoted(value)}", hint="pass a number from 0 to 1")
 
 
 def require_whole(name: str, value: object, least: int) -> None:
-    """Refuse what is no whole number, or less than `least` (ParameterError)."""
+    """Raise ParameterError unless a value is a whole number of at least `least`."""
     if not (isinstance(value, Integral) and int(value) >= least):
-        hint = f"it is a whole number from {least} on"
+        hint = f"pass a whole number of at least {least}"
         raise ParameterError(f"{name} is {quoted(value)}", hint=hint)
 
 
-def path_of(what: str, given: object, *, hint: str | None = None) -> Path:
-    """A path as such; ParameterError: it is none."""
+def path_of(what: str, given: object, *, hint: str = "pass a str or a pathlib.Path") -> Path:
+    """Return a path; ParameterError: the value is not a path."""
     path = os.fspath(given) if isinstance(given, os.PathLike) else given
     if not isinstance(path, str) or "\0" in path:
-        raise ParameterError(f"{what}: {quoted(given)} is no path", hint=hint)
+        raise ParameterError(f"{what}: {quoted(given)} is not a path", hint=hint)
     require_here(path)
     return Path(path)
 
@@ -54,7 +54,7 @@ def quoted(value: object) -> str:
 
 @contextmanager
 def hints_in_python() -> Iterator[None]:
-    """Let the hints of errors name parameters of the library, not options of commands."""
+    """Replace options of commands in the hints of errors by parameters of the library."""
     try:
         yield
     except ElsinoreError as error:

@@ -1,4 +1,4 @@
-"""What each query of a workload is: its templates, predicates, keys, windows, executors."""
+"""Description of a workload: templates, predicates, keys, windows and executors per query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARGIN = 13
 
 
 class Checked(Drawn):
-    """What each query of a workload is, and its template as a picture."""
+    """The description of each query of a workload, and its template as a picture."""
 
     def __init__(self, workload: Workload) -> None:
         calendar = workload.schema.time_unit.is_calendar
@@ -63,7 +63,7 @@ def _as_text(found: dict[str, Any]) -> Text:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Titles, each with its lines."""
+    """Yield titles, each with its lines."""
     yield "pattern", [found["pattern"]]
     for template in found["templates"]:
         yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
@@ -85,21 +85,21 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
-    """The lines of a template; of several, each says which trends are its own."""
+    """Return the lines of a template, with its trends if there are several templates."""
     if not of_several:
         return list(template["text"])
     side = "" if template["of"] == WHOLE else f"{template['of']}, "
     keys = ", ".join(template["keys"]) or "no key"
-    return [f"{side}trends that carry {keys}:", *(f"  {line}" for line in template["text"])]
+    return [f"{side}trends with {keys}:", *(f"  {line}" for line in template["text"])]
 
 
 def _key_line(key: dict[str, Any]) -> str:
-    """What a key does, and which events carry it."""
-    uses = ["names the rows (GROUP-BY)"] if key["group"] is not None else []
-    uses += ["equal in all events that carry it"] if key["equivalence"] else []
+    """Return what a key does, and which events have it."""
+    uses = ["a row per value (GROUP-BY)"] if key["group"] is not None else []
+    uses += ["equal in all events that have it"] if key["equivalence"] else []
     carriers = ", ".join(key["aliases"])
     others = ", ".join(key["not_carried_by"])
-    reach = f"carried by {carriers}" + (f", not by {others}" if others else "")
+    reach = f"attribute of {carriers}" + (f", not of {others}" if others else "")
     return f"{key['attribute']}: {'; '.join(uses)}; {reach}"
 
 

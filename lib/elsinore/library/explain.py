@@ -37,7 +37,7 @@ from elsinore.wording import some_of
 _MOST_ROWS = 40
 #: Queries of a list that are named; JSON holds them all.
 _MOST_NAMES = 8
-#: What is told of a plan itself.
+#: Reported fields of a plan.
 _OF_PLAN = {"finder", "score", "guaranteed_weight", "bound", "proven"}
 
 
@@ -126,7 +126,7 @@ def _query(query: BoundQuery, cut: Cut, calendar: bool) -> dict[str, Any]:
 
 
 def _keys(query: BoundQuery) -> str:
-    """What partitions the trends and names the rows; a key of some types alone names them."""
+    """Return the keys that partition the trends and group the rows."""
     equal, groups = [], []
     counted = [position for position in query.positions if not position.negated]
     for key in query.keys:
@@ -184,8 +184,8 @@ def _apart(shared: dict[str, list[str]], by_name: dict[str, BoundQuery]) -> str 
         return None
     keys = {name: _keys(by_name[queries[0]]) for name, queries in shared.items()}
     if len(set(keys.values())) < len(keys):
-        return "they are partitioned alike, but their events carry other keys, or one set is full"
-    return "partitioned otherwise: " + "; ".join(f"{n} by {text}" for n, text in keys.items())
+        return "they have equal partitions, but their events have other keys, or one set is full"
+    return "partitioned differently: " + "; ".join(f"{n} by {text}" for n, text in keys.items())
 
 
 def _sharers(found: SharableSet) -> dict[str, list[str]]:
@@ -290,7 +290,7 @@ def _print_candidates(console: Console, found: dict[str, Any]) -> None:
         wide.print(missed)
     more = len(found["not_shared"]) - len(missed.rows)
     if more:
-        wide.print(f"{more:,} candidates more are not shared; --json has them all")
+        wide.print(f"{more:,} more candidates are not shared; --json lists all")
 
 
 def _named(each: dict[str, Any]) -> str:
@@ -302,7 +302,11 @@ def _gains(each: dict[str, Any]) -> Iterator[str]:
     for name in each["shared_by"]:
         yield f"{name}: {_figure(gains[name])}" if name in gains else name
     for name, taken in each["left_out"].items():
-        why = f"{', '.join(taken)} takes its place" if taken else "sharing there does not pay"
+        why = (
+            f"{', '.join(taken)} shares it instead"
+            if taken
+            else "sharing it costs more than it saves"
+        )
         yield f"not {name}: {why}"
 
 

@@ -63,7 +63,7 @@ from elsinore.wording import some_of
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
-#: Of so many events, as of bad lines by default, the type may be missing.
+#: Share of events that may lack a type; equal to the default share of invalid records.
 _MAY_LACK = 0.05
 #: The type of all events that have no column for it.
 _ONE_TYPE = "Event"
@@ -73,7 +73,7 @@ _BYTES = 16 << 20
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
 _CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
-#: What texts of a file may spell, by its format.
+#: Types that strings of a file may represent, by its format.
 _SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
     InputFormat.CSV: (
         AttributeType.BOOLEAN, AttributeType.LONG, AttributeType.DOUBLE, AttributeType.TIMESTAMP,
@@ -99,7 +99,7 @@ _OFFSETS = {
 }
 #: Strings that may be times as numbers.
 _QUOTED_NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
-#: Texts of a column that tell whether it is worth a look at all of them.
+#: Number of strings of a column that are tried before all others.
 _PROBE = 256
 _KINDS_OF = {
     AttributeType.STRING: (types.is_string,),
@@ -114,7 +114,9 @@ _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 _IDS = ("id", "event_id", "uuid", "eventid")
 #: Units of numbers since 1970.
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
-#: Queries that do not parse where a name is a word of the language, which the grammar alone knows.
+_OTHER_FILE = "pass a file with events"
+_FORMATS = "pass CSV with a header, JSON Lines or Parquet"
+#: Queries that do not parse if a name is a keyword, which only the grammar defines.
 _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
 _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
 
@@ -136,12 +138,12 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
         stream: Name of the stream.
 
     Raises:
-        DataError: No column looks like a time, there are no events, or a file cannot be read.
+        DataError: No column looks like a time, the input is empty, or a file cannot be read.
     """
     sources = sources_of(events)
     files, _ = files_of(sources)
     if not files:
-        raise DataError("there are no events", hint="give a file or a frame")
+        raise DataError("no events were passed", hint="pass a file or a table")
     table, mixed = _head(files[0])
     table = _with_directories(table, files, sources)
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
@@ -159,17 +161,17 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     columns = _names(inner, _OF_ATTRIBUTE, RESERVED_NAMES)
     rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
     names = _names({value: value for value in rows_of}, _OF_TYPE)
-    doubts = [" some events have none"] * bool(table[time].null_count)
+    doubts = [" records without it are rejected"] * bool(table[time].null_count)
     doubts += _OFFSETS[_offsets(table, time)] if unit is TimeUnit.ISO else []
     is_quoted = unit is not TimeUnit.ISO and types.is_string(table[time].type)
     lines = [
-        "# Guessed from events: look at what ends in a question mark.",
+        "# Inferred from events: check the lines that end in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         *["quoted_numbers: true  # ? times are numbers in quotes"] * is_quoted,
-        *(f"# {plain(field)}: {why}; it is not read" for field, why in mixed.items()),
+        *(f"# {plain(field)}: {why}; ignored" for field, why in mixed.items()),
         "types:",
     ]
     for value, rows in rows_of.items():
@@ -211,20 +213,20 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
         names = table.column_names
         _require_lines(source, form)
     except UnicodeDecodeError as error:
-        hint = "files are UTF-8"
-        raise DataError(f"{name}: the name of a column is not UTF-8", hint=hint) from error
+        hint = "convert the file: iconv -f latin1 -t utf-8"
+        raise DataError(f"{name}: a column name is not UTF-8", hint=hint) from error
     except (*UNREADABLE, OSError) as error:
         if isinstance(source, Frame) or isinstance(error, MemoryError):
             raise frame_problem(name, error) from error
         _require_lines(source, form)
         if "Empty CSV" in (why := plain(str(error))):
-            raise DataError(f"{name} is empty") from error
+            raise DataError(f"{name} is empty", hint=_OTHER_FILE) from error
         why = ARRAY if "from object to array" in why else why
-        raise DataError(f"cannot read {name}: {why}") from error
+        raise DataError(f"cannot read {name}: {why}", hint=_FORMATS) from error
     if not names or not table.num_rows:
-        raise DataError(f"{name} holds no events")
+        raise DataError(f"{name} has no events", hint=_OTHER_FILE)
     if problem := _problem(names):
-        raise DataError(f"{name}: {problem}")
+        raise DataError(f"{name}: {problem[0]}", hint=problem[1])
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
         flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
@@ -240,35 +242,36 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
     return pa.Table.from_arrays(columns, schema=pa.schema(fields)), mixed
 
 
-def _problem(columns: list[str]) -> str | None:
-    """What is wrong with columns, whatever the time may be called."""
+def _problem(columns: list[str]) -> tuple[str, str] | None:
+    """Return the problem of columns apart from the time, and a hint."""
     if twice := [name for name, number in Counter(columns).items() if number > 1]:
-        return f"column {twice[0]!r} occurs twice"
+        return f"column {twice[0]!r} occurs twice", "rename one of them"
     schema = StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ())
-    return (column_problem(columns, schema, nested=True) or (None,))[0]
+    return column_problem(columns, schema, nested=True)
 
 
 def _require_lines(source: Source, form: InputFormat | None) -> None:
-    """Refuse a file of text for what its first line tells, if anything.
+    """Raise DataError for a text file whose first line shows that runs cannot read it.
 
-    Arrow reads some that runs, which go by lines, do not.
+    Runs read lines; Arrow reads some files that they do not.
     """
     if not isinstance(source, Path) or form is InputFormat.PARQUET:
         return
     lines = (line for part in read_lines(source) for line in part["line"].to_pylist())
-    header, problem = next(lines, ""), None
+    header = next(lines, "")
+    problem: tuple[str, str] | None = None
     if form is not InputFormat.CSV:
-        problem = PARTED if _goes_on(header) else None
+        problem = (PARTED, _FORMATS) if _goes_on(header) else None
     elif "\r" in header[:-1]:
-        problem = CR_ALONE
+        problem = CR_ALONE, _FORMATS
     elif "," not in header:
         problem = _problem([header])
     if problem:
-        raise DataError(f"{source}: {problem}")
+        raise DataError(f"{source}: {problem[0]}", hint=problem[1])
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a JSON object that a line begins does not end in it."""
+    """Return whether a JSON object that a line begins does not end in it."""
     try:
         json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -332,7 +335,7 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
             block, is_text = without
             if not is_text:
                 field = changed[1].replace("/[]", "[]").replace("/", ".")
-                mixed[field] = f"{changed[2]} in some places and {changed[3]} in others"
+                mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"
 
 
 def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
@@ -397,7 +400,7 @@ def _as_texts(of: pa.DataType) -> pa.DataType:
 
 
 def _as_spelt(column: pa.Array, kinds: tuple[AttributeType, ...]) -> pa.Array:
-    """Texts as values of the first type that all of them spell; as bytes if they are no UTF-8."""
+    """Return strings as values of the first type that fits all; as bytes if they are not UTF-8."""
     if not (types.is_string(column.type) or (kinds and types.is_binary(column.type))):
         return column
     column = column.cast(pa.binary())
@@ -427,9 +430,9 @@ def _first_fault(column: pa.Array, kind: AttributeType) -> Fault | None:
 
 
 def _names(texts: Mapping[str, str], query: str, taken: Iterable[str] = ()) -> dict[str, str]:
-    """A name for each key, as like its text as can be, that can stand in a query.
+    """Return a valid name of the query language for each key, as close to its text as possible.
 
-    No two differ only by case.
+    No two names differ only by case.
     """
     names: dict[str, str] = {}
     used = set(taken)
@@ -463,7 +466,7 @@ def _named(table: pa.Table, likely: tuple[str, ...]) -> Iterator[str]:
 
 
 def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
-    # What has a value in each event comes first.
+    # Fields with a value in each event come first.
     likely = sorted(_named(table, _TIMES), key=lambda name: table[name].null_count > 0)
     for name in likely:
         if unit := _unit_of(_telling(table[name])):
@@ -485,10 +488,11 @@ def _time_of(table: pa.Table) -> tuple[str, TimeUnit]:
                 values = values.cast(pa.string())
             odd = shown(values[at].as_py())
             hint = "write times as 2025-03-03T10:00:00Z or as numbers since 1970"
-            raise DataError(f"{name} looks like the time, but {odd} is none", hint=hint)
+            raise DataError(f"{name} looks like the time, but {odd} is not a timestamp", hint=hint)
     if likely:
-        raise DataError(f"{likely[0]} looks like the time, but no event has a value there")
-    hint = f"the columns are {some_of(map(plain, table.column_names))}; call one of them time"
+        problem = f"{likely[0]} looks like the time, but no event has a value in it"
+        raise DataError(problem, hint=f"fill {likely[0]}, or rename it")
+    hint = f"rename one of {some_of(map(plain, table.column_names))} to time"
     hint += ", and write times as 2025-03-03T10:00:00Z or as numbers since 1970"
     raise DataError("no column looks like times", hint=hint)
 
@@ -511,7 +515,7 @@ def _offsets_in(texts: pa.Array | pa.ChunkedArray) -> bytes:
 
 
 def _telling(column: pa.ChunkedArray) -> pa.Array:
-    """The values; of whole numbers the least and the greatest, which tell of all others."""
+    """Return the values; for integers the minimum and the maximum, which suffice."""
     values = one_chunk(column.drop_null())
     if not len(values) or not types.is_integer(values.type):
         return values
@@ -576,27 +580,27 @@ def _by_type(table: pa.Table, kind: str) -> dict[str, pa.Table]:
 
 
 def _type_line(kind: str, names: Mapping[str, str], table: pa.Table) -> str:
-    why = " some events have none: bad lines" if table[kind].null_count else ""
+    why = " records without it are rejected" if table[kind].null_count else ""
     other = ", ".join(f"{name}: {_text(v)}" for v, name in names.items() if v != name)
     return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?{why}"
 
 
 def _no_type_line(likely: list[str]) -> str:
-    field, why = (_quoted(likely[0]), "some events have none; ") if likely else ("...", "")
-    return f"# type: {{field: {field}}}  # ? {why}without it all events are of one type"
+    field, why = (_quoted(likely[0]), "some events lack it; ") if likely else ("...", "")
+    return f"# type: {{field: {field}}}  # ? {why}without it, all events have one type"
 
 
 def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
     """A line of the schema; a comment where the column can be no attribute."""
     kind, values = _kind_of(column.type), one_chunk(column)
     if not 0 < len(field) <= _LONGEST:
-        why = f"what has a name of over {_LONGEST} characters" if field else "what has no name"
+        why = f"a name of more than {_LONGEST} characters" if field else "no name"
     elif kind is None:
         dotted = types.is_struct(column.type)  # such as `_head` has left
-        why = "what a field of a longer name hides" if dotted else str(column.type)
-        why = "binary, or text that is no UTF-8," if types.is_binary(column.type) else why
+        why = "hidden by a field of a longer name" if dotted else str(column.type)
+        why = "binary or not UTF-8" if types.is_binary(column.type) else why
     elif fault := _first_fault(values, kind):
-        why = f"{fault.text.removeprefix('value: ')}; it"
+        why = fault.text.removeprefix("value: ")
     else:
         settings = [f"type: {kind}"]
         settings += [f"field: {_quoted(field)}"] if field != name else []
@@ -604,15 +608,15 @@ def _attribute(name: str, field: str, column: pa.ChunkedArray) -> str:
         rule = f"{{{', '.join(settings)}}}" if len(settings) > 1 else str(kind)
         commas = kind is AttributeType.STRING and pc.match_substring_regex(values, r"^-?\d+,\d+$")
         if commas and pc.all(commas).as_py():
-            return f"{_quoted(name)}: {rule}  # ? numbers have a point, as in 1.5"
+            return f"{_quoted(name)}: {rule}  # ? numbers need a decimal point, as in 1.5"
         if _may_be_rounded(values):
             return f"{_quoted(name)}: {rule}  # ? its largest numbers may be rounded"
         return f"{_quoted(name)}: {rule}" + ("  # ?" if column.null_count else "")
-    return f"# {plain(field or _text(field))}: {plain(why)} is not read"
+    return f"# {plain(field or _text(field))}: ignored ({plain(why)})"
 
 
 def _may_be_rounded(values: pa.Array) -> bool:
-    """Whether they may have been whole numbers that no double holds."""
+    """Return whether they may have been whole numbers that no double holds."""
     if _kind_of(values.type) is not AttributeType.DOUBLE:
         return False
     numbers = values.cast(pa.float64(), safe=False).drop_null()

@@ -77,7 +77,7 @@ def _proof(found: StaticPlan) -> str:
         return ""
     if found.proven:
         return ", proven optimal"
-    return f", no plan scores more than {found.bound:,.6g}"
+    return f", at most {found.bound:,.6g}"
 
 
 def _tables(profile: StreamProfile, length: Callable[[int], str]) -> Iterator[Table]:
@@ -95,7 +95,7 @@ def _tables(profile: StreamProfile, length: Callable[[int], str]) -> Iterator[Ta
     passed = [(one.condition, one.queries, f"{one.events:,}", one.share) for one in profile.local]
     passed += [(pair.condition, pair.queries, _pairs(pair), pair.share) for pair in profile.edges]
     yield _table(
-        "What predicates let through", 2, ("predicate", "queries", "of", "share"),
+        "Selectivity of predicates", 2, ("predicate", "queries", "of", "share"),
         [(condition, ", ".join(queries), of, _percent(share))
          for condition, queries, of, share in passed],
     )  # fmt: skip

@@ -84,7 +84,7 @@ def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Tab
 
 
 class Results(dict[str, pa.Table]):
-    """Results of a workload: a dictionary with an Arrow table per query name.
+    r"""Results of a workload: a dictionary with an Arrow table per query name.
 
     A table has one row per group and window, sorted by both. Its columns are:
 
@@ -106,6 +106,14 @@ class Results(dict[str, pa.Table]):
             (`queries`, `keys`, `events`, `tied`, `cut`), per set of event types and keys.
         warnings: Sentences about probable errors, such as a missing field or a timestamp of 1970
             among current ones.
+
+    Example:
+        >>> import elsinore
+        >>> schema = "stream: s\ntime: {field: t, unit: integer}\ntypes: {A: {}}\n"
+        >>> query = "QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 10;"
+        >>> events = pa.table({"t": [1, 2, 3]})
+        >>> elsinore.workload(query, schema=schema).run(events)["q"].to_pylist()
+        [{'window_start': 0, 'window_end': 10, 'COUNT(*)': 7}]
     """
 
     def __init__(
@@ -138,7 +146,7 @@ class Results(dict[str, pa.Table]):
                 yield names + one.text_of_cut
 
     def __missing__(self, name: str) -> pa.Table:
-        raise KeyError(f"no query is called {name}; there are {', '.join(self)}")
+        raise KeyError(f"unknown query {name}; use one of {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Return the Arrow table of each query by its name."""
@@ -177,9 +185,9 @@ class Results(dict[str, pa.Table]):
 
     def _parts(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
         """A line about all, and one about each query, with its first rows."""
-        aside = [f"{count_of(self.rejected.num_rows, 'line')} set aside"] * bool(self.rejected)
-        aside += [f"{count_of(self.ignored, 'line')} of other types ignored"] * bool(self.ignored)
-        aside += [f"{count_of(self.duplicates, 'duplicate')} left out"] * bool(self.duplicates)
+        aside = [f"{count_of(self.rejected.num_rows, 'record')} rejected"] * bool(self.rejected)
+        aside += [f"{count_of(self.ignored, 'record')} of other types ignored"] * bool(self.ignored)
+        aside += [f"{count_of(self.duplicates, 'duplicate')} removed"] * bool(self.duplicates)
         aside += self.warnings
         head = f"{count_of(len(self), 'query')} over {count_of(self.events, 'event')}"
         yield f"{head} ({', '.join(aside)})" if aside else head, None
@@ -216,7 +224,7 @@ def _column(values: list[Any], kind: AttributeType) -> pa.Array:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    import pandas as pd  # not where nobody asks for a frame
+    import pandas as pd  # only if a DataFrame is needed
 
     frame = table.to_pandas()
     for place, column in enumerate(table.columns):

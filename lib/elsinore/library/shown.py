@@ -17,7 +17,7 @@ _WIDTH = 100
 
 
 class Shown(ABC):
-    """What can be printed; its `repr` is the same text."""
+    """Base of printable values; `repr` returns the printed text."""
 
     @abstractmethod
     def print(self, console: Console) -> None:
@@ -33,7 +33,7 @@ class Shown(ABC):
 
 
 class Drawn(Shown):
-    """What can be drawn, too; a notebook shows the text and below it the picture."""
+    """Base of printable values with a picture; a notebook shows the text, then the picture."""
 
     @abstractmethod
     def draw(self, path: Path) -> None:

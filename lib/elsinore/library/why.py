@@ -34,7 +34,7 @@ from elsinore.timeline import (
 )
 from elsinore.wording import visible
 
-#: What each event has.
+#: Fields of every event.
 _OF_EVENT = frozenset({"type", "id", "time"})
 _LONGS = range(-(2**63), 2**63)
 
@@ -61,7 +61,7 @@ class Why(Shown):
         bound = workload.by_name.get(query)
         if bound is None:
             known = ", ".join(workload.by_name)
-            raise ParameterError(f"there is no query {query!r}", hint=f"there are {known}")
+            raise ParameterError(f"unknown query {query!r}", hint=f"use one of {known}")
         require_whole("limit", limit, 0)
         calendar = workload.schema.time_unit.is_calendar
         self._keys = {key.attribute for key in bound.keys}
@@ -128,13 +128,13 @@ def _window_at(query: BoundQuery, start: object, *, calendar: bool) -> Interval:
         if window is None or last is None or window.start < least or last > most:
             raise ValueError(f"no window starts at {quoted(given)}")
     except (ValueError, OverflowError) as error:
-        example = "as in 2013-02-08T10:00" if calendar else "a whole number"
-        raise ParameterError(str(error), hint=f"give the window's start, {example}") from error
+        example = "as in 2013-02-08T10:00" if calendar else "as a whole number"
+        raise ParameterError(str(error), hint=f"pass the window's start, {example}") from error
     if at != window.start:
         name = format_instant if calendar else str
         raise ParameterError(
             f"no window of {query.name} starts at {name(at)}",
-            hint=f"one starts at {name(window.start)}",
+            hint=f"use the window that starts at {name(window.start)}",
         )
     return window
 
@@ -143,8 +143,10 @@ def _group_of(query: BoundQuery, group: object) -> list[Any]:
     """The values of a group in the order of GROUP-BY, as events hold them."""
     keys = {str(key.group_label): key for key in query.group_keys}
     if not isinstance(group, Mapping) or group.keys() != keys.keys():
-        hint = f"it groups by {', '.join(keys)}" if keys else "it has no groups: give {}"
-        raise ParameterError(f"{quoted(group)} is no group of {query.name}", hint=hint)
+        hint = (
+            f"pass a value for each of {', '.join(keys)}" if keys else "pass {}: it has no groups"
+        )
+        raise ParameterError(f"{quoted(group)} is not a group of {query.name}", hint=hint)
     try:
         return [_typed(_plain(group[name]), key.type) for name, key in keys.items()]
     except (ValueError, OverflowError) as error:
@@ -179,14 +181,14 @@ def _typed(value: Any, kind: AttributeType) -> Any:
         case (_, None) | (_, float()) if value is None or value != value:
             return None
         case AttributeType.LONG, float() if value % 1 == 0 and abs(value) > EXACT_IN_DOUBLE:
-            raise ValueError(f"{value!r} may have been rounded: take it from the table itself")
+            raise ValueError(f"{value!r} may have been rounded: take it from the table")
         case AttributeType.LONG, _ if is_number and value % 1 == 0 and int(value) in _LONGS:
             return int(value)
         case (AttributeType.STRING, str()) | (AttributeType.BOOLEAN, bool()):
             return value
         case AttributeType.TIMESTAMP, str() | date():
             return _instant(value)
-    raise ValueError(f"{quoted(value)} is no {kind}")
+    raise ValueError(f"{quoted(value)} is not a {kind}")
 
 
 def _instant(value: str | date) -> int:
@@ -203,9 +205,9 @@ def _instant(value: str | date) -> int:
 def told_trends(
     query: BoundQuery, events: EventTable, trends: Collection[Trend], ids: Sequence[str | None] = ()
 ) -> list[list[dict[str, Any]]]:
-    """Trends as their events: type, time, what the query reads, and of `ids`, if there are any.
+    """Return trends as lists of events: type, time, the attributes that the query reads, and `ids`.
 
-    An attribute that is called type, time or id is left out: the event's own stand there.
+    Attributes with the names type, time or id are left out.
     """
     rows = sorted({row for trend in trends for row in trend})
     instants = {

@@ -42,8 +42,8 @@ OneSource = str | os.PathLike[str] | SpeaksArrow
 Events = OneSource | Iterable[OneSource]
 
 _NO_EVENTS = (
-    "give a path, a frame of pandas, polars, DuckDB or Arrow, or a list of these; collect() what "
-    "is lazy, and make a table of a data set of Arrow"
+    "pass a path, a pandas, polars, DuckDB or Arrow table, or a list of these; call collect() on "
+    "a lazy frame and to_table() on an Arrow data set"
 )
 #: No path begins like this, unless it is given as a `Path`.
 _QUERY = re.compile(r"\s*(QUERY\s|\Z)", re.IGNORECASE)
@@ -70,10 +70,10 @@ def workload(
         schema = _schema_of(schema)
     if isinstance(text_or_path, str) and _holds_queries(text_or_path):
         return Workload(read_workload(text_or_path, schema))
-    hint = "queries are a text, or the path of a .sase file"
+    hint = "pass a string of queries, or the path of a .sase file"
     path = path_of("queries", text_or_path, hint=hint)
     if not path.exists():
-        hint = "a text of queries begins QUERY name RETURN, or holds ';'"
+        hint = "check the path, or begin a string of queries with QUERY name RETURN"
         raise QueryError(f"cannot read {path}: no such file", hint=hint)
     return Workload(load_workload(path, schema))
 
@@ -81,7 +81,7 @@ def workload(
 def _schema_of(given: str | os.PathLike[str]) -> StreamSchema:
     if isinstance(given, str) and ("\n" in given or not given.strip()):
         return read_schema(given)
-    hint = "a schema is YAML, the path of a .yaml file, or what load_schema gave"
+    hint = "pass YAML, the path of a .yaml file, or the result of load_schema"
     with hints_in_python():
         return load_schema(path_of("schema", given, hint=hint))
 
@@ -157,7 +157,7 @@ class Workload:
         """
         if executor not in list(Executor):
             known = ", ".join(Executor)
-            raise ParameterError(f"there is no executor {executor}", hint=f"there are {known}")
+            raise ParameterError(f"unknown executor {executor}", hint=f"use one of {known}")
         who = Executor(executor)
         if threads is not None:
             require_whole("threads", threads, 1)
@@ -180,7 +180,7 @@ class Workload:
             events: Events in any form that the class accepts.
 
         Raises:
-            DataError: There are no events, or they cannot be read.
+            DataError: The input is empty or cannot be read.
         """
         table, _ = self._read(events, 1.0, self.bound.attributes_read)
         return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
@@ -192,7 +192,7 @@ class Workload:
             events: Events in any form that the class accepts.
 
         Raises:
-            DataError: There are no events, or they cannot be read.
+            DataError: The input is empty or cannot be read.
         """
         statistics = observe(self.bound, self._read(events, 1.0, self.bound.attributes_read)[0])
         runtime = compile_plan(self.bound, statistics)
@@ -228,7 +228,10 @@ class Workload:
         self, events: Events, max_bad_share: float, read: Collection[str] | None = None
     ) -> tuple[EventTable, ReadReport]:
         require_share("max_bad_share", max_bad_share)
-        with hints_in_python(), memory_failures("reading the events", hint="read fewer at once"):
+        with (
+            hints_in_python(),
+            memory_failures("reading the events", hint="read fewer events at once"),
+        ):
             return read_events(
                 sources_of(events), self.schema, max_bad_share=max_bad_share, read=read
             )
@@ -237,7 +240,9 @@ class Workload:
 def sources_of(events: Events) -> list[Source]:
     """Paths and frames, the latter by number; ParameterError: something is neither."""
     if hasattr(events, "to_frame"):
-        raise ParameterError(f"a {type(events).__name__} is no events", hint=_NO_EVENTS)
+        raise ParameterError(
+            f"cannot read events from the type {type(events).__name__}", hint=_NO_EVENTS
+        )
     one = isinstance(events, str | os.PathLike) or hasattr(events, "__arrow_c_stream__")
     one = one or isinstance(events, Mapping) or not isinstance(events, Iterable)
     given = [cast(OneSource, events)] if one else list(cast(Iterable[OneSource], events))
@@ -251,5 +256,5 @@ def _source(given: OneSource, name: str, place: str) -> Source:
         return path_of("events", given)
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return Frame(name, given)
-    what = "None" if given is None else f"a {type(given).__name__}"
-    raise ParameterError(f"{what}{place} is no events", hint=_NO_EVENTS)
+    what = "None" if given is None else f"the type {type(given).__name__}"
+    raise ParameterError(f"cannot read events from {what}{place}", hint=_NO_EVENTS)

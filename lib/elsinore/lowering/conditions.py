@@ -227,7 +227,7 @@ def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Orde
 
 
 def is_comparison(condition: Condition) -> bool:
-    """Whether trees can answer a condition between states of trends."""
+    """Return whether trees can answer a condition between states of trends."""
     return _order(_Lowering(Programs(), 0, 1), condition) is not None
 
 

@@ -11,7 +11,7 @@ from elsinore.lowering.sweep import Member, Place
 
 
 def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Place]]) -> bool:
-    """Whether query `n` counts trends alone, and has `+` nowhere but at the end of trends.
+    """Return whether query `n` counts trends alone, and has `+` nowhere but at the end of trends.
 
     No event may stand at a state and at one right before it, too: then a burst has no closed form.
     `classes` are, for each event class, the (member, state) at which its events may stand.

@@ -100,7 +100,7 @@ def _starts(owners: list[int], size: int) -> np.ndarray:
 
 
 def answered_by_order(edge: EdgePredicate, templates: Iterable[Template]) -> bool:
-    """Whether order statistics answer an edge predicate, in all but small windows.
+    """Return whether order statistics answer an edge predicate, in all but small windows.
 
     False where any transition that asks for it looks at the pairs, or no transition asks.
     """

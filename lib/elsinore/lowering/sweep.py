@@ -70,11 +70,11 @@ class Member:
         }
 
     def loops(self, state: int) -> bool:
-        """Whether events of a state may follow each other."""
+        """Return whether events of a state may follow each other."""
         return state in self.after[state]
 
     def starts(self, state: int) -> bool:
-        """Whether a trend may start at a state."""
+        """Return whether a trend may start at a state."""
         return self.basis is None and state in self.template.starts
 
     @cached_property

@@ -79,7 +79,9 @@ def prepare_airflow(root: Path) -> None:
                 cwd=root, env=env, stdout=file, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
             if done.returncode:
-                raise SetupError(f"airflow {' '.join(command[:2])} failed", hint=f"see {log}")
+                raise SetupError(
+                    f"airflow {' '.join(command[:2])} failed", hint=f"read the log: {log}"
+                )
     log.with_name(_READY).touch()
 
 
@@ -98,7 +100,7 @@ def _keep_private(env: Mapping[str, str]) -> None:
 
 
 def is_prepared(root: Path) -> bool:
-    """Whether `prepare_airflow` has succeeded for the home that the environment names."""
+    """Return whether `prepare_airflow` has succeeded for the home that the environment names."""
     return (Path(airflow_environment(root)["AIRFLOW_HOME"]) / _READY).exists()
 
 

@@ -35,12 +35,12 @@ from elsinore.timeline import hour_label
 DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
 _LOOPBACK = ("127.0.0.1", "localhost")
-#: Pages are looked at; nothing in them runs in the name of who has signed in to Airflow.
-_HEADERS = {"Content-Security-Policy": "sandbox allow-popups"}
+#: A page runs no script, so it cannot act for the signed-in user. Its CSV files can be downloaded.
+_HEADERS = {"Content-Security-Policy": "sandbox allow-popups allow-downloads"}
 
 
 def base_url() -> str | None:
-    """Where Airflow's pages are, without a slash at the end; None where nobody has said."""
+    """Return the base address of Airflow's pages without a final slash; None if it is not set."""
     found = conf.get("api", "base_url", fallback=None)
     return found.rstrip("/") if found else None
 
@@ -59,7 +59,7 @@ class ReportLink(BaseOperatorLink):
         self.workload = workload
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """The address of the page, told as the task ends; empty where it has not been written."""
+        """Return the address of the page, recorded at the end of the task, or an empty one."""
         context = ti_key.get_template_context()
         start, end = _hours(context)
         asked = asked_of(ti_key.dag_id, context["params"], self.workload)
@@ -109,7 +109,7 @@ for _of in product(("", "/streams/{stream}"), ("", "/workloads/{workload}")):
 
 @hookimpl
 def on_dag_run_running(dag_run: Any, msg: str) -> None:
-    """A run is noted with its hours, unless somebody has noted something."""
+    """Set the note of a run to its hours, unless it has a note."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy.orm import object_session

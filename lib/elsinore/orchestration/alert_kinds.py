@@ -17,7 +17,7 @@ AlertKind = Literal[
 
 
 class Alert(NamedTuple):
-    """What an alert means and what to do about it, for the on-call engineer."""
+    """The meaning of an alert for the on-call engineer, and the action to take."""
 
     meaning: str
     action: str

@@ -1,9 +1,9 @@
-"""What Airflow calls back: alerts for whoever is on call, progress for whoever has started a run.
+"""Callbacks of Airflow: alerts for operators, and progress for the command that started a run.
 
-An alert is raised when a task has failed for good, when a run has failed without any task's doing
-(its time was up), and when a run is not done by its deadline. It is a line in a log, the same line
-in a file, and what Airflow's own notifiers make of it, which alone know services and, from
-Airflow's connections, their secrets. Progress is lines of a file that somebody else follows.
+An alert is raised if a task failed after its retries, if a run failed without a failed task (its
+time was up), and if a run is not done by its deadline. It is a line in a log, the same line in a
+file, and a message of Airflow's notifiers, which read secrets of services from Airflow's
+connections. Progress is written to a file that the command reads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def raise_alert(
     label: str = "",
     log: str = "",
 ) -> None:
-    """Log something that a person must look at, append it to `Settings.alerts`, tell people.
+    """Log an alert, append it to `Settings.alerts`, and notify people.
 
     It is one line of JSON in log and file, with these fields and `at`, ISO 8601.
 
@@ -72,7 +72,7 @@ def raise_alert(
     try:
         make_home(settings.local)
         _append(settings.alerts, line)
-    finally:  # people are told of a full disk, too
+    finally:  # also if the disk is full
         for notifier in settings.notifiers:
             _notify(notifier, alert)
 
@@ -80,7 +80,7 @@ def raise_alert(
 def _notify(notifier: Notifier, alert: Mapping[str, str]) -> None:
     """Send an alert by a notifier, whose arguments are templates over it (`alert`).
 
-    Beside the alert's fields they find `title`, one line, and `html`, all fields as a page.
+    They can use the alert's fields, `title` (one line), and `html` (all fields as a page).
     """
     named = {name: text for name, text in alert.items() if text}
     lines = (f"<b>{name}</b>: {escape(text)}" for name, text in named.items())
@@ -89,13 +89,13 @@ def _notify(notifier: Notifier, alert: Mapping[str, str]) -> None:
     try:
         send = pkgutil.resolve_name(notifier.path)(**notifier.model_extra or {})
         send({"alert": told})
-    except Exception as error:  # noqa: BLE001 - whatever a service does, the alert stands above
+    except Exception as error:  # noqa: BLE001 - a failing service must not lose the alert above
         _LOG.error("NOT NOTIFIED by %s: %r", notifier.path, error)
 
 
 def _append(file: Path, line: str) -> None:
-    # One short write in append mode: lines that come together do not mix. What a full disk has left
-    # of one before stays a line of its own.
+    # One short write in append mode, so that concurrent lines do not mix. A line that a full disk
+    # truncated stays a separate line.
     with file.open("ab+") as stream:
         stream.seek(max(stream.seek(0, os.SEEK_END) - 1, 0))
         torn = stream.read() not in (b"", b"\n")
@@ -123,9 +123,9 @@ def alert_task_failed(context: Mapping[str, Any]) -> None:
 
 
 def _reason(error: BaseException | None) -> str:
-    """What a task failed of; of errors that are not ours the kind says more than the text."""
+    """Return the reason of a failed task, with the class of errors that are not from Elsinore."""
     if error is None:
-        return "the task ended without a word"
+        return "the task ended without an error message"
     is_ours = isinstance(error, ElsinoreError)
     return str(error) if is_ours else f"{type(error).__name__}: {error}".removesuffix(": ")
 
@@ -142,7 +142,7 @@ def alert_run_late(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a run that is not done by its deadline; silent for backfills."""
     run = context["dag_run"]
     if run["run_type"] != _BACKFILL:
-        reason = f"not done by {context['deadline']['deadline_time']}, but {run['state']}"
+        reason = f"still {run['state']} at its deadline, {context['deadline']['deadline_time']}"
         raise_alert("run_late", run["dag_id"], run["dag_run_id"], reason)
 
 

@@ -1,6 +1,6 @@
-"""What holds for every DAG and task of ours: who, how long, how often, and who is told.
+"""Defaults of all DAGs and tasks: owner, timeouts, retries and alerts.
 
-And the parameters that people give to runs: each has a type, a pattern or a list, and a form field.
+And the parameters of runs: each has a type, a pattern or a list of values, and a form field.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _GROUP = "elsinore"
 
 
 def each_stream(make: Callable[[str], DAG]) -> tuple[DAG, ...]:
-    """The DAGs of a function that makes that of a stream, one for each; see `known_streams`."""
+    """Return a DAG per stream, made by a function; see `known_streams`."""
     settings_of.cache_clear()
     return tuple(map(make, known_streams()))
 
@@ -116,18 +116,18 @@ def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
 
 
 def is_tested() -> bool:
-    """Whether `airflow dags test` runs all tasks in this process; nobody waits for such a run.
+    """Whether `airflow dags test` runs all tasks in this process, without a deadline.
 
-    Airflow 3.3.2 breaks off there when a run with a deadline has succeeded: it looks up in its
-    database the deadline of a DAG that it has never put there.
+    Airflow 3.3.2 fails there after a successful run with a deadline: the deadline of the DAG is not
+    in its database.
     """
     return sys.argv[1:3] == ["dags", "test"]
 
 
 def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
-    """The assets of tables of a stream's lake, named as the tables are, or of `REPORTS`.
+    """Return the assets of tables of a stream's lake, or of `REPORTS`, by table name.
 
-    Those that a workload has for itself bear its name; see `settings.OF_WORKLOAD`.
+    Assets of a workload begin with its name; see `settings.OF_WORKLOAD`.
     """
     own = OF_WORKLOAD | {REPORTS} if workload else frozenset[str]()
     told = (f"{workload}/{name}" if name in own else name for name in names)
@@ -135,7 +135,7 @@ def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
 
 
 def folder_of(asset: Asset, settings: Settings) -> Path:
-    """Where an asset of `assets` lies, by any settings of its stream."""
+    """Return the directory of an asset of `assets`, by any settings of its stream."""
     workload, _, name = asset.name.rpartition(".")[2].rpartition("/")
     own = settings.model_copy(update={"workload": workload})
     return own.reports if name == REPORTS else own.lake / name
@@ -153,7 +153,7 @@ _BORDERS = {"start": "The first hour", "end": "The end of the last hour"}
 
 def hours(*, optional: bool) -> dict[str, Param]:
     """`start` and `end`; optional ones are given both or neither: the run's data interval."""
-    both = " Both or none of the two; none means the data interval of the run." * optional
+    both = " Set both or neither. Default: the data interval of the run." * optional
     return {
         name: Param(
             *([None] if optional else []),
@@ -170,11 +170,11 @@ def batch_hours() -> dict[str, Param]:
     """`batch_hours`; without it a run has all of its hours at once."""
     param = Param(
         None,
-        title="Hours of a batch",
+        title="Hours per batch",
         type=["null", "integer"],
         minimum=1,
-        description="Replays the hours in batches of so many, each by a run of its own that "
-        "succeeds or fails by itself; none means all at once. 24 is a day.",
+        description="Number of hours per batch; 24 is a day. Each batch is a run that "
+        "succeeds or fails independently. Default: all hours in one run.",
     )
     return {"batch_hours": param}
 
@@ -187,7 +187,7 @@ def optional_day() -> dict[str, Param]:
         type=["null", "string"],
         format="date",
         pattern=DAY_PATTERN,
-        description="A day in UTC, such as 2013-02-08; none means the data interval of the run.",
+        description="A day in UTC, such as 2013-02-08. Default: the data interval of the run.",
     )
     return {"day": param}
 
@@ -199,8 +199,8 @@ def workload(stream: str) -> dict[str, Param]:
         title="The workload",
         type=["null", "string"],
         enum=[None, *settings_of(stream).known_workloads],
-        description="Whose queries to answer, a file of schemas/workloads by name; none means all "
-        "workloads that an hourly run answers. Results of others stay as they are.",
+        description="Name of a workload in schemas/workloads. Default: every workload of an hourly "
+        "run. Results of other workloads do not change.",
     )
     return {"workload": param}
 
@@ -209,10 +209,9 @@ def force() -> dict[str, Param]:
     """`force`, off by default."""
     param = Param(
         False,
-        title="Replay what is published",
+        title="Replay published hours",
         type="boolean",
-        description="Off: hours that are published for these queries are left alone, and results "
-        "of other queries that a workload had before are never replaced. On: the hours are "
-        "replayed whatever they hold.",
+        description="Off: skip hours that are published for these queries, and never replace "
+        "results of earlier queries of a workload. On: replay all hours.",
     )
     return {"force": param}

@@ -1,7 +1,7 @@
-"""Figures of steps as metrics of Airflow, which sends them wherever its configuration says.
+"""Metrics of steps for Airflow, which sends them to the receivers in its configuration.
 
-Airflow makes what it sends them by in each task's process and flushes it as the process ends; a
-step that has another process is told of in the task's.
+Airflow creates the client in each task's process and flushes it as the process ends, so the task's
+process also sends the metrics of a step in another process.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from elsinore.timeline import SECOND
 def send_metrics(
     dag: str, step: str, figures: Mapping[str, Any], *, workload: str, seconds: float, failed: bool
 ) -> None:
-    """Tell Airflow's metrics of a step of a DAG: its figures, or the fields of its error.
+    """Send the metrics of a step of a DAG: its counts, or the fields of its error.
 
-    Those of a workload other than the stream's first are told apart by its name.
+    For a workload other than the first of the stream, their names contain its name.
     """
     tags = {"dag_id": dag, "step": step} | ({"workload": workload} if workload else {})
     state = {"state": "failed" if failed else "success"}

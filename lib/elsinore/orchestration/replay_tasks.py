@@ -53,17 +53,17 @@ def replay_tasks(
     aggregate_timeout: timedelta,
     first: Callable[..., Any] | None = None,
 ) -> Any:
-    """Adds the tasks of a replay to the DAG at hand, and gives the first of them.
+    """Add the tasks of a replay to the current DAG, and return the first one.
 
-    After the plan, each slice of the run's hours is aggregated, validated and published by itself:
-    what fails in one keeps no other from being published. So does each workload of a slice, whose
-    queries are aggregated together with those of the others.
+    After the plan, each slice of the run's hours is aggregated, validated and published
+    independently: a failed slice does not stop the others. The same holds for each workload of a
+    slice, except that the queries of all workloads are aggregated together.
 
     Args:
-        stream: whose DAG it is, see `known_streams`.
+        stream: the stream of the DAG, see `known_streams`.
         timeout: of each task that may take long.
         aggregate_timeout: of the aggregation of one slice.
-        first: adds the task that says what is to be computed; by default that of landing.
+        first: adds the task that returns the slices; by default the ingest task.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
     landed = (first or land_task)(stream, **longer)
@@ -72,13 +72,13 @@ def replay_tasks(
     reports = report_tasks(
         stream,
         "report_quality",
-        "Writes the run's data-quality report, with a link to Data Docs; also if it failed.",
+        "Writes the data-quality report of the run, even if a task failed. Links to Data Docs.",
     )
     chain(landed, find_plan, published, reports)
     published >> ended_task()
-    if not is_tested():  # there is no scheduler where a run is tested
-        # Also if the run has failed: the others have nothing to do with it. But runs that catch up
-        # would start each other without end.
+    if not is_tested():  # a test run has no scheduler
+        # Also after a failure, which does not concern other hours. But failed runs of `catch_up`
+        # would start each other endlessly.
         rule = "none_failed" if first is reopen_task else "all_done"
         task_id = landed.operator.task_id
         published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)
@@ -144,9 +144,9 @@ def slice_tasks(
             for name in each_workload(stream)
             for asset in assets(stream, "trend_aggregates_staged", workload=name)
         ],
-        doc_md="One Spark job: aggregates the windows that end in the slice, for every query and "
-        "group, into `trend_aggregates_staged`. Rows of an earlier run over the same hours are "
-        "replaced.",
+        doc_md="Runs one Spark job that aggregates the windows that end in the slice, per query "
+        "and group, into `trend_aggregates_staged`. It replaces rows of an earlier run over the "
+        "same hours (idempotent).",
         **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
     judged = [
@@ -172,22 +172,22 @@ def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any
         task_id=f"validate{suffix}",
         inlets=assets(stream, "trend_aggregates_staged", "events", workload=name),
         outlets=assets(stream, "validations", workload=name),
-        doc_md="Recomputes a stratified sample of the staged results by the two-step reference, "
-        "which constructs every trend, and compares all aggregates; integers exactly. One mismatch "
-        "fails the slice before anything of it is published.",
+        doc_md="Recomputes a stratified sample of the staged results with the two-step reference, "
+        "which constructs every trend, and compares all aggregates (integers exactly). A mismatch "
+        "fails the slice before any of it is published.",
         **arguments,
     )
 
 
 def ended_task() -> Any:
-    """Adds the task that does nothing, and fails where a task before it has failed.
+    """Add a task that only carries the failure of the tasks before it.
 
-    The state of a run is that of its last tasks, and a report is one that is always written.
+    Airflow derives a run's state from its leaf tasks, and the report always succeeds.
     """
     return EmptyOperator(
         task_id="ended",
         trigger_rule="none_failed",  # a run of one workload skips the tasks of others
-        doc_md="Does nothing; fails where a task before it has failed.",
+        doc_md="Fails if a task before it failed, so that the run fails. Does nothing else.",
         # Without callbacks the scheduler itself sets its state.
         **{**LIGHT, "on_execute_callback": None, "on_success_callback": None},
     )
@@ -203,7 +203,7 @@ def needs_replay_task(stream: str) -> Any:
         Refuses to replace results of other queries by accident.
         """
         found, params = call_step("check_published", context), context["params"]
-        if "force" not in params:  # where nobody can ask for it, as in `catch_up`
+        if "force" not in params:  # DAGs without this parameter, such as `catch_up`
             found = {**found, "other_queries": []}
         return is_worth_replaying(found, force=params.get("force", False))
 
@@ -217,9 +217,9 @@ def find_plan_task(stream: str, **arguments: Any) -> Any:
         task_id="find_plan",
         inlets=assets(stream, "events"),
         outlets=assets(stream, "plans"),
-        doc_md="Counts the rates of event types and segments that the planner weighs, finds what "
-        "the queries share, and stores the plan under its fingerprint. The same statistics and "
-        "workload give the same plan.",
+        doc_md="Counts the rates of event types and segments, finds the patterns that the queries "
+        "share, and stores the plan under its fingerprint. Equal statistics and queries give the "
+        "same plan.",
         **arguments,
     )()
 
@@ -232,11 +232,11 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
 
     @task(
         outlets=assets(stream, "raw_events", "quarantine", "events", "landings"),
-        doc_md="Reads the raw files of the run's hours into `raw_events`, decodes their lines into "
-        "`events`, and puts what could not be an event into `quarantine`, each with its reason. "
-        "Lines = accepted + duplicates + quarantined, or the task fails. Published hours whose "
-        "windows hold changed events are re-opened, that is, computed anew by this run. Gives the "
-        "slices of all these hours to compute (`ELSINORE_SLICES`), and its counts as `figures`.",
+        doc_md="Ingests the raw files of the run's hours into `raw_events`, decodes them into "
+        "`events`, and writes rejected records with their reasons to `quarantine` (dead "
+        "letter). The task fails unless records = accepted + duplicates + quarantined. Published "
+        "hours whose windows contain changed events become stale; this run recomputes them. "
+        "Returns the slices of all these hours (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
     def land(**context: Any) -> list[dict[str, Any]]:
@@ -248,13 +248,13 @@ def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
             warn(context, "landing_refused", told)
         if emptied := figures["emptied_first"]:
             names = (f"{label}: {', '.join(fields)}" for label, fields in sorted(emptied.items()))
-            problem = "fields that had values in the week before have none in "
+            problem = "fields with values in the week before have no values in "
             warn(context, "emptied", problem + some_of(names, 5))
         if figures["unread_first"]:
             warn(context, "unread", figures["unread_first"])
         silent, hours = figures["silent_hours"], context_interval(context).length // HOUR
         if silent // 24 > max(silent - hours, 0) // 24:  # once a day
-            warn(context, "silent", f"no file has come for {silent} hours")
+            warn(context, "silent", f"no file arrived for {silent} hours")
         return _slices_of(context, figures, landed=True)
 
     return land()
@@ -264,8 +264,8 @@ def reopen_task(_stream: str, **arguments: Any) -> Any:
     """Adds the task with which a run begins that catches up: nothing lands."""
 
     @task(
-        doc_md="Looks which published hours are stale by now and which were missed, for the run "
-        "after this one. Gives the slices of its own hours to aggregate.",
+        doc_md="Finds published hours that are stale, and missed hours, for the next run. Returns "
+        "the slices of its own hours to aggregate.",
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, Any]]:
@@ -281,12 +281,12 @@ def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[d
 
 
 def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
-    """What is computed slice by slice, as plain data: the run's hours, and those re-opened.
+    """Return the slices of a run, as plain data: its own hours, and stale hours to recompute.
 
-    Of these as many as Airflow maps tasks over; the next run finds the others again.
+    It returns at most as many as Airflow can map; the next run finds the others again.
 
     Raises:
-        ParameterError: the run's own are more.
+        ParameterError: the run's own slices are more.
     """
     own, number = context_interval(context), Settings.load().slices
     hours = int(context["params"].get("batch_hours") or 0)
@@ -295,8 +295,8 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     amount, limit = len(cut[0][-1]), conf.getint("core", "max_map_length")
     if amount > limit:
         raise ParameterError(
-            f"these are {amount:,} slices; Airflow takes {limit:,} in a run",
-            hint="ask for larger batches, fewer hours, or raise its [core] max_map_length",
+            f"the run has {amount:,} slices; Airflow supports {limit:,} per run",
+            hint="choose larger batches or fewer hours, or raise [core] max_map_length of Airflow",
         )
     for stretch in reopened:
         pieces = stretch.split(number, grain=HOUR)
@@ -324,8 +324,8 @@ def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
         outlets=assets(stream, "trend_aggregates", "publications", workload=name),
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
-        doc_md="Copies the validated hours from `trend_aggregates_staged` to `trend_aggregates` in "
-        "one commit; `publications` says where each hour comes from.",
+        doc_md="Copies hours whose sample passed from `trend_aggregates_staged` to "
+        "`trend_aggregates` in one commit. `publications` records the origin of each hour.",
         **arguments,
     )
 
@@ -341,12 +341,16 @@ def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
     It is of a workload of the stream or, without a name, of the first or of all.
     """
 
-    # Figures are one value: each by itself would be a request to Airflow's API.
+    # One value for all counts: each value is a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
         figures = call_step(job, context, time_slice, task_of=workload)
         if hours := figures.get("provisional"):
-            warn(context, "provisional", f"{hours} published hours wait for raw files")
+            warn(
+                context,
+                "provisional",
+                f"{hours} published hours are provisional: raw files are missing",
+            )
         return figures
 
     return step
@@ -367,7 +371,7 @@ def call_step(
     """
     asked = asked_of(context["dag"].dag_id, context["params"], task_of)
     if asked is None:
-        raise AirflowSkipException("the run was asked for another workload")
+        raise AirflowSkipException("this run is for another workload")
     settings, workloads = asked[0].model_copy(update=changed), asked[1]
     dag, run_id, pages = context["dag"].dag_id, context["run_id"], base_url()
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
@@ -397,8 +401,8 @@ def call_step(
 
 
 def _tell_lineage(step: Any, settings: Settings) -> None:
-    """Tells who collects lineage, such as OpenLineage, where the assets of a task lie."""
-    # Where one process runs all tasks, it would keep those of the tasks before.
+    """Report the locations of a task's assets to lineage collectors, such as OpenLineage."""
+    # If one process runs all tasks, it would keep the assets of earlier tasks.
     get_hook_lineage_collector.cache_clear()
     collector = get_hook_lineage_collector()
     for found, add in (
@@ -419,8 +423,8 @@ class CatchUp(TriggerDagRunOperator):
         about = {
             "task_id": "start_catch_up",
             "trigger_dag_id": in_stream(CATCH_UP, stream),
-            "doc_md": "Starts `catch_up` where more hours are stale, or were missed, than a run "
-            "takes on (`ELSINORE_REOPEN_HOURS`); skipped where there are none.",
+            "doc_md": "Starts `catch_up` if more hours are stale or missed than a run recomputes "
+            "(`ELSINORE_REOPEN_HOURS`). Skipped if there are none.",
         }
         super().__init__(**LIGHT | about | arguments)
         self.after = after
@@ -429,17 +433,16 @@ class CatchUp(TriggerDagRunOperator):
         """Triggers the run; AirflowSkipException: nothing is left, or nothing is known of it."""
         figures = context["ti"].xcom_pull(task_ids=self.after, key="figures")
         if not figures or not figures["catch_up"]:
-            raise AirflowSkipException("no hour is left to catch up with")
+            raise AirflowSkipException("no stale or missed hours are left")
         workload = context["params"].get("workload")
         self.conf = figures["catch_up"][0] | ({"workload": workload} if workload else {})
         super().execute(context)
 
 
 class HoursSensor(BaseSensorOperator):
-    """Waits until some time after the hours that the run works on.
+    """Sensor that waits until some time after the hours of the run.
 
-    Airflow's own sensors know the data interval alone, and would let a run that somebody asked for
-    wait although the day that it is for is long over.
+    Airflow's sensors use the data interval, so a manual run for a past day would wait.
     """
 
     def __init__(self, *, delta: timedelta, **arguments: Any) -> None:
@@ -447,6 +450,6 @@ class HoursSensor(BaseSensorOperator):
         self.delta = delta
 
     def poke(self, context: Context) -> bool:
-        """Whether the time has come; ParameterError: the run has no valid hours."""
+        """Return whether the time has come; ParameterError: the run has no valid hours."""
         end = context_interval(context).end / SECOND
         return time.time() >= end + self.delta.total_seconds()

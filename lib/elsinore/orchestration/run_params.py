@@ -1,4 +1,4 @@
-"""What a run is asked for: hours, a workload, and whether to replay."""
+"""Parameters of runs: hours, a workload, and whether to replay."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def run_interval(
             is missing, or what results is empty, runs backwards or is not cut at whole hours.
     """
     if (start is None) != (end is None):
-        raise ParameterError("start and end are given together, or neither of them")
+        raise ParameterError("only one of start and end is set", hint="set both, or neither")
     if start is not None and end is not None:
         interval = Interval.parse(start, end)
         if interval.end > (now := instant_of(datetime.now(UTC))):
             raise ParameterError(
                 f"the hours before {shown(end)} are not over",
-                hint=f"the end is {hour_label(now)}:00 or earlier, in UTC",
+                hint=f"set end to {hour_label(now)}:00 or earlier, in UTC",
             )
     elif data_start is None or data_end is None:
-        raise ParameterError("the run has no data interval", hint="give start and end")
+        raise ParameterError("the run has no data interval", hint="set start and end")
     else:
         # A bare cron schedule yields intervals of no width: Interval refuses them. The schedule
         # starts a run some minutes after its hours: these begin with the hour before each border.
@@ -63,10 +63,10 @@ def run_interval(
 
 
 def day_interval(day: object) -> Interval:
-    """The 24 hours of a day in UTC.
+    """Return the 24 hours of a day in UTC.
 
     Raises:
-        ParameterError: the text is no day, as `YYYY-MM-DD`, or the day is not over.
+        ParameterError: the string is not a day (`YYYY-MM-DD`), or the day is not over.
 
     >>> str(day_interval("2013-02-08"))
     '[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)'
@@ -76,9 +76,9 @@ def day_interval(day: object) -> Interval:
     try:
         start = parse_instant(day)
     except ValueError as error:
-        raise ParameterError(str(error)) from error
+        raise ParameterError(str(error), hint="write it as 2013-02-08") from error
     if start + DAY > instant_of(datetime.now(UTC)):
-        raise ParameterError(f"the day {shown(day)} is not over")
+        raise ParameterError(f"the day {shown(day)} is not over", hint="choose an earlier day")
     return _of_our_times(Interval(start, start + DAY))
 
 
@@ -86,8 +86,8 @@ def _of_our_times(interval: Interval) -> Interval:
     """Return the hours if events may have them, also in the longest windows."""
     if not (_RUNS.start <= interval.start and interval.end <= _RUNS.end):
         raise ParameterError(
-            "runs are of hours in the years 1001 to 9999",
-            hint="`elsinore run` evaluates queries over events of earlier years",
+            "runs support hours in the years 1001 to 9999",
+            hint="for events of earlier years, use `elsinore run`",
         )
     return interval
 
@@ -100,7 +100,7 @@ def context_interval(context: Mapping[str, Any]) -> Interval:
     params, data_start = context["params"], context.get("data_interval_start")
     day, start, end = (params.get(name) for name in ("day", "start", "end"))
     if day is not None and (start, end) != (None, None):
-        raise ParameterError("a run is of a day, or from start to end")
+        raise ParameterError("both day and start or end are set", hint="set day, or start and end")
     if day is not None:
         return day_interval(day)
     if data_start is None and (start, end) == (None, None):
@@ -121,7 +121,7 @@ def task_label(task: Any) -> str:
 
 
 def known_streams() -> tuple[str, ...]:
-    """The streams that have DAGs; the first one, without a name, is that of `schema_file`."""
+    """Return the streams that have DAGs; an empty name is the stream of `schema_file`."""
     return ("", *Settings.load().streams)
 
 
@@ -146,11 +146,10 @@ def stream_of(dag_id: str) -> str:
 def asked_of(
     dag_id: str, params: Mapping[str, Any], task_of: str = ""
 ) -> tuple[Settings, tuple[str, ...]] | None:
-    """What a task is asked for: the settings of its workload, and the workloads of its run.
+    """Return the settings of a task's workload, and the workloads of its run.
 
-    A run that was asked for one workload answers that in the tasks of the first; those of another
-    have nothing to do, which is None. `task_of` is the workload whose task it is; empty for the
-    first.
+    A run for one workload uses the tasks of the first workload; for other tasks it returns None.
+    `task_of` is the workload of the task; empty for the first.
 
     Raises:
         ParameterError: the stream has no such workload.
@@ -163,10 +162,10 @@ def asked_of(
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
-    """Decides on a replay from the figures of the job `check_published`; forced in any case.
+    """Return whether to replay, from the counts of the job `check_published`, or if forced.
 
     Raises:
-        ParameterError: results of other queries would be replaced, and nobody asked for that.
+        ParameterError: results of other queries would be replaced, without `force`.
 
     >>> is_worth_replaying({"hours": 2, "published_hours": 2, "other_queries": []}, force=False)
     False
@@ -177,7 +176,7 @@ def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:
         return True
     if others := found["other_queries"]:
         raise ParameterError(
-            f"these hours hold results of other queries: {', '.join(others)}",
-            hint="set force to replace them, or choose the workload that they are of",
+            f"these hours have results of other queries: {', '.join(others)}",
+            hint="set force to replace them, or choose their workload",
         )
     return bool(found["published_hours"] < found["hours"])

@@ -37,24 +37,23 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
-#: What a job gives: plain data that JSON can hold.
+#: Result of a job: plain data for JSON.
 Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What every job is told: whole hours to work on, and the run that it belongs to.
+    """The arguments of a job: whole hours to process, and its run.
 
     Attributes:
         interval: the hours.
-        run: the history of tables shows it beside each commit.
+        run: id of the run; the history of tables shows it with each commit.
         page: the run's address in Airflow.
-        landed: whether the run has landed these hours; if not, what they brought is not its
-            concern.
-        share: how much of the run these hours are, between 0 and 1.
-        workloads: names of those that the run answers; none: those that the settings are of.
-        by_hand: whether somebody asked for just these hours; else those of a stop before them are
-            landed with them.
+        landed: whether the run ingested these hours.
+        share: share of these hours in the run, between 0 and 1.
+        workloads: names of the run's workloads; empty for the workload of the settings.
+        by_hand: whether a user selected these hours; if not, hours of a stop before them are
+            ingested, too.
     """
 
     interval: Interval
@@ -86,10 +85,10 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
 
 @contextmanager
 def at_work(home: Path, *, alone: bool = False) -> Iterator[None]:
-    """Steps work on a home beside each other, and wait for who works on it alone.
+    """Lock a home: shared for steps, or exclusive with `alone`.
 
     Raises:
-        ConflictError: a step is under way, and this is to work alone.
+        ConflictError: a step is running, and the lock is exclusive.
     """
     make_home(home)
     with (home / "steps.lock").open("a", encoding="utf-8") as lock:
@@ -97,13 +96,14 @@ def at_work(home: Path, *, alone: bool = False) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
         except BlockingIOError as error:
             raise ConflictError(
-                f"a step of a run works on {home}", hint="pause the DAGs, and wait for their runs"
+                f"a run is working in {home}",
+                hint="pause the DAGs, wait for their runs, and run it again",
             ) from error
         yield
 
 
 def load_job(job: str, settings: Settings) -> Any:
-    """A module of `jobs/`, which lies beside the library and not in it."""
+    """Return a module of `jobs/`, which is in the root and not in the package."""
     if (root := str(settings.root)) not in sys.path:
         sys.path.insert(0, root)
     return import_module(f"jobs.{job}")
@@ -112,7 +112,7 @@ def load_job(job: str, settings: Settings) -> Any:
 def import_libraries() -> None:
     """Imports what steps need and what takes long, 5 s of a processor, for who has the time now."""
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
-    # It tells of 200 methods that it passes over, in the log of every run.
+    # It would log 200 skipped methods in every run.
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     for name in _LIBRARIES:
         import_module(name)
@@ -151,7 +151,7 @@ class StepProcess:
             self._steps.send((job, arguments, settings))
             outcome = self._steps.recv()
         except (EOFError, ConnectionError) as error:
-            raise LostWorkerError(f"the process of {job} ended") from error
+            raise LostWorkerError(f"the process of {job} ended unexpectedly") from error
         finally:
             if outcome is None:  # it is gone, or Airflow does not wait for it any longer
                 self._process.kill()
@@ -164,7 +164,7 @@ class StepProcess:
 
 def _run_steps(steps: Connection, theirs: Connection) -> None:
     theirs.close()  # or the end of who sends would not be seen
-    with suppress(Exception):  # the step itself will tell
+    with suppress(Exception):  # the step itself reports it
         import_libraries()
         settings = Settings.load()
         for job in settings.root.glob("jobs/[a-z]*.py"):

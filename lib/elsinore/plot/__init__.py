@@ -16,4 +16,6 @@ ENDINGS = (".svg", ".png")
 def require_picture(path: Path) -> None:
     """Refuse a file name that does not end as pictures do (ParameterError)."""
     if path.suffix.lower() not in ENDINGS:
-        raise ParameterError(f"{path} is no picture", hint=f"let it end in {' or '.join(ENDINGS)}")
+        raise ParameterError(
+            f"{path} is not a picture", hint=f"use a name that ends in {' or '.join(ENDINGS)}"
+        )

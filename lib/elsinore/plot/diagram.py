@@ -88,7 +88,7 @@ def sheet_of(query: BoundQuery) -> Sheet:
     diagrams: dict[Diagram, None] = {}
     for side, template in parts:
         keys = ", ".join(carried_keys(query, template)) or "no key"
-        carrying = f"trends that carry {keys}"
+        carrying = f"trends with {keys}"
         captions = [side] if side != WHOLE else []
         captions += [carrying] if len({t.keys for _, t in parts}) > 1 else []
         words = Words(query, template)
@@ -520,8 +520,8 @@ def _draw_label(area: ink.Area, at: Point, label: Label) -> None:
 
 
 _LEGEND = (
-    "An arrow from nowhere leads to where a trend may start; a double ring is where it may end. "
-    "What a crossed circle names must not be matched on the way."
+    "An arrow without a source marks a possible start of a trend; a double ring marks an end. "
+    "Patterns next to a crossed circle must not be matched on the way."
 )
 
 

@@ -73,7 +73,7 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
         if not sets:
             for panel in panels:
                 panel.set_axis_off()
-            panels[0].set_title("No sets of queries that share", loc="left", fontsize=TITLE)
+            panels[0].set_title("No queries share", loc="left", fontsize=TITLE)
         save(figure, path)
 
 
@@ -84,7 +84,7 @@ def _lengths(axes: Axes, each: SetDecisions) -> None:
     axes.tick_params(labelbottom=False)
     _plain(axes)
     if each.times.size == 0:
-        axes.text(0.5, 0.5, "no burst that several queries take", transform=axes.transAxes,
+        axes.text(0.5, 0.5, "no burst of several queries", transform=axes.transAxes,
                   ha="center", color=FAINT)  # fmt: skip
         return
     axes.set_yscale("log")

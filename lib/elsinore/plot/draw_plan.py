@@ -44,7 +44,7 @@ def draw_plan(plan: StaticPlan, path: Path) -> None:
     largest = sorted(vertices, key=lambda c: -_benefit(c))[:_MOST]
     drawn = [candidate for candidate in vertices if candidate in largest]
     head = ink.heading("Sharon graph", _told(plan, len(vertices) - len(drawn)))
-    parts = [_graph(drawn), _legend(plan)] if drawn else [ink.label("There is nothing to share.")]
+    parts = [_graph(drawn), _legend(plan)] if drawn else [ink.label("Nothing to share.")]
     ink.save_page(ink.below(head, *parts, gap=16.0), path)
 
 
@@ -141,9 +141,7 @@ def _told(plan: StaticPlan, left_out: int) -> list[str]:
     below = sum(c.fate is Fate.NOT_BENEFICIAL for c in plan.candidates)
     if below:
         are = "candidate is" if below == 1 else "candidates are"
-        lines.append(
-            f"{below:,} {are} not beneficial and no {'vertex' if below == 1 else 'vertices'}"
-        )
+        lines.append(f"{below:,} {are} not beneficial and not drawn")
     if left_out:
         lines.append(f"{left_out:,} vertices of smaller benefit are not drawn")
     return lines

@@ -25,8 +25,8 @@ MOST_ROWS = 120
 #: Characters of a line of a set's list of queries.
 _LIST_WIDTH = 90
 _SETS = (
-    "Merged templates of the sharable sets: arrows are labelled by the numbers of the queries that"
-    " have them; what several queries repeat (E+) is grey; a double ring is where trends end."
+    "Merged templates of the sharable sets. Labels of arrows are the numbers of their queries; a"
+    " Kleene pattern (E+) of several queries is grey; a double ring marks the end of trends."
 )
 #: Height of a row and of a box in it; between boxes of a unit, and around a box's text.
 _ROW, _BOX, _INNER, _PAD = 25.0, 17.0, 4.0, 5.0
@@ -85,11 +85,11 @@ def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
     number = len(plan.chosen)
     patterns = "1 shared pattern saves" if number == 1 else f"{number} shared patterns save"
     lines = [
-        f"Plan {plan.fingerprint[:12]} by {plan.finder}; figures are count updates per longest"
-        " window. Queries in bold share; what has one name and colour is computed once."
+        f"Plan {plan.fingerprint[:12]} by {plan.finder}. Numbers are count updates per longest"
+        " window. Queries in bold share; parts with equal name and color are computed once."
     ]
     if len(cuts) > MOST_ROWS:
-        lines.append(f"{len(cuts) - MOST_ROWS:,} queries that share less are not drawn.")
+        lines.append(f"{len(cuts) - MOST_ROWS:,} queries with smaller savings are not drawn.")
     return ink.heading(f"{len(cuts)} queries, {patterns} {figure_text(plan.score)}{proof}", lines)
 
 

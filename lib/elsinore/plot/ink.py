@@ -183,4 +183,5 @@ def save(figure: Figure, path: Path) -> None:
             with whole_file(path) as out:  # replaces a link, does not follow it
                 figure.savefig(out, format=path.suffix[1:].lower(), dpi=dpi, metadata=metadata)
         except OSError as error:
-            raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+            hint = "name a file in a writable directory"
+            raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error

@@ -1,4 +1,4 @@
-"""What we add to Great Expectations: expectations of our own, and Data Docs that escape values.
+"""Additions to Great Expectations: further expectations, and Data Docs that escape values.
 
 Importing this module makes the expectations known by name. Each looks at all rows of a pandas batch
 at once: Great Expectations compares numbers as floats and takes NaN for NULL in pandas; what must
@@ -32,7 +32,7 @@ from elsinore.wording import listed, suggest
 MAX_NAMED = 10
 MAX_CHARACTERS = 400
 
-#: Of long integers that differ, this many digits of each are shown.
+#: Number of digits to show of long integers that differ.
 _DIGITS = 60
 
 
@@ -47,7 +47,7 @@ _OUTCOMES = {
 
 
 class Finding(NamedTuple):
-    """What an expectation found in a batch."""
+    """The result of an expectation for a batch."""
 
     success: bool  #: whether the rows are as expected
     observed: str  #: what was seen, as text
@@ -81,7 +81,8 @@ class FrameExpectation(BatchExpectation, ABC):
             found = self.find(execution_engine.dataframe)
         except (AttributeError, KeyError) as error:
             lacking = getattr(error, "name", None) or error.args[0]
-            raise ParameterError(f"its table has no column {lacking}") from error
+            hint = "use a table with this column in expectations/"
+            raise ParameterError(f"the table has no column {lacking}", hint=hint) from error
         share = 100 * found.unexpected_count / found.element_count if found.element_count else 0.0
         counts = [{"value": text, "count": 1} for text in dict.fromkeys(found.unexpected)]
         return {
@@ -135,14 +136,14 @@ class ExpectLandedRowsToAddUp(RowsExpectation):
             faults = []
             if row.lines != row.accepted + row.duplicates + row.quarantined:
                 faults.append(
-                    f"{row.lines} lines are not {row.accepted} accepted + {row.duplicates} "
+                    f"{row.lines} records are not {row.accepted} accepted + {row.duplicates} "
                     f"duplicates + {row.quarantined} quarantined"
                 )
             if row.event_rows != row.accepted:
-                faults.append(f"{row.accepted} accepted, but events holds {row.event_rows}")
+                faults.append(f"{row.accepted} accepted, but events has {row.event_rows}")
             if row.quarantine_rows != row.quarantined:
                 faults.append(
-                    f"{row.quarantined} quarantined, but quarantine holds {row.quarantine_rows}"
+                    f"{row.quarantined} quarantined, but quarantine has {row.quarantine_rows}"
                 )
             if faults:
                 yield ", and ".join(f"landing {row.landing}: {fault}" for fault in faults)
@@ -172,10 +173,10 @@ class ExpectPlansToBeWhatWasWritten(RowsExpectation):
 
 
 class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
-    """At most `share` (0 to 1) of the lines of each landing were quarantined.
+    """At most `share` (0 to 1) of the records of each hour are invalid.
 
-    Lines that a later one corrects, and empty files, are quarantined too, but they are not bad;
-    those of types that the schema passes over are not counted at all.
+    Superseded records and empty files are in quarantine, but are not invalid; records of ignored
+    types do not count at all.
     """
 
     noun = "landings"
@@ -193,33 +194,33 @@ class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
 
 
 class ExpectLandingsToBeOfUsualSize(RowsExpectation):
-    """Every landing has a file, and a tenth of the lines that its hour of the week usually has.
+    """Every hour has a file, and at least a tenth of the usual records of its hour of the week.
 
-    What is usual stands in the column `usual_lines`, NULL where that is not known.
+    The usual number is in the column `usual_lines`, NULL if it is unknown.
     """
 
     noun = "landings"
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The landings without a file and those that are too small."""
+        """Yield hours without a file, and hours with too few records."""
         for row in frame.itertuples():
             if not row.files:
                 yield f"landing {row.landing}: no file"
             elif pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines:
-                yield f"landing {row.landing}: {row.lines} lines, usually {row.usual_lines:.0f}"
+                yield f"landing {row.landing}: {row.lines} records, usually {row.usual_lines:.0f}"
 
 
 class ExpectPublishedToEqualReference(RowsExpectation):
-    """No checked row is a mismatch; each mismatch is named by query, group, window, both values.
+    """No checked row is a mismatch; each mismatch is reported with query, group, window and values.
 
-    Equality was decided where the rows were compared, integers exactly; this judges the column
-    `mismatch` alone. A checked row of which it is not known whether it differs counts as one.
+    The comparison set the column `mismatch` (exactly for integers); this expectation reads only
+    this column. A checked row without a value in it counts as a mismatch.
     """
 
     noun = "aggregates"
 
     def size(self, frame: pd.DataFrame) -> int:
-        """Those that were checked."""
+        """Return the number of checked rows."""
         return int((frame["status"] == "checked").sum())
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
@@ -252,10 +253,10 @@ class ExpectRuleToHold(FrameExpectation):
     success_keys: ClassVar[tuple[str, ...]] = ("rule",)
 
     def find(self, frame: pd.DataFrame) -> Finding:
-        """Look the counts up; a rule that nobody counted is an error."""
+        """Look up the counts of the rule; an unknown rule is an error."""
         if self.rule not in (rules := list(frame["rule"])):
-            hint = suggest(self.rule, rules) or f"there are {listed(rules)}"
-            raise ParameterError(f"its table has no rule {self.rule}: {hint}")
+            hint = suggest(self.rule, rules) or f"use one of {listed(rules)}"
+            raise ParameterError(f"the table has no rule {self.rule}", hint=hint)
         (found,) = frame[frame["rule"] == self.rule].itertuples()
         broken, rows = int(found.broken), int(found.rows)
         if not broken:
@@ -278,7 +279,7 @@ class ExpectResultsToBeValidated(FrameExpectation):
         text = f"{checked} checked, {len(skipped)} skipped" + (f": {reasons}" if reasons else "")
         if checked:
             return Finding(True, text, (), 0, len(frame))
-        return Finding(False, f"not validated: {text}", (), len(frame), len(frame))
+        return Finding(False, f"no result was checked: {text}", (), len(frame), len(frame))
 
 
 class EscapedPageView(DefaultJinjaPageView):

@@ -1,10 +1,9 @@
-"""Judges what is known of one run by the suites of `expectations/`, and keeps the judgement.
+"""Check the tables of a run against the suites of `expectations/`, and store the result.
 
-A job reads its tables (`run_tables`), judges them, and lets `require_accepted` stop it.
-Rows come as pandas DataFrames: on Spark an expectation costs four to nine jobs, and the rows are
-few. Data Docs take longer than the judgement itself, so they are built where somebody will read
-them. Every run has a folder of its own, made aside and put in place when it is whole, so that runs
-side by side never meet.
+A job reads its tables (`run_tables`), checks them, and fails by `require_accepted`. Rows are pandas
+DataFrames: on Spark an expectation costs four to nine jobs, and the rows are few. Data Docs take
+longer than the checks, so they are built only if they will be read. Every run has a directory,
+which is written aside and then renamed, so that concurrent runs do not interfere.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from elsinore.lake.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 
-#: The file beside the Data Docs of a run that holds its judgement; it is there once `judge` ended.
+#: The file with the validation results of a run, next to its Data Docs; written at the end.
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
@@ -49,15 +48,9 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "position"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
-#: Of Data Docs: its own is filled by scripts from the network. Reports lie beside `quality_dir`.
-_INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Data Docs</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-</head>
-<body style="font: 15px/1.5 sans-serif"><h1>Data Docs of {run}</h1>
-<p><a href="../../../../../reports/index.html">All reports</a></p>
-<ul>{lines}</ul></body></html>
-"""
+#: The first page of the Data Docs. The package's own needs scripts from the network. It links the
+#: reports, whose directory is next to `quality_dir`.
+_INDEX = Path(__file__).with_name("templates") / "data_docs_index.html"
 
 Severity = Literal["critical", "warning"]
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,80}$")]
@@ -65,7 +58,7 @@ _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 
 
 class Verdict(Strict):
-    """What one expectation found."""
+    """The result of one expectation."""
 
     #: where the expectation stands, and the table whose rows it judged.
     suite: str
@@ -108,19 +101,21 @@ def require_accepted(judgement: Judgement) -> None:
     more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     raise ValidationError(
         f"{first.table}: {first.description}: {first.observed}{more}",
-        hint=f"see {judgement.docs_index}" if judgement.docs_index else None,
+        hint=f"open {judgement.docs_index}"
+        if judgement.docs_index
+        else "open the report of the run",
         failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
     )
 
 
 def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
-    """The judgement of a run that `judge` left behind, or None if there is none.
+    """Load the validation results of a run; None if there are none.
 
-    Of a run that was judged in slices it is all of those that were judged, together: a verdict is
-    that of the first slice in which it did not hold, and says in how many others it did not.
+    The results of slices are combined: a failed verdict is from the first failed slice, with the
+    number of other failed slices.
 
     Raises:
-        DataError: a file is no judgement.
+        DataError: a file is damaged.
     """
     own = run_key(interval)
     # A year has 8,760 folders; an hour has no slices.
@@ -157,7 +152,7 @@ def _read_judgement(path: Path) -> Judgement:
         return Judgement.model_validate_json(path.read_text(encoding="utf-8"))
     except (pydantic.ValidationError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path} is no judgement: {error}", hint="validate the run again"
+            f"{path} is damaged: {error}", hint="run `elsinore validate` for these hours again"
         ) from error
 
 
@@ -179,23 +174,25 @@ class Entry(Strict):
     @classmethod
     def _without_dollar(cls, value: str) -> str:
         if "$" in value:
-            raise ValueError("a description has no $, which Data Docs take for a place-holder")
+            raise ValueError("a description must not contain $; remove it")
         return value
 
     @pydantic.field_validator("arguments")
     @classmethod
     def _of_expectation(cls, value: dict[str, Any]) -> dict[str, Any]:
         if own := sorted({"description", "severity", "meta"} & value.keys()):
-            raise ValueError(f"{own[0]} is none of an expectation's arguments; it stands beside")
+            raise ValueError(f"{own[0]} is not an argument; write it next to arguments")
         condition, parser = value.get("row_condition"), value.get("condition_parser")
         is_passed_on = isinstance(condition, str) and parser != "great_expectations"
         if is_passed_on or "pass_through" in str(condition):  # to pandas, which would run any code
-            raise ValueError("of a row_condition the condition_parser is great_expectations")
+            raise ValueError(
+                "a row_condition needs another parser; add condition_parser: great_expectations"
+            )
         return value
 
 
 class TableSuite(NamedTuple):
-    """What one suite expects of one table's rows."""
+    """The expectations of a suite for a table."""
 
     suite: str
     table: str
@@ -203,14 +200,14 @@ class TableSuite(NamedTuple):
 
 
 class _SuiteFile(Strict):
-    """One file a suite, which reads::
+    """The file of a suite, for example::
 
     suite: raw_events
     about: What the suite guards.
     tables:
       landings:
         - expectation: expect_column_values_to_not_be_null
-          description: Every landing names its hour.
+          description: Every row names its hour.
           severity: critical
           arguments: {column: landing}
     """
@@ -224,25 +221,26 @@ class _SuiteFile(Strict):
 
 
 def load_suites(directory: Path) -> tuple[TableSuite, ...]:
-    """All suites of a folder, in the order of `SUITES` and of their files.
+    """Load all suites of a directory, in the order of `SUITES` and of their files.
 
     Raises:
-        SchemaError: a suite is missing or not valid, or a file that is none lies beside them; with
-            the file and every fault.
+        SchemaError: a suite is missing or invalid, or the directory has other YAML files; with the
+            file and every error.
     """
     files, found = [directory / f"{name}.yaml" for name in SUITES], []
     for path in sorted({*directory.glob("*.y*ml")}.difference(files)):
-        hint = f"put its expectations into {listed(file.name for file in files)}"
-        raise _fault(path, "nobody judges by this file", hint)
+        hint = f"move its expectations to {listed(file.name for file in files)}"
+        raise _fault(path, "no step reads this file", hint)
     for path in files:
         file = read_model(path, _SuiteFile, "a suite")
         if file.suite != path.stem:
-            raise _fault(path, f"the suite is called {file.suite}")
+            hint = f"write suite: {path.stem}"
+            raise _fault(path, f"the suite has the name {file.suite}", hint)
         found += [TableSuite(file.suite, *table) for table in file.tables.items()]
     return tuple(found)
 
 
-def _fault(file: Path, message: str, hint: str | None = None) -> SchemaError:
+def _fault(file: Path, message: str, hint: str) -> SchemaError:
     return SchemaError.of([Diagnostic(message, Location(str(file)), hint=hint)])
 
 
@@ -257,32 +255,33 @@ def judge(
     expectations_dir: Path,
     docs: bool,
 ) -> Judgement:
-    """Judge the rows of one run; see `elsinore.quality.run_tables` for the tables needed.
+    """Check the rows of a run; see `elsinore.quality.run_tables` for the required tables.
 
-    A judgement with failures is returned like any other: `require_accepted` turns it into an error.
-    An earlier judgement of the same run is replaced.
+    Failures do not raise: `require_accepted` turns them into an error. Earlier results of the same
+    run are replaced.
 
     Args:
-        tables: the run's rows by table; every table that a suite names, or all but those `LANDED`.
-        quality_dir: where run folders lie; this run's is `quality_dir / run_name`.
+        tables: the run's rows by table; every table that a suite names, or all except `LANDED`.
+        quality_dir: directory of all runs; this run writes to `quality_dir / run_name`.
         run_name: letters, digits, `_`, `-` and `.` only.
-        expectations_dir: the folder of the suites.
-        docs: whether to build Data Docs in any case; else only where an expectation failed.
+        expectations_dir: the directory of the suites.
+        docs: whether to build Data Docs in any case; else only if an expectation failed.
 
     Raises:
-        ParameterError: the name is no run name.
-        SchemaError: a suite is not valid, or is about a table that is not given.
+        ParameterError: the name of the run is invalid.
+        SchemaError: a suite is invalid, or names an unknown table.
     """
     if not _RUN_NAME.fullmatch(run_name):
-        raise ParameterError(f"{run_name!r} is no name of a run")
+        hint = "use only letters, digits, _, - and ."
+        raise ParameterError(f"{run_name!r} is not a valid name of a run", hint=hint)
     named = load_suites(expectations_dir)
     suites = [part for part in named if part.table in tables]
     judged_elsewhere = set() if tables.keys() & set(LANDED) else set(LANDED)
     missing = {p.table: p.suite for p in named if p.table not in {*tables, *judged_elsewhere}}
     if missing:
         (table, suite), known = next(iter(missing.items())), {*tables, *LANDED}
-        hint = suggest(table, known) or f"there are {listed(sorted(known))}"
-        told = f"no rows are judged of {', '.join(sorted(missing))}"
+        hint = suggest(table, known) or f"use one of {listed(sorted(known))}"
+        told = f"unknown table {', '.join(sorted(missing))}"
         raise _fault(expectations_dir / f"{suite}.yaml", told, hint)
     quality_dir.mkdir(parents=True, exist_ok=True)
     final = quality_dir / run_name
@@ -307,7 +306,7 @@ def judge(
 
 
 def _results(expectations: Sequence[Any], rows: pd.DataFrame) -> list[Any]:
-    """What each expectation found; without a context, which takes most of the time."""
+    """Return the result of each expectation, without a context, which takes most of the time."""
     from great_expectations.core.batch import Batch
     from great_expectations.execution_engine import PandasExecutionEngine
     from great_expectations.execution_engine.pandas_batch_data import PandasBatchData
@@ -387,10 +386,18 @@ def _build_docs(
         write(page, ValidationResultsPageRenderer().render(plain))
         suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
         write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
-        held = statistics.successful_expectations
-        told = f"{part.suite}: {part.table}</a>, {held} of {len(results)} hold"
-        lines.append(f'<li><a href="{quote(page.as_posix())}">{told}</li>\n')
-    index = _INDEX.replace("{run}", run_name).replace("{lines}", "".join(lines))
+        outcome = "passed" if statistics.success else "failed"
+        link = f'<a href="{quote(page.as_posix())}">{part.table}</a>'
+        passed = f"{statistics.successful_expectations} of {len(results)}"
+        lines.append(
+            f"<tr><td>{part.suite}</td><td>{link}</td>"
+            f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
+        )
+    index = (
+        _INDEX.read_text(encoding="utf-8")
+        .replace("{run}", run_name)
+        .replace("{lines}", "".join(lines))
+    )
     (folder / "index.html").write_text(index, encoding="utf-8")
 
 
@@ -414,20 +421,22 @@ def _expectation(entry: Entry, position: int, file: Path) -> Any:
             meta={_POSITION: position},
         )
     except ExpectationNotFoundError as error:
-        raise _fault(file, f"there is no expectation {entry.expectation}") from error
+        hint = "use an expectation of Great Expectations or Elsinore"
+        raise _fault(file, f"unknown expectation {entry.expectation}", hint) from error
     except gx_pydantic.ValidationError as error:
         # `__root__` is what Great Expectations says of several together.
         told = ((one["loc"][0], one["msg"]) for one in error.errors())
         faults = (f"{name}: {said}" if name != "__root__" else said for name, said in told)
-        raise _fault(file, f"{entry.expectation}: {'; '.join(faults)}") from error
+        hint = f"correct the arguments of {entry.expectation}"
+        raise _fault(file, f"{entry.expectation}: {'; '.join(faults)}", hint) from error
 
 
 def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> str:
-    """What one expectation saw, as one line."""
+    """Return the observation of an expectation as one line."""
     if "raised_exception" not in exception_info:  # by metric, where one of several failed
         exception_info = next(iter(exception_info.values()), {})
     if exception_info.get("raised_exception"):
-        return f"could not be judged: {exception_info.get('exception_message')}"
+        return f"could not be checked: {exception_info.get('exception_message')}"
     if result.get("observed_value") is not None:
         return str(result["observed_value"])
     rows, unexpected = result.get("element_count", 0), result.get("unexpected_count", 0)

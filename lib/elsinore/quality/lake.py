@@ -21,15 +21,21 @@ from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval, hour_label, hours_of
 
-#: What a result is of.
+#: The columns that identify a result.
 PLACE = ["query", "group_key", "window_start"]
 
 
 class TopResult(NamedTuple):
     """The largest count of a group over all windows.
 
-    `exact` are its digits in full, `log2` its binary logarithm (None for zero); the group is JSON,
-    the window half-open, UTC.
+    Attributes:
+        aggregate: the count, as RETURN spells it.
+        exact: all of its digits.
+        log2: its binary logarithm; None for zero.
+        group_key: the group, as JSON.
+        window_start, window_end: the half-open window, UTC.
+        values: each aggregate of this result with its nearest double and, for an integer, all of
+            its digits.
     """
 
     aggregate: str
@@ -38,10 +44,16 @@ class TopResult(NamedTuple):
     group_key: str
     window_start: datetime
     window_end: datetime
+    values: tuple[tuple[str, float | None, str | None], ...] = ()
+
+    def value_of(self, aggregate: str) -> tuple[float | None, str | None]:
+        """Return the double and the digits of an aggregate; None for both if it has no value."""
+        found = (one[1:] for one in self.values if one[0] == aggregate)
+        return next(found, (None, None))
 
     @property
     def rank(self) -> tuple[int, str, datetime]:
-        """By which the largest is told."""
+        """The key by which results are ordered."""
         return integer_of(self.exact), self.group_key, self.window_start
 
 
@@ -60,7 +72,7 @@ class ResultCounts:
 def count_results(
     lake: LakePath, table: str, hours: Hours, *, tops: int = 0
 ) -> dict[str, ResultCounts]:
-    """By query, in the order of names, what a table of results holds of some hours.
+    """Return the results of some hours in a table, by query in the order of names.
 
     `tops` is how many groups of largest counts to look for.
 
@@ -69,7 +81,7 @@ def count_results(
     """
     found: dict[str, ResultCounts] = {}
     key = ["query", "query_fingerprint", "aggregate"]  # a query may have been reworded
-    columns = [*key[:2], *TopResult._fields] if tops else key
+    columns = [*key[:2], *_TOP_COLUMNS, "value"] if tops else key
     for rows in read_by_day(lake, table, hours, columns=columns):
         numbers = rows.group_by(key, use_threads=False).aggregate([([], "count_all")])
         most: dict[tuple[str, str], int] = {}  # each result has a row for each aggregate
@@ -83,13 +95,15 @@ def count_results(
     return dict(sorted(found.items()))
 
 
+#: Columns that a `TopResult` is read from, with the nearest double of each aggregate.
+_TOP_COLUMNS = ("aggregate", "exact", "log2", "group_key", "window_start", "window_end")
 #: Below this logarithm no two counts have the same.
 _LARGE = 40.0
 _Query = TypeVar("_Query")
 
 
 def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
-    """Of (query, aggregate)s the count that tells of each query: COUNT(*) before any other.
+    """Return the count that represents each query: COUNT(*) before any other.
 
     >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
     {'q': 'COUNT(*)', 'p': 'COUNT(A)'}
@@ -99,7 +113,7 @@ def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
 
 
 def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopResult]]:
-    """For each query groups of the largest counts by their logarithms; digits decide on equals."""
+    """Return the groups of the largest counts of each query by logarithm; digits break ties."""
     names = zip(*(numbers[name].to_pylist() for name in ("query", "aggregate")), strict=True)
     told: dict[str, str] = told_by(names)
     key = ["query", "aggregate"]
@@ -121,10 +135,28 @@ def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopR
     best = pa.Table.from_pandas(best, preserve_index=False)
     near = counts.join(best, ["query", "group_key"], join_type="inner", use_threads=False)
     near = near.filter(pc.equal(near["size"], near["size_max"]))
+    values = _values_of(rows, near)
     found: dict[str, list[TopResult]] = {}
-    for row in near.select(["query", *TopResult._fields]).to_pylist():
-        found.setdefault(row.pop("query"), []).append(TopResult(**row))
+    for row in near.select(["query", *_TOP_COLUMNS]).to_pylist():
+        of_result = values[tuple(row[name] for name in PLACE)]
+        found.setdefault(row.pop("query"), []).append(TopResult(**row, values=of_result))
     return found
+
+
+def _values_of(
+    rows: pa.Table, near: pa.Table
+) -> dict[tuple[str, ...], tuple[tuple[str, float | None, str | None], ...]]:
+    """Return `TopResult.values` by query, group and window start."""
+    places = near.select(PLACE)
+    of_results = rows.join(places, PLACE, join_type="left semi", use_threads=False)
+    found: dict[tuple[str, ...], dict[str, tuple[float | None, str | None]]] = {}
+    for row in of_results.select([*PLACE, "aggregate", "value", "exact"]).to_pylist():
+        of_result = found.setdefault(tuple(row[name] for name in PLACE), {})
+        of_result[row["aggregate"]] = row["value"], row["exact"]
+    return {
+        place: tuple((name, *value) for name, value in of_result.items())
+        for place, of_result in found.items()
+    }
 
 
 def _largest(tops: Iterable[TopResult], number: int) -> tuple[TopResult, ...]:

@@ -1,7 +1,7 @@
-"""The data-quality report of a run or of a night: one HTML file that needs nothing beside it.
+"""Writes the report of a run or of a day: an HTML page, and a CSV file for each query.
 
-No script, no font, no image from elsewhere; texts of events and queries are escaped. The page is
-made of the tables and the judgement alone: made again at any time, it reads the same.
+The page loads nothing: no script, font or image. Strings of events and queries are escaped. It
+depends only on the tables and the validation results, so writing it again gives the same page.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import jinja2
-import numpy as np
 import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
@@ -28,38 +28,41 @@ from elsinore.files.rejection import bad_lines
 from elsinore.lake.open_windows import replay_command, show_minute
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
+from elsinore.lake.views import view_names
 from elsinore.places import state, whole_file
+from elsinore.quality.charts import Trend, show_size, story_ticks, time_ticks, trends
+from elsinore.quality.example_trend import find_example
 from elsinore.quality.judge import Judgement, Severity
+from elsinore.quality.lake import TopResult
 from elsinore.quality.report_data import ReportData
-from elsinore.quality.stories import MOST_HOURS, Bar, Story
+from elsinore.quality.result_files import sql_command, write_csv_files
+from elsinore.quality.stories import MOST_HOURS, Story
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
-from elsinore.timeline import Interval, hour_label
+from elsinore.timeline import Interval, format_instant, hour_label
 from elsinore.wording import plural, some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
-#: How other counts are called on the page, in this order; others follow under their own names.
+#: Names of other counters on the page, in this order; the rest follow under their own names.
 _COUNTS = {
-    "events beside bursts": "events beside bursts",
+    "events beside bursts": "events outside bursts",
     "event snapshots": "snapshots at event level",
     "split": "splits of queries that shared",
     "merged": "merges",
     "pairs": "pairs of events compared",
     "bytes": "bytes of scratch in a task, at most",
 }
-#: What becomes of a line that lands.
+#: The outcomes of an ingested record.
 _OUTCOMES = ("accepted", "duplicates", "quarantined")
 Level = Literal["good", "warning", "critical"]
-#: Where a page tells the index its verdict; it stands within so many bytes.
+#: The verdict of a page, which the index reads from its first `_HEAD` bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
 #: Queries that have changed the most; by how much they must have, and what is little, as sizes.
 _MOVERS, _MOVED, _FEW = 4, math.log2(1.1), 5.0
-#: Numbers of larger sizes are told by their leading digits.
-_FULL = 43.0
 
 
 def write_report(
@@ -74,19 +77,19 @@ def write_report(
     airflow: str | None = None,
     of_stream: str = "",
 ) -> Path:
-    """Write the report of the run over an interval; an earlier one of the same run is replaced.
+    """Write the report of a run, or replace it, and the index of all reports.
 
-    The index of all reports is written anew with it. The page is `<start hour>_<end hour>.html` of
-    a run, and `night_<day>.html` of a night: a day whose runs are reported on together.
+    The page of a run is `<start hour>_<end hour>.html`. The page of a day, which covers all runs
+    of the day, is `night_<day>.html`. CSV files are in a directory of the same name.
 
     Args:
-        lake: folder of the Delta tables.
-        out: folder of the reports; made where missing.
+        lake: directory of the Delta tables.
+        out: directory of the reports; made if it does not exist.
         interval: the hours.
-        judgement: what the expectations said of the run; names its Data Docs.
-        stream: for NULLs and ranges of its fields; None: these are left out.
-        workload: for the texts of its queries; None: these are left out.
-        night: whether it is one.
+        judgement: the validation results of the run; contains the path of its Data Docs.
+        stream: the schema, for NULLs and ranges of fields; None leaves these out.
+        workload: the queries, for their texts and CSV files; None leaves these out.
+        night: True for the page of a day.
         airflow: address of the run's page in Airflow, if it has one.
         of_stream: name by which commands find the stream; empty for the default stream.
 
@@ -99,10 +102,29 @@ def write_report(
     page = out / f"{name}.html"
     docs = judgement.docs if judgement else None
     data = ReportData(lake, interval, stream, out if night else None, workload)
-    link = quote(os.path.relpath(docs, out)) if docs else None
-    _write_whole(page, _render(data, judgement, link, airflow, of_stream))
+    links = Links(quote(os.path.relpath(docs, out)) if docs else None, airflow, of_stream)
+    if workload is not None:
+        files = write_csv_files(lake, interval, data.published, workload, out / name)
+        links = links._replace(csv={query: f"{name}/{file.name}" for query, file in files.items()})
+    _write_whole(page, _render(data, judgement, links))
     write_index(out)
     return page
+
+
+class Links(NamedTuple):
+    """The targets of a page's links.
+
+    Attributes:
+        docs: relative path of the Data Docs, if there are any.
+        airflow: address of the run's page in Airflow, if it has one.
+        stream: name by which commands find the stream; empty for the default stream.
+        csv: relative path of each query's CSV file.
+    """
+
+    docs: str | None = None
+    airflow: str | None = None
+    stream: str = ""
+    csv: Mapping[str, str] = MappingProxyType({})
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -111,7 +133,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 def write_index(out: Path) -> None:
-    """Write `index.html`: links to all reports of a folder, the newest hours first."""
+    """Write `index.html`: links to all reports of a directory, newest hours first."""
     found = (_line(page, *state(page)) for page in out.glob("*[0-9].html"))
     lines = [line for line in found if line]
     months: dict[str, list[tuple[str, ...]]] = {}
@@ -123,7 +145,7 @@ def write_index(out: Path) -> None:
 
 @lru_cache(maxsize=10_000)  # each report asks for all pages, which take 0.1 s in 90 days
 def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
-    """A page's line of the index, as long as it is this page; nothing if it tells no verdict."""
+    """Return a page's line of the index; empty if the page contains no verdict."""
     del size, changed
     with page.open("rb") as file:
         told = _TOLD.search(file.read(_HEAD))
@@ -133,34 +155,37 @@ def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
     return page.stem.removeprefix("night_"), page.name, level, html.unescape(headline)
 
 
-def _render(
-    data: ReportData, judgement: Judgement | None, docs_link: str | None, airflow: str | None,
-    of_stream: str,
-) -> str:  # fmt: skip
-    """The page as text; `docs_link` is a relative path to the Data Docs."""
+def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
+    """Return the page as text."""
     first_day, of_open = hour_label(data.interval.start)[:10], data.open_windows.hours
     by_day = trends(data.days, first_day)
-    told = [one for one in data.stories if one.found_some]
+    shown = [one for one in data.stories if one.found_some]
     reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
+    workload = data.workload
+    commands = {
+        name: sql_command(view, data.interval, links.stream)
+        for name, view in (view_names(workload) if workload else {}).items()
+    }
     return (
         templates()
         .get_template("report.html.j2")
         .render(
             data=data,
+            links=links,
+            commands=commands,
             trends=[one for one in by_day if any(bar.value for bar in one.bars)],
             flat=[one.title for one in by_day if not any(bar.value for bar in one.bars)],
-            stories=told,
-            quiet=[one.query for one in data.stories if one not in told],
+            stories=shown,
+            example=workload and find_example(data.lake, workload, shown, data.publications),
+            quiet=[one.query for one in data.stories if one not in shown],
             movers=movers(data.stories),
             own_days=[day for day in data.days.index if day >= first_day],
             why_nothing=why_nothing(data),
             open_windows=data.open_windows,
-            open_command=of_open and replay_command(of_open, stream=of_stream),
+            open_command=of_open and replay_command(of_open, stream=links.stream),
             verdict=decide(data, judgement),
             observed=data.stream and Interval(*data.stream.observed),
             judgement=judgement,
-            docs_link=docs_link,
-            airflow=airflow,
             landed=_landed(data),
             size=show_size,
             totals=_totals(data),
@@ -173,7 +198,7 @@ def _render(
 
 @cache
 def templates() -> jinja2.Environment:
-    """The templates of the page; what they write is escaped."""
+    """Return the templates of the pages, which escape all values."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
         autoescape=True,
@@ -186,16 +211,21 @@ def templates() -> jinja2.Environment:
 
 
 def _landed(data: ReportData) -> list[Trend]:
-    """Lines by hour, or by day where there are many; without charts that are empty."""
+    """Return records by hour, or by day if there are many hours; no chart that is empty."""
     by = "hour" if len(data.hours) <= MOST_HOURS else "day"
     labels = data.hours["landing"].str[: 10 if by == "day" else None]
     counts = data.hours[["lines", "quarantined"]].groupby(labels.to_list()).sum()
-    titles = (("lines", f"Lines by {by} of landing, UTC"), ("quarantined", "Quarantined lines"))
+    titles = (
+        ("lines", f"Records per {by}"),
+        ("quarantined", f"Quarantined records per {by}"),
+    )
     return [Trend.of(title, counts[name]) for name, title in titles if counts[name].any()]
 
 
 def _totals(data: ReportData) -> dict[str, Any]:
-    queries = ("rows", "checked", "searched", "mismatches", "results", "results_checked")
+    queries = (
+        "rows", "checked", "searched", "mismatches", "results", "results_checked", "absent_checked",
+    )  # fmt: skip
     return {
         **data.hours[["lines", *_OUTCOMES]].sum(),
         "bad": sum(map(bad_lines, data.hours["reasons"])),
@@ -208,7 +238,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
 
 
 def _shares(found: RunTime) -> list[tuple[str, float, float, str]]:
-    """What was shared of what could be, and what that saves: (name, part, whole, unit)."""
+    """Return shared work, sharable work and savings: (name, part, whole, unit)."""
     shares: list[tuple[str, float, float, str]] = [
         (name, found.counts.get(part, 0), found.counts[whole], "")
         for name, part, whole in _PARTS
@@ -231,10 +261,10 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
 
 
 def movers(stories: Iterable[Story]) -> list[Story]:
-    """The queries that differ the most from the hours before.
+    """Return the queries that differ the most from the hours before.
 
-    Counts of trends grow exponentially: what tells is by which share of their digits they differ;
-    a few trends more or less tell little.
+    Counts of trends grow exponentially, so differences are compared relative to the number of
+    digits. A few more or fewer trends are ignored.
     """
 
     def moved(story: Story) -> float:
@@ -246,27 +276,25 @@ def movers(stories: Iterable[Story]) -> list[Story]:
 
 
 def why_nothing(data: ReportData) -> str:
-    """Why no query has a result, as far as the tables say; empty where one has."""
+    """Return why no query has a result, as far as the tables show; empty if one has."""
     landed, hours = data.hours, data.publishing.hours
     if any(story.results for story in data.stories):
         return ""
     if len(data.publishing.missing) == hours:
         return "none of these hours is published"
     if landed.empty or not landed["lines"].any():
-        return f"no event came: files came for {len(landed)} of {count_of(hours, 'hour')}"
+        return f"no event arrived: {len(landed)} of {count_of(hours, 'hour')} have a file"
     if not landed["accepted"].any():
-        return (
-            f"no new event came: {count_of(landed['lines'].sum(), 'line')}, none of them accepted"
-        )
+        return f"no new event arrived: {count_of(landed['lines'].sum(), 'record')}, none accepted"
     windows = print_length(data.longest_window)
     longest = f"; the longest windows last {windows}" * bool(data.longest_window)
-    why = "none of the windows that ended in these hours holds a trend"
+    why = "no window that ended in these hours contains a trend"
     why = why if data.ends_some else "no window of the queries ends in these hours"
-    return f"{count_of(landed['accepted'].sum(), 'event')} came, but {why}{longest}"
+    return f"{count_of(landed['accepted'].sum(), 'event')} arrived, but {why}{longest}"
 
 
 class RunVerdict(NamedTuple):
-    """One headline, and everything that speaks against the run, the worst first."""
+    """A headline, and all problems of the run, the worst first."""
 
     level: Level
     headline: str
@@ -274,17 +302,27 @@ class RunVerdict(NamedTuple):
 
 
 def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
-    """The verdict on a run or a day from its figures and, if there is one, its judgement."""
+    """Return the verdict on a run or a day from its metrics and validation results."""
     critical = [*_figures_wrong(data), *_judged(judgement, "critical")]
     warnings = [*_figures_doubtful(data, judgement), *_judged(judgement, "warning")]
     reasons = (*critical, *warnings)
     if critical:
-        return RunVerdict("critical", "Do not rely on this run", reasons)
+        return RunVerdict("critical", "Do not use these results", reasons)
     if not any(query.checked or query.searched for query in data.queries):
-        return RunVerdict("warning", "Not validated", reasons)
-    if warnings:
-        return RunVerdict("warning", "Published and validated, with warnings", reasons)
-    return RunVerdict("good", "Published and validated", ())
+        return RunVerdict("warning", "Not checked: no result was recomputed", reasons)
+    headline = f"Sample passed{', with warnings' if warnings else ''}: {_sample(data)}"
+    return RunVerdict("warning" if warnings else "good", headline, reasons)
+
+
+def _sample(data: ReportData) -> str:
+    """Return how much was compared with the reference, and with which outcome."""
+    totals = _totals(data)
+    mismatches = count_of(totals["mismatches"], "mismatch")
+    if totals["results"]:
+        checked = f"{totals['results_checked']:,} of {count_of(totals['results'], 'result')}"
+        return f"{checked} recomputed, {mismatches}"
+    windows = count_of(totals["searched"], "window")
+    return f"no result expected, {windows} searched for missing results, {mismatches}"
 
 
 def _figures_wrong(data: ReportData) -> list[str]:
@@ -295,7 +333,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
         if query.mismatches
     ]
     found += [
-        f"landing {hour.landing}: {count_of(hour.lines, 'line')}, but {hour.accepted} accepted + "
+        f"hour {hour.landing}: {count_of(hour.lines, 'record')}, but {hour.accepted} accepted + "
         f"{count_of(hour.duplicates, 'duplicate')} + {hour.quarantined} quarantined"
         for hour in data.hours.itertuples()
         if hour.lines != hour.accepted + hour.duplicates + hour.quarantined
@@ -313,23 +351,23 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
     unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
     others = len(unchecked) < sum(one.has_results for one in data.queries)
     doubts = {
-        "nothing landed in these hours": data.hours.empty,
+        "no file was ingested in these hours": data.hours.empty,
         f"fields that had values in the week before have none: {_emptied(data)}": data.emptied,
-        f"files may be copies, whose events count twice: {some_of(data.copies)}": data.copies,
+        f"files may be copies, so their events count twice: {some_of(data.copies)}": data.copies,
         **dict.fromkeys(data.lost, True),
-        f"in the landing zone lies what is not read: {data.unread}": data.unread,
+        f"unrecognized files in the landing zone: {data.unread}": data.unread,
         f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
-        "no aggregate was compared with the reference": not any(
+        "no result was compared with the reference": not any(
             query.checked or query.searched for query in data.queries
         ),
         f"not published: {len(missing)} of {count_of(data.publishing.hours, 'hour')}: "
         f"{some_of(missing)}": missing,
-        f"a run ended between two commits, or somebody changed results by hand; publish again: "
+        f"a run ended between two commits, or results were changed manually; publish again: "
         f"{some_of(unsettled)}": unsettled,
-        f"provisional, for raw files within reach of their windows are missing: "
+        f"provisional, because raw files of their windows are missing: "
         f"{some_of(provisional)}": provisional,
-        f"no result was checked of: {some_of(unchecked)}": unchecked and others,
-        "no expectations were judged for this run": judgement is None,
+        f"no result was recomputed for: {some_of(unchecked)}": unchecked and others,
+        "no expectation was checked for this run": judgement is None,
     }
     return [text for text, is_so in doubts.items() if is_so]
 
@@ -345,72 +383,60 @@ def _judged(judgement: Judgement | None, severity: Severity) -> list[str]:
     return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
 
 
-# ---- charts, which the template draws
-
-
-class Trend(NamedTuple):
-    """A chart and how its figures are written."""
-
-    title: str
-    bars: tuple[Bar, ...]
-    text: Callable[[float], str]
-    total: float = 0.0  #: of the run's own bars
-    caption: str = ""  #: the meaning of the total
-
-    @classmethod
-    def of(
-        cls, title: str, values: pd.Series, text: Callable[[float], str] = "{:,.0f}".format,
-        own: str = "", total: float = 0.0, caption: str = "",
-    ) -> Trend:  # fmt: skip
-        """Return a trend of values by hour or day; bars from `own` on belong to the run."""
-        values = values.where(np.isfinite(values), 0.0)
-        heights = [value / values.max() if value else None for value in values]
-        bars = tuple(map(Bar, values.index, heights, values, values.index >= own))
-        return cls(title, bars, text, total, caption or title)
-
-
-def trends(days: pd.DataFrame, own: str) -> tuple[Trend, ...]:
-    """Return the trends of `ReportData.days`, marked from the day `own` on; none for one day."""
-    if len(days) < 2:
-        return ()
-    totals = days[days.index >= own].sum()
-
-    def count(name: str, noun: str, what: str = "") -> Trend:
-        title, caption = (plural(noun, number) + what for number in (2, totals[name]))
-        return Trend.of(title, days[name], own=own, total=totals[name], caption=caption)
-
-    def share(title: str, part: str, whole: str) -> Trend:
-        total = min(totals[part] / totals[whole], 1.0) if totals[whole] else 0.0
-        values = (days[part] / days[whole]).clip(upper=1)
-        return Trend.of(title, values, "{:.1%}".format, own, total)
-
-    return (
-        count("lines", "line", " landed"),
-        share("quarantined", "quarantined", "lines"),
-        count("duplicates", "duplicate"),
-        count("superseded", "line", " superseded by a correction"),
-        count("rows", "value", " published"),
-        share("of the values checked", "checked", "rows"),
-        count("mismatches", "mismatch"),
-    )
-
-
 # ---- figures as people read them in cells
 
 
 def show_instant(moment: datetime | None) -> str:
-    """An instant to the second, or a dash."""
+    """Return a timestamp to the second, or a dash."""
     return "–" if pd.isna(moment) else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def show_window(top: TopResult) -> str:
+    """Return the window of a result, with the date once if it ends on the same day.
+
+    >>> day = datetime(2013, 2, 8)
+    >>> show_window(TopResult("COUNT(*)", "1", 0.0, "{}", day, day + timedelta(hours=6)))
+    '2013-02-08 00:00 to 06:00 UTC'
+    >>> show_window(TopResult("COUNT(*)", "1", 0.0, "{}", day, day + timedelta(days=1)))
+    '2013-02-08 00:00 to 24:00 UTC'
+    """
+    return show_times(top.window_start, top.window_end)
+
+
+def show_times(start: datetime, end: datetime) -> str:
+    """Return a time range, with seconds only if it needs them.
+
+    >>> show_times(datetime(2013, 2, 8, 23, 59, 30), datetime(2013, 2, 9, 1))
+    '2013-02-08 23:59:30 to 2013-02-09 01:00:00 UTC'
+    """
+    clock = "%H:%M" if start.second == end.second == 0 else "%H:%M:%S"
+    if end - start <= timedelta(days=1) and f"{end:%H:%M:%S}" == "00:00:00":
+        last = f"{end:{clock}}".replace("00", "24", 1)
+    else:
+        last = f"{end:{clock}}" if end.date() == start.date() else f"{end:%Y-%m-%d {clock}}"
+    return f"{start:%Y-%m-%d {clock}} to {last} UTC"
+
+
+def show_value(top: TopResult, label: str, *, is_timestamp: bool) -> str:
+    """Return one aggregate of a result, or a dash if it has no value."""
+    value, digits = top.value_of(label)
+    if digits is not None:
+        return (
+            format_instant(int(digits))[:16].replace("T", " ")
+            if is_timestamp
+            else shorten_count(digits)
+        )
+    return "–" if value is None else f"{value:,.6g}"
+
+
 def show_interval(interval: Interval) -> str:
-    """Whole hours, UTC."""
+    """Return whole hours, UTC."""
     start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
     return f"{start}:00 to {end}:00 UTC"
 
 
 def show_hour(label: str) -> str:
-    """A label of an hour or a day, short.
+    """Return a short form of the label of an hour or a day.
 
     >>> show_hour("2013-02-08T05"), show_hour("2013-02-08")
     ('02-08 05h', '2013-02-08')
@@ -419,7 +445,7 @@ def show_hour(label: str) -> str:
 
 
 def show_group(key: str) -> str:
-    """A group key as people say it.
+    """Return a group key in words.
 
     >>> show_group('{"carrier": "B6", "origin": null}'), show_group("{}")
     ('carrier B6, origin none', 'all')
@@ -428,20 +454,8 @@ def show_group(key: str) -> str:
     return ", ".join(f"{name} {'none' if v is None else v}" for name, v in parts) or "all"
 
 
-def show_size(size: float) -> str:
-    """A number by its binary logarithm, as exact as that is.
-
-    >>> show_size(-math.inf), show_size(math.log2(1234)), show_size(1100.0)
-    ('0', '1,234', '1.35e331')
-    """
-    if size < _FULL:
-        return f"{round(2.0**size):,}"
-    power, part = divmod(size * math.log10(2), 1)
-    return f"{int(100 * 10**part) / 100:.2f}e{power:.0f}"
-
-
 def show_change(now: float, then: float) -> str:
-    """How one size compares with an earlier one.
+    """Return how one size compares with an earlier one, in short.
 
     >>> show_change(3.0, 2.0), show_change(10.0, 4.0), show_change(-math.inf, 3.0)
     ('+100%', '×64', '8 then')
@@ -455,8 +469,29 @@ def show_change(now: float, then: float) -> str:
     return "as before" if share in ("+0%", "-0%") else share
 
 
+def change_in_words(now: float, then: float, hours: str) -> str:
+    """Return how one size compares with the size in earlier hours, as a sentence.
+
+    >>> change_in_words(3.0, 2.0, "the 2 hours before")
+    '100% more than in the 2 hours before.'
+    >>> change_in_words(4.0, 10.0, "the 2 hours before")
+    '64 times fewer than in the 2 hours before.'
+    >>> change_in_words(-math.inf, 3.0, "the 2 hours before")
+    'The 2 hours before had 8.'
+    """
+    if math.isinf(then) or math.isinf(now):
+        same = f"As in {hours}."
+        return same if now == then else f"{hours[:1].upper()}{hours[1:]} had {show_size(then)}."
+    by = now - then
+    more = "more" if by > 0 else "fewer"
+    if abs(by) >= math.log2(10):
+        return f"{show_size(abs(by))} times {more} than in {hours}."
+    share = f"{abs(2.0**by - 1):.0%}"
+    return f"As many as in {hours}." if share == "0%" else f"{share} {more} than in {hours}."
+
+
 def show_number(value: float | None) -> str:
-    """A figure in a cell: whole numbers whole, others with as many places as matter."""
+    """Return a number for a cell: integers in full, others with the decimals that matter."""
     if value is None:
         return "–"
     if float(value).is_integer() or abs(value) >= 1000:
@@ -465,7 +500,7 @@ def show_number(value: float | None) -> str:
 
 
 def show_percent(part: float, whole: float) -> str:
-    """A share with one decimal, or a dash where there is no whole.
+    """Return a share with one decimal, or a dash if the whole is 0.
 
     >>> show_percent(1, 8), show_percent(999, 1000), show_percent(99_999, 100_000)
     ('12.5%', '99.9%', '>99.9%')
@@ -478,7 +513,7 @@ def show_percent(part: float, whole: float) -> str:
 
 
 def show_duration(length: timedelta) -> str:
-    """A length of time in its largest unit.
+    """Return a duration in its largest unit.
 
     >>> show_duration(timedelta(minutes=90)), show_duration(timedelta(days=1))
     ('1.5 hours', '1 day')
@@ -490,8 +525,17 @@ def show_duration(length: timedelta) -> str:
     return f"{number} {unit}{'' if number == '1' else 's'}"
 
 
+def show_outcome(outcome: str) -> str:
+    """Return the outcome of a run's validation, which claims no more than was checked.
+
+    >>> show_outcome("validated"), show_outcome("wrong")
+    ('sample passed', 'wrong')
+    """
+    return {"validated": "sample passed", "not validated": "not checked"}.get(outcome, outcome)
+
+
 def run_hours(key: str) -> str:
-    """The hours of a run, the day once where it is one.
+    """Return the hours of a run, with the date once if it is one day.
 
     >>> run_hours("2013-02-08T05_2013-02-08T06"), run_hours("2013-02-08T05_2013-02-09T00")
     ('2013-02-08 05h to 06h', '2013-02-08 05h to 2013-02-09 00h')
@@ -515,6 +559,12 @@ FILTERS = {
     "hours": run_hours,
     "hour": show_hour,
     "group": show_group,
+    "outcome": show_outcome,
+    "window": show_window,
+    "value": show_value,
+    "in_words": change_in_words,
+    "story_ticks": story_ticks,
+    "time_ticks": time_ticks,
     "size": show_size,
     "change": show_change,
 }

@@ -1,4 +1,4 @@
-"""What the report of a run or of a day tells, read from the lake's tables into plain values."""
+"""Reads the content of a report from the lake's tables into plain values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from elsinore.step_clock import BEGAN, ENDED
 from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
 from elsinore.wording import some_of
 
-#: Texts among the figures are mostly fingerprints; this many characters tell them apart.
+#: Strings in metrics are mostly fingerprints; this many characters distinguish them.
 _TEXT = 24
 _SENTENCE = 120
 #: How the names of the pipeline's steps begin, in their order.
@@ -89,7 +89,7 @@ def power(results: int, checked: int, wrong: int) -> float:
 
 
 class Step(NamedTuple):
-    """What a step reported."""
+    """The metrics of a step."""
 
     name: str  #: its name
     seconds: float | None  #: how long it took; of several slices, together
@@ -99,13 +99,13 @@ class Step(NamedTuple):
 
 
 class Publishing(NamedTuple):
-    """What of some hours is published."""
+    """The publication state of some hours."""
 
     hours: int  #: how many there are
-    missing: tuple[str, ...]  #: labels of those that are not published
-    unsettled: tuple[str, ...]  #: labels of those whose run ended between two commits
-    provisional: tuple[str, ...]  #: labels of those whose windows reach hours without a file
-    last: datetime | None  #: when the last of them was published; None where none was
+    missing: tuple[str, ...]  #: labels of the hours that are not published
+    unsettled: tuple[str, ...]  #: labels of the hours whose run ended between two commits
+    provisional: tuple[str, ...]  #: labels of the hours whose windows reach hours without a file
+    last: datetime | None  #: when the last hour was published; None if none was
     workloads: tuple[str, ...]  #: names of the workloads they were published for
 
 
@@ -125,7 +125,7 @@ class FieldRange(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything that the page of a run, or of the runs of a day, shows; read when it is asked for.
+    """The content of the page of a run or of a day; each part is read on first use.
 
     Reading raises DataError where a table is missing or cannot be read, and PlanError where the
     run's plan or profile is damaged.
@@ -225,8 +225,8 @@ class ReportData:
 
         Landings count by the hour of their files, results by the hour that owns them. A row for
         each day, named as `2013-02-08`, float64 columns: of landings `lines`, `accepted`,
-        `duplicates`, `quarantined`, and `superseded` for those of the quarantined that were older
-        versions of an event that was corrected; published `rows`, how many of them are `checked`,
+        `duplicates`, `quarantined`, and `superseded`, the quarantined older versions of a corrected
+        event; published `rows`, how many of them are `checked`,
         and `mismatches` of all that was checked.
         """
         last = (self.interval.end - 1) // DAY
@@ -240,7 +240,7 @@ class ReportData:
         results = results.to_pandas()
         columns = [*key, *_CHECK_COLUMNS[len(PLACE) :]]
         checks = read_rows(self.lake, "validations", columns=columns, owned_hour=hours).to_pandas()
-        # Of an hour that another workload has published since, its own count alone.
+        # If another workload has published an hour since, only its checks count.
         last = checks["owned_hour"].map(results.set_index("owned_hour")[key[1]])
         checks = checks[last.isna() | (last == checks[key[1]])].copy()
         checks["checked"] = (checks["status"] == "checked") & _is_result(checks)
@@ -256,11 +256,13 @@ class ReportData:
     # ---- what is published, and what was checked
 
     @cached_property
-    def _publications(self) -> dict[str, Publication]:
+    def publications(self) -> dict[str, Publication]:
+        """The publications of all hours, by label."""
         return read_publications(self.lake)
 
     @cached_property
-    def _published(self) -> dict[str, ResultCounts]:
+    def published(self) -> dict[str, ResultCounts]:
+        """The published results of the hours, by query."""
         return count_results(self.lake, PUBLISHED, Hours(self.interval), tops=TOPS)
 
     @cached_property
@@ -270,11 +272,9 @@ class ReportData:
 
     @cached_property
     def publishing(self) -> Publishing:
-        """What of the hours is published."""
+        """The publication state of the hours."""
         labels = [hour_label(hour) for hour in hours_of(self.interval)]
-        found = {
-            label: self._publications[label] for label in labels if label in self._publications
-        }
+        found = {label: self.publications[label] for label in labels if label in self.publications}
         return Publishing(
             hours=len(labels),
             missing=tuple(label for label in labels if label not in found),
@@ -287,12 +287,12 @@ class ReportData:
     @cached_property
     def earlier(self) -> tuple[Earlier, ...]:
         """The hours that the run is compared with."""
-        return earlier_hours(self.interval, self._publications)
+        return earlier_hours(self.interval, self.publications)
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:
-        """What each query found."""
-        return tell(self.lake, self.interval, self._published, self._publications, self.workload)
+        """The results of each query."""
+        return tell(self.lake, self.interval, self.published, self.publications, self.workload)
 
     @cached_property
     def open_windows(self) -> OpenWindows:
@@ -309,7 +309,7 @@ class ReportData:
 
     @property
     def longest_window(self) -> int:
-        """Of the workload, microseconds; 0 where that is not known."""
+        """The longest window of the workload in microseconds; 0 if the workload is unknown."""
         queries = self.workload.queries if self.workload else ()
         return max((query.window.within for query in queries), default=0)
 
@@ -323,16 +323,19 @@ class ReportData:
         were searched for missing results; `results`, staged results; `results_checked`, staged
         results that the reference has computed too; `results_counted`, checked results whose trends
         were counted, as they were too many to build; `results_skipped`, sampled results that the
-        reference could not compute; `has_results`, whether there was anything to check;
+        reference could not compute; `absent_checked`, checked pairs of a group and a window that
+        must have no result; `has_results`, whether there was anything to check;
         `finds_one`, the probability that the sample contains a single wrong result;
         `finds_percent`, the probability that it contains a wrong result if one in a hundred is
         wrong.
         """
-        published, checks = self._published, self._checks
+        published, checks = self.published, self._checks
         staged = count_results(self.lake, STAGED, Hours(self.interval))
         # A group and window without a result can be checked too, but does not count as a result.
         drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
         is_value = checks["group_key"] != EVERY_GROUP
+        is_absent = is_value & ~_is_result(checks) & (checks["status"] == "checked")
+        absent = checks[is_absent].drop_duplicates(PLACE)
 
         def number(rows: pd.DataFrame, counted: pd.Series) -> pd.Series:
             return counted.astype("int64").groupby(rows["query"]).sum()
@@ -350,6 +353,7 @@ class ReportData:
                 "results_checked": number(drawn, drawn["status"] == "checked"),
                 "results_counted": number(drawn, drawn["method"] == "counted"),
                 "results_skipped": number(drawn, drawn["status"] == "skipped"),
+                "absent_checked": number(absent, absent["status"] == "checked"),
             }
         )
         found = found.fillna(0).astype("int64").sort_index().rename_axis("query").reset_index()
@@ -369,10 +373,10 @@ class ReportData:
 
     @cached_property
     def runs(self) -> tuple[Any, ...] | None:
-        """Those within the interval that validated results, by what they reported.
+        """The runs in the interval that validated results, by their metrics.
 
         By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
-        words; numbers of `results` that were staged, and of those that were `checked`; `strata`,
+        words; numbers of staged `results` and of `checked` results; `strata`,
         classes of results by query and size, and `strata_covered`, those with a check; `page`, the
         name of its report, None where there is none. None in all on the page of a single run. One
         whose values differ is stopped before it reports.
@@ -400,7 +404,7 @@ class ReportData:
 
     @cached_property
     def plans(self) -> list[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]]]:
-        """Those that the results name, each with its candidates and what became of them."""
+        """The plans that the results name, each with its candidates and the decisions on them."""
         origins = staged_origins(self.lake, self.interval).values()
         named = sorted({origin.plan for origin in origins})
         found = read_rows(self.lake, "plans", kind=["plan"], fingerprint=named)
@@ -419,7 +423,7 @@ class ReportData:
 
     @property
     def unread(self) -> str:
-        """Names in the landing zone that landing passed over, in a sentence; empty: none."""
+        """Unrecognized names in the landing zone, as a list in words; empty if there are none."""
         return ", ".join(self._details(UNREAD))
 
     @property
@@ -438,7 +442,7 @@ class ReportData:
         return [
             f"{some_of(one.queries)}: {one.text}"
             for one in stored_ties(self.lake, self.workload, self.interval)
-            if one.are_many or (one.tied and not self._published.keys() >= set(one.queries))
+            if one.are_many or (one.tied and not self.published.keys() >= set(one.queries))
         ]
 
     @property
@@ -454,7 +458,7 @@ class ReportData:
 
     @cached_property
     def run_time(self) -> RunTime:
-        """What was shared at run time, in figures."""
+        """The metrics of sharing at run time."""
         rows = self._metrics.sort_values(["metric", "detail"])[["metric", "value", "detail"]]
         return run_time_sharing(rows.itertuples(index=False, name=None))
 
@@ -475,7 +479,7 @@ class ReportData:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """In the order of the pipeline, those that it does not know last."""
+        """The steps in the order of the pipeline, unknown ones last."""
         metrics = self._metrics
         beside = metrics["metric"].map(lambda name: is_of_sharing(name) or name in (BEGAN, ENDED))
         shown = metrics[~beside.astype(bool)]
@@ -506,7 +510,7 @@ class ReportData:
 
     @cached_property
     def _metrics(self) -> pd.DataFrame:
-        """Figures of the run; of a step that ran in slices, those of the slices."""
+        """The metrics of the run; a step that ran in slices has the metrics of its slices."""
         rows = _of_last_workload(self._metrics_within())
         chosen = [rows[:0]]
         for _, of_step in rows.groupby("step"):
@@ -516,7 +520,7 @@ class ReportData:
         return pd.concat(chosen)
 
     def _metrics_within(self, where: pc.Expression | None = None) -> pd.DataFrame:
-        """Figures of the runs that begin in the interval."""
+        """Return the metrics of the runs that begin in the interval."""
         key = pc.field("run_key")
         inside = (key >= hour_label(self.interval.start)) & (key < hour_label(self.interval.end))
         found = read_metrics(self.lake, inside if where is None else inside & where)
@@ -554,9 +558,9 @@ def _numbers(counts: Mapping[str, ResultCounts], name: str) -> pd.Series:
 
 
 def _of_last_workload(rows: pd.DataFrame) -> pd.DataFrame:
-    """Figures of runs; of those of several workloads over the same hours the last one's.
+    """Return the metrics of the last workload that ran over the same hours.
 
-    What is of no workload, as a night's maintenance, is of all.
+    Metrics without a workload, such as nightly maintenance, belong to all.
     """
     is_named = rows["workload_fingerprint"].fillna("") != ""
     ended = rows["value"].where(rows["metric"] == ENDED, 0)

@@ -234,7 +234,7 @@ def _count_values(counts: RuleCounts, rows: pa.Table) -> None:
 
 
 def _repeated(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether each value is there more than once."""
+    """Return whether each value is there more than once."""
     found = pc.value_counts(values)
     twice = found.field("values").filter(pc.greater(found.field("counts"), 1))
     return pc.is_in(values, twice)
@@ -311,7 +311,7 @@ class RuleCounts:
 
 
 def _is_odd(values: pa.ChunkedArray, fits: Callable[[str], object]) -> pa.ChunkedArray:
-    """Whether each text does not fit; few of them are distinct."""
+    """Return whether each text does not fit; few of them are distinct."""
     distinct = pc.unique(values).to_pylist()
     odd = [text for text in distinct if text is None or not fits(text)]
     return pc.is_in(values, pa.array(odd, values.type))

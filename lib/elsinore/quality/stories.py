@@ -1,22 +1,26 @@
-"""What each query found in some hours: how much, when, for whom, and against earlier hours.
+"""The results of each query in some hours: how many, when, for which groups, compared with before.
 
-A query is told by COUNT(*), or else by another count that it returns, or else by its number of
-results. Sizes are binary logarithms, as counts may lie beyond all doubles; -inf is none.
+Each query has one measure: COUNT(*), or else another count that it returns, or else its number of
+results. Sizes are binary logarithms, because a count can exceed all doubles; -inf means none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.catalog.stream import AttributeType
 from elsinore.lake.delta_log import read_by_day
 from elsinore.lake.provenance import PUBLISHED, Publication
 from elsinore.lake.regions import Hours
 from elsinore.quality.lake import ResultCounts, TopResult, told_by
-from elsinore.query.bound import Workload
+from elsinore.query.automaton import automaton
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.syntax import Conjunction
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
@@ -28,13 +32,13 @@ MOST_HOURS = 72
 #: Bars that differ by more than this, as a size, are drawn on a logarithmic scale.
 _LINEAR = 10.0
 _NONE = -np.inf
-#: What tells of a query that returns no count.
+#: The measure of a query that returns no count.
 RESULTS = "results"
 _COLUMNS = ["query", "aggregate", "owned_hour", "query_fingerprint", "value", "log2"]
 
 
 class Earlier(NamedTuple):
-    """Hours that a run is compared with, and how many of them are published."""
+    """Hours that a run is compared with, and the number of published ones."""
 
     name: str
     interval: Interval
@@ -42,7 +46,7 @@ class Earlier(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of them are."""
+        """Return whether all of them are."""
         return self.published == len(list(hours_of(self.interval)))
 
 
@@ -55,21 +59,51 @@ class Bar(NamedTuple):
     own: bool
 
 
-class Story(NamedTuple):
-    """One query."""
+class Texts(NamedTuple):
+    """A query as its workload file has it; empty if the file has another query of this name.
 
-    query: str  #: its name
-    #: the comment above it and its text; empty where the workload file does not hold the query as
-    #: it ran.
+    `title` is the first sentence of the comment above the query, `about` the rest of the comment.
+    """
+
+    title: str = ""
+    about: str = ""
+    text: str = ""
+
+
+class Story(NamedTuple):
+    """The results of one query.
+
+    Attributes:
+        query: its name.
+        title: a heading: the first sentence of the comment above the query, or its name in words.
+        about: the rest of the comment.
+        text: the query as written; empty if the workload file has another query of this name.
+        cautions: sentences about what the counts include.
+        measure: the count that represents the query, or `RESULTS`.
+        size: the measure over all groups and windows of the run.
+        results: number of pairs of a group and a window with a result.
+        bars: the measure by hour or day, for a day at least; none if fewer than two have a value.
+        is_linear: True if heights are proportional; False if they are logarithmic from 1 on.
+        tops: the largest counts, each of another group.
+        labels: the aggregates of the query, in the order of RETURN.
+        timestamps: the labels of aggregates that are timestamps.
+        before: sizes in earlier hours; None if these cannot be compared.
+    """
+
+    query: str
+    title: str
     about: str
     text: str
-    measure: str  #: the count that tells of it, or `RESULTS`
-    size: float  #: of that, over all groups and windows of the run
-    results: int  #: how many (group, window)s it has a result for
-    bars: tuple[Bar, ...]  #: by hour or day, for a day at least; none where fewer than two have any
-    is_linear: bool  #: whether heights are proportional, or else logarithmic from 1 on
-    tops: tuple[TopResult, ...]  #: its largest counts, each of another group
-    before: tuple[float | None, ...]  #: sizes in earlier hours; None where they cannot be compared
+    cautions: tuple[str, ...]
+    measure: str
+    size: float
+    results: int
+    bars: tuple[Bar, ...]
+    is_linear: bool
+    tops: tuple[TopResult, ...]
+    labels: tuple[str, ...]
+    timestamps: frozenset[str]
+    before: tuple[float | None, ...]
 
     @property
     def number(self) -> float:
@@ -78,7 +112,7 @@ class Story(NamedTuple):
 
     @property
     def found_some(self) -> bool:
-        """Whether there is anything to show, now or in the hours before."""
+        """Return whether there is anything to show, now or in the hours before."""
         sizes = (size for size in (self.size, *self.before) if size is not None)
         return bool(self.results or self.bars) or any(size > _NONE for size in sizes)
 
@@ -86,7 +120,7 @@ class Story(NamedTuple):
 def earlier_hours(
     interval: Interval, publications: Mapping[str, Publication]
 ) -> tuple[Earlier, ...]:
-    """As many hours right before an interval, and its own hours a week earlier."""
+    """Return the same number of hours right before an interval, and its hours a week earlier."""
     found = {}
     for by, name in ((7 * DAY, "a week before"), (interval.length, "before")):
         hours = Interval(interval.start - by, interval.end - by)
@@ -102,14 +136,14 @@ def tell(
     publications: Mapping[str, Publication],
     workload: Workload | None,
 ) -> tuple[Story, ...]:
-    """The story of each query that has results in some whole hours, or is of their workload.
+    """Return the story of each query that has results in some whole hours or is in their workload.
 
     Args:
-        lake: folder of the Delta tables.
+        lake: directory of the Delta tables.
         interval: the hours.
-        results: what is published in them, by query.
-        publications: of all hours, by label.
-        workload: where texts and the order of queries come from; None: they are left out.
+        results: the published results of the hours, by query.
+        publications: the publications of all hours, by label.
+        workload: the source of texts and of the order of queries; None leaves texts out.
 
     Raises:
         DataError: a table is missing or cannot be read.
@@ -126,7 +160,7 @@ def tell(
 
     def before(sizes: Mapping[str, float], hours: Earlier) -> float | None:
         size = _sum(sizes, hours.interval)
-        # Of another workload nothing says whether it had the query.
+        # Another workload may not have had the query.
         is_known = size > _NONE or _workloads(hours.interval, publications) == own
         return size if hours.is_whole and is_known else None
 
@@ -135,16 +169,28 @@ def tell(
         inside = [hour for hour in of_query if _is_in(hour, interval)]
         current = known[name].fingerprint if name in known else ""
         own_print = of_query[max(inside)][0] if inside else current
-        # What another text of this name has found is another story.
+        # Results of another text of this name belong to another story.
         sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
         is_known = name in known and current == own_print
-        about, text = texts[name] if is_known else ("", "")
+        title, about, text = texts[name] if is_known else Texts()
         bars, is_linear = _bars(sizes, shown, interval)
+        labels, timestamps = _labels(known[name] if is_known else None, counts.tops)
         return Story(
-            name, about, text, measures.get((name, own_print), RESULTS), _sum(sizes, interval),
-            counts.rows, bars, is_linear, counts.tops,
-            tuple(before(sizes, one) for one in earlier),
-        )  # fmt: skip
+            query=name,
+            title=title or in_words(name),
+            about=about,
+            text=text,
+            cautions=_cautions(known[name]) if is_known else (),
+            measure=measures.get((name, own_print), RESULTS),
+            size=_sum(sizes, interval),
+            results=counts.rows,
+            bars=bars,
+            is_linear=is_linear,
+            tops=counts.tops,
+            labels=labels,
+            timestamps=timestamps,
+            before=tuple(before(sizes, one) for one in earlier),
+        )
 
     return tuple(map(story, (*names, *sorted(results.keys() - known.keys()))))
 
@@ -152,9 +198,9 @@ def tell(
 def _sizes(
     lake: LakePath, hours: Hours
 ) -> tuple[dict[tuple[str, str], str], dict[str, dict[str, tuple[str, float]]]]:
-    """By query and fingerprint its measure; by query and hour the fingerprint and the size.
+    """Return measures by query and fingerprint, and sizes with fingerprints by query and hour.
 
-    A query that was reworded may return other aggregates than before.
+    A query whose text changed may return other aggregates than before.
     """
     key = _COLUMNS[:4]
     wanted = [("value", "sum"), ("log2", "max"), ([], "count_all")]
@@ -184,7 +230,7 @@ def _is_in(hour: str, interval: Interval) -> bool:
 
 
 def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
-    """The size of all that some hours hold."""
+    """Return the total size of some hours."""
     parts = [size for hour, size in sizes.items() if _is_in(hour, interval)]
     return float(np.logaddexp2.reduce(parts)) if parts else _NONE
 
@@ -217,8 +263,42 @@ def _workloads(interval: Interval, publications: Mapping[str, Publication]) -> s
     return {publications[label].workload_fingerprint for label in labels if label in publications}
 
 
-def _texts(workload: Workload) -> dict[str, tuple[str, str]]:
-    """By query the comment right above it, and its text, as its file has them."""
+def in_words(name: str) -> str:
+    """Return a query's name as a heading.
+
+    >>> in_words("late_all_day")
+    'Late all day'
+    """
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def _labels(
+    query: BoundQuery | None, tops: tuple[TopResult, ...]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return `Story.labels` and `Story.timestamps`; without a query, all names of the results."""
+    if query is None:
+        return tuple(dict.fromkeys(one[0] for top in tops for one in top.values)), frozenset()
+    instants = (one for one in query.aggregates if one.type is AttributeType.TIMESTAMP)
+    labels = tuple(one.label for one in query.aggregates)
+    return labels, frozenset(one.label for one in instants if one.attribute is not None)
+
+
+def _cautions(query: BoundQuery) -> tuple[str, ...]:
+    """Return sentences about counts that readers may take for something else."""
+    found = []
+    if not isinstance(query.pattern, Conjunction):
+        ways = automaton(query.pattern, lambda alias: query.by_alias[alias].index, lambda _: 0)
+        single = sorted({query.positions[n].type for n in ways.first.keys() & ways.last.keys()})
+        if single:
+            found.append(f"A trend can be a single {' or '.join(single)}.")
+    if (windows := query.window.overlapping) > 1:
+        found.append(f"Windows overlap: a trend counts in each of up to {windows:,} windows.")
+    return tuple(found)
+
+
+def _texts(workload: Workload) -> dict[str, Texts]:
+    """Return each query's comment and text as its file has them."""
     if not workload.queries:
         return {}
     lines = Path(workload.queries[0].at.file).read_text(encoding="utf-8-sig").split("\n")
@@ -227,10 +307,11 @@ def _texts(workload: Workload) -> dict[str, tuple[str, str]]:
     for name, begin in begins.items():
         end = min((other for other in begins.values() if other > begin), default=len(lines))
         while end > begin + 1 and lines[end - 1].strip()[:2] in ("", "--"):
-            end -= 1  # what stands above the next query
+            end -= 1  # lines above the next query
         above = begin
         while above and lines[above - 1].lstrip().startswith("--"):
             above -= 1
-        about = " ".join(line.strip(" -\r") for line in lines[above:begin])
-        found[name] = about, "\n".join(lines[begin:end]).strip()
+        comment = " ".join(line.strip(" -\r") for line in lines[above:begin])
+        title, _, about = re.sub(r"(?<=[.?!])\s+", "\n", comment, count=1).partition("\n")
+        found[name] = Texts(title, about, "\n".join(lines[begin:end]).strip())
     return found

@@ -2,7 +2,7 @@
 
 GRETA Algorithm 1 gives `start(P)`, `end(P)` and `P.predTypes`; here each of them also says which
 NOT are passed on the way (GRETA section 5 puts a negative sub-pattern between a previous and a
-following event type). The sets are those of Glushkov's construction.
+following event type). The sets follow Glushkov's construction.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _PASSED = Automaton({}, {}, {}, OPEN_WAY)
 
 
 def either_way(left: Ways, right: Ways) -> Ways:
-    """All ways of two sets, without those that pass more NOT than another."""
+    """Return all ways of two sets, without ways that pass more NOT than another."""
     both = left | right
     if both >= OPEN_WAY:
         return OPEN_WAY

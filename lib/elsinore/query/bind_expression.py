@@ -28,7 +28,7 @@ _LITERALS = {bool: _BOOLEAN, type(None): _BOOLEAN, str: AttributeType.STRING, fl
 _Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound")
 
-#: What people write for units that must be spelt out.
+#: Abbreviations and synonyms of units, with what to write instead.
 _SHORT_UNITS = {
     "us": "microseconds",
     "ms": "milliseconds",
@@ -46,13 +46,13 @@ def unit_length(scope: Scope, word: str, at: Location) -> int:
     length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
     if length is None:
         meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
-        hint = meant or suggest(word, UNITS) or f"there are {', '.join(UNITS)}"
-        scope.refuse(f"{word} is no unit of time", at, hint)
+        hint = meant or suggest(word, UNITS) or f"use one of {', '.join(UNITS)}"
+        scope.refuse(f"{word} is not a unit of time", at, hint)
     return length
 
 
 def whole_ticks(amount: int | float, length: int) -> int | None:
-    """An amount of units of a length, in ticks; None where that is no whole number.
+    """Return an amount of units in ticks; None if it is not a whole number.
 
     >>> whole_ticks(4.35, 1_000_000), whole_ticks(0.5, 1)
     (4350000, None)
@@ -64,8 +64,8 @@ def whole_ticks(amount: int | float, length: int) -> int | None:
 def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
     """The bound form; BindFault, noted in the scope: a name is unknown or types do not agree."""
     if isinstance(expression, Equivalence):
-        message = "[...] holds for whole trends: it can only stand beside AND at the top of WHERE"
-        scope.refuse(message, expression.at)
+        message = "[...] applies to whole trends: it is allowed only at the top level of WHERE"
+        scope.refuse(message, expression.at, "join it with AND, as in WHERE [user] AND V.price > 5")
     match expression:
         case Literal():
             return _bind_literal(scope, expression)
@@ -84,7 +84,7 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
         hint = "compare it with something, as in V.price > 5"
         if isinstance(expression, Literal):
             hint = "write V.country = 'DE', or V.country IN ('DE', 'FR')"
-        scope.refuse(f"a condition is wanted, not a {bound.type}", expression.at, hint)
+        scope.refuse(f"expected a condition, found a {bound.type}", expression.at, hint)
     return bound
 
 
@@ -121,7 +121,7 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
         return _bind_duration(scope, literal)
     kind = _LITERALS[type(value)]
     if kind is _LONG and value not in _INT64:
-        hint = f"at most {_INT64[-1]}; with a decimal point it is a double"
+        hint = f"write at most {_INT64[-1]}, or add a decimal point for a double"
         scope.refuse(f"{str(value)[:25]} does not fit a long", literal.at, hint)
     return Constant(value, kind)
 
@@ -131,14 +131,15 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
     assert isinstance(literal.value, int | float)
     length = unit_length(scope, literal.unit, literal.at)
     if not scope.schema.time_unit.is_calendar:
-        scope.refuse("this stream's time has no unit; write a bare number", literal.at)
+        scope.refuse("this stream's time has no unit", literal.at, "write a number without a unit")
     return _length_of(scope, literal.value, length, literal.at)
 
 
 def _length_of(scope: Scope, amount: int | float, length: int, at: Location) -> Constant:
     ticks = whole_ticks(amount, length)
     if ticks is None or ticks not in _INT64:
-        scope.refuse("this is no whole number of microseconds within 64 bits", at)
+        message = "a length of time must be a whole number of microseconds that fits 64 bits"
+        scope.refuse(message, at, "as in 90 seconds")
     return Constant(ticks, _LONG, length=True)
 
 
@@ -190,7 +191,7 @@ def _bind_operation(scope: Scope, operation: Operation) -> BoundExpression:
 
 def _negative(scope: Scope, operand: BoundExpression, at: Location) -> BoundExpression:
     if not operand.type.is_number:
-        scope.refuse(f"a minus sign before a {operand.type}", at)
+        scope.refuse(f"cannot negate a {operand.type}", at, "negate a number, as in -V.price")
     if isinstance(operand, Constant) and operand.value != -(2**63):
         assert isinstance(operand.value, int | float)
         return replace(operand, value=-operand.value)
@@ -205,14 +206,15 @@ def _compare(
         scope.refuse("a comparison with NULL is never true", at, "write IS NULL")
     if _common_type((left, right)) is None:
         hint = _literal_hint(left, right) or _literal_hint(right, left)
+        hint = hint or f"compare it with a {left.type}"
         scope.refuse(f"cannot compare a {left.type} with a {right.type}", at, hint)
     if left.type is _BOOLEAN and operator not in ("=", "!="):
-        scope.refuse(f"truth values have no order for {operator}", at)
+        scope.refuse(f"cannot order booleans by {operator}", at, "write = or !=")
     return Applied(operator, (left, right))
 
 
 def _literal_hint(side: BoundExpression, other: BoundExpression) -> str | None:
-    """How to write a literal that stands beside a value of another type."""
+    """Return how to write a literal for a comparison with a value of another type."""
     if not isinstance(other, Constant) or other.value is None:
         return None
     match side.type, other.value:
@@ -234,7 +236,8 @@ def _arithmetic(
         left, right = _lengths(scope, (left, right), at)
     result = _arithmetic_type(operator, left.type, right.type)
     if result is None:
-        scope.refuse(f"cannot work out {left.type} {operator} {right.type}", at)
+        hint = "use numbers, or a timestamp and a length, as in V.time + 5 minutes"
+        scope.refuse(f"cannot compute {left.type} {operator} {right.type}", at, hint)
     return Applied(operator, (left, right), result)
 
 
@@ -267,7 +270,7 @@ def _common_type(operands: Sequence[BoundExpression]) -> AttributeType | None:
 def _alike(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
-    """The operands; string literals beside a timestamp are read as instants."""
+    """Return operands; next to a timestamp, string literals are parsed as timestamps."""
     if all(operand.type is not AttributeType.TIMESTAMP for operand in operands):
         return _lengths(scope, operands, at)
     return [_instant(scope, operand, at) for operand in operands]
@@ -276,7 +279,7 @@ def _alike(
 def _lengths(
     scope: Scope, operands: Sequence[BoundExpression], at: Location
 ) -> list[BoundExpression]:
-    """The operands; numbers beside a length of time, or an instant, are in the schema's unit."""
+    """Return operands; next to a duration or timestamp, numbers have the schema's unit."""
     unit = scope.schema.time_unit
     if not (unit.is_calendar and any(o.type is _TIMESTAMP or _is_length(o) for o in operands)):
         return list(operands)
@@ -285,7 +288,7 @@ def _lengths(
         if operand.type.is_number and not _is_length(operand):
             if not isinstance(operand, Constant):
                 hint = "multiply it by its unit, as in A.waited * 1 second"
-                scope.refuse(f"a {operand.type} is no length of time", at, hint)
+                scope.refuse(f"a {operand.type} is not a length of time", at, hint)
             assert isinstance(operand.value, int | float)
             if operand.value and unit not in NUMBER_LENGTHS:
                 scope.refuse("a length of time needs a unit", at, f"as in {operand.value} seconds")
@@ -295,7 +298,7 @@ def _lengths(
 
 
 def _is_length(expression: BoundExpression) -> bool:
-    """Whether a number is a length of time: the difference of two instants, or made of lengths."""
+    """Return whether a number is a duration: a difference of timestamps, or made of durations."""
     match expression:
         case Constant():
             return expression.length
@@ -322,18 +325,24 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("abs", "extract", "lower", "upper"), (1, 1)),
     **dict.fromkeys(("coalesce", "greatest", "least"), (2, None)),
 }
-#: What other SQL dialects, and people, call these functions.
+#: Names of functions in other SQL dialects, with what to write instead.
 _ELSEWHERE = {
     **dict.fromkeys(("ifnull", "nvl"), "did you mean coalesce?"),
-    **dict.fromkeys(("lag", "lead", "prev"), "NEXT(V).price is of the event after V"),
+    **dict.fromkeys(("lag", "lead", "prev"), "NEXT(V).price is the price of the event after V"),
     "lcase": "did you mean lower?",
     "ucase": "did you mean upper?",
     "hour": "write extract(hour FROM ...)",
     **dict.fromkeys(("weekday", "dayofweek"), "write extract(weekday FROM ...)"),
-    **dict.fromkeys(("count", "sum", "avg"), "aggregates stand in RETURN"),
+    **dict.fromkeys(("count", "sum", "avg"), "write aggregates in RETURN"),
     **dict.fromkeys(
-        ("min", "max"), "aggregates stand in RETURN; of values there are least and greatest"
+        ("min", "max"), "write aggregates in RETURN, or use least and greatest for one event"
     ),
+}
+#: How calls of the functions are written.
+_EXAMPLES = {
+    **{name: f"{name}(V.price)" for name in ("abs", "lower", "upper")},
+    **{name: f"{name}(V.price, V.fee)" for name in ("coalesce", "greatest", "least")},
+    "extract": "extract(hour FROM V.time)",
 }
 _AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
 _PARTS = frozenset(["hour", "weekday"])
@@ -345,25 +354,25 @@ def _require_known(scope: Scope, call: Call) -> None:
     name, count = call.function, len(call.arguments)
     if name not in _COUNTS:
         hint = _ELSEWHERE.get(name) or suggest(name, _COUNTS)
-        hint = hint or f"there are {', '.join(sorted(_COUNTS))}"
-        scope.refuse(f"there is no function {name}", call.at, hint)
+        hint = hint or f"use one of {', '.join(sorted(_COUNTS))}"
+        scope.refuse(f"unknown function {name}", call.at, hint)
     least, most = _COUNTS[name]
     if count < least or (most is not None and count > most):
         wanted = "one operand" if most == 1 else "two operands or more"
-        scope.refuse(f"{name} takes {wanted}, not {count}", call.at)
+        scope.refuse(f"{name} takes {wanted}, not {count}", call.at, f"as in {_EXAMPLES[name]}")
     if name == "extract":
         _require_part(scope, call)
     elif call.part is not None:
-        scope.refuse(f"{name} takes no FROM", call.at)
+        scope.refuse(f"{name} does not take FROM", call.at, f"write {_EXAMPLES[name]}")
 
 
 def _require_part(scope: Scope, call: Call) -> None:
     """Refuse what names no part of an instant before FROM."""
     if call.part is None:
-        scope.refuse("extract lacks FROM", call.at, "write extract(hour FROM ...)")
+        scope.refuse("extract needs FROM", call.at, "write extract(hour FROM ...)")
     if call.part not in _PARTS:
         hint = "did you mean weekday?" if call.part in _DAY_OF_WEEK else suggest(call.part, _PARTS)
-        scope.refuse(f"extract has no {call.part}", call.at, hint or "there are hour and weekday")
+        scope.refuse(f"extract has no part {call.part}", call.at, hint or "use hour or weekday")
 
 
 def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) -> Applied:
@@ -371,7 +380,7 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
     at = call.at
     for operand in operands:
         if isinstance(operand, Constant) and operand.value is None:
-            scope.refuse(f"NULL is no operand of {call.function}", at, "leave it out")
+            scope.refuse(f"{call.function} does not accept NULL", at, "leave it out")
     match call.function:
         case "abs":
             _require(scope, call, operands[0], AttributeType.LONG, AttributeType.DOUBLE)
@@ -382,7 +391,7 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
             return Applied(call.function, tuple(operands), AttributeType.STRING)
         case "extract":
             ticks = operands[0].type is _LONG and not scope.schema.time_unit.is_calendar
-            hint = "this stream's time has no unit" if ticks else None
+            hint = "give the stream's time a unit, as in unit: ms" if ticks else None
             _require(scope, call, operands[0], _TIMESTAMP, hint=hint)
             return Applied(str(call.part), tuple(operands), _LONG)
     return _choice(scope, call.function, operands, at)
@@ -391,8 +400,8 @@ def _bind_function(scope: Scope, call: Call, operands: list[BoundExpression]) ->
 def _require_one_event(scope: Scope, what: str, operand: BoundExpression, at: Location) -> None:
     """Refuse an operand that is read from both events of a pair: its values cannot be listed."""
     if len(sides_of(operand)) > 1:
-        hint = f"apply {what} to the text of each event"
-        scope.refuse(f"{what} of a text that is made of both events", at, hint)
+        hint = f"apply {what} to a string of each event"
+        scope.refuse(f"{what} cannot combine strings of both events", at, hint)
 
 
 def _require(
@@ -404,7 +413,21 @@ def _require(
 ) -> None:
     if operand.type not in types:
         wanted = listed(f"a {kind}" for kind in types)
+        hint = hint or _attributes_of(scope, types)
         scope.refuse(f"{call.function} takes {wanted}, not a {operand.type}", call.at, hint)
+
+
+def _attributes_of(scope: Scope, types: Collection[AttributeType]) -> str:
+    """Return a hint that lists the attributes of some types in the pattern."""
+    found = [
+        f"{position.alias}.{attribute.name}"
+        for position in scope.positions
+        if position.type in scope.schema.by_name
+        for attribute in scope.schema.by_name[position.type].attributes
+        if attribute.type in types
+    ]
+    found += [f"{position.alias}.time" for position in scope.positions if _TIMESTAMP in types]
+    return f"use {listed(found[:10])}" if found else "the pattern has no such attribute"
 
 
 def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Location) -> Applied:
@@ -413,16 +436,17 @@ def _choice(scope: Scope, name: str, operands: list[BoundExpression], at: Locati
     kind = _common_type(alike)
     if kind is None:
         kinds = listed(dict.fromkeys(f"a {operand.type}" for operand in alike))
-        message = f"{name} of {kinds.replace(' or ', ' and ')}"
-        scope.refuse(message, at, "give it values of one type")
+        message = f"{name} cannot combine {kinds.replace(' or ', ' and ')}"
+        scope.refuse(message, at, "pass values of one type")
     if kind is AttributeType.BOOLEAN and name != "coalesce":
-        scope.refuse(f"truth values have no order for {name}", at)
+        instead = "AND" if name == "least" else "OR"
+        scope.refuse(f"cannot order booleans by {name}", at, f"join them with {instead}")
     return Applied(name, tuple(alike), kind)
 
 
 # ---- LIKE
 
-#: Longer patterns are refused: what matches them is compiled, and nobody writes them.
+#: Maximum length of a LIKE pattern: patterns are compiled to regular expressions.
 MAX_PATTERN = 1_000
 
 
@@ -431,10 +455,12 @@ def _bind_like(scope: Scope, operation: Operation, operand: BoundExpression) -> 
     at = operation.at
     pattern, *escape = (str(p.value) for p in operation.operands[1:] if isinstance(p, Literal))
     if operand.type is not AttributeType.STRING:
-        scope.refuse(f"LIKE takes a string, not a {operand.type}", at)
+        hint = _attributes_of(scope, [AttributeType.STRING])
+        scope.refuse(f"LIKE takes a string, not a {operand.type}", at, hint)
     _require_one_event(scope, "LIKE", operand, at)
     if len(pattern) > MAX_PATTERN:
-        scope.refuse(f"a LIKE pattern of more than {MAX_PATTERN} characters", at)
+        message = f"the LIKE pattern is longer than {MAX_PATTERN} characters"
+        scope.refuse(message, at, "shorten the pattern")
     if escape:
         _check_escape(scope, operation, pattern, escape[0])
     texts = (pattern, escape[0] if escape else None)
@@ -448,4 +474,4 @@ def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str)
     for character in characters:
         if character == escape and next(characters, None) not in ("%", "_", escape):
             message = f"in the LIKE pattern {escape!r} escapes nothing"
-            scope.refuse(message, operation.at, "it may stand before %, _ and itself")
+            scope.refuse(message, operation.at, f"write {escape}%, {escape}_ or {escape}{escape}")

@@ -51,7 +51,9 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
     spelt = Counter(query.name for query in queries)
     for query in queries:
         if uses[query.name.lower()] > 1:
-            hint = "capitals make no other name" if spelt[query.name] == 1 else None
+            hint = "rename one of them"
+            if spelt[query.name] == 1:
+                hint += "; uppercase and lowercase letters are equal in names"
             faults.append(Diagnostic(f"more than one query is called {query.name}", query.at, hint))
         try:
             bound.append(bind_query(query, schema))
@@ -153,35 +155,37 @@ def _classified(
     now = {field.position for field in fields_of(condition) if not field.following}
     later = {field.position for field in fields_of(condition) if field.following}
     if not now and not later:
-        scope.refuse("this condition reads no attribute of any event", written.at)
+        hint = "compare an attribute, as in V.price > 5, or remove the condition"
+        scope.refuse("this condition reads no attribute of any event", written.at, hint)
     if len(now) > 1 or len(later) > 1:
         names = some_of(sorted(scope.positions[i].alias for i in now | later))
-        message = f"this condition is about {names} at once"
+        message = f"this condition reads several events: {names}"
         scope.refuse(message, written.at, _about_several(written))
     if not later:
         return LocalPredicate(now.pop(), condition)
     if not now:
-        scope.refuse("NEXT(...) stands alone", written.at, "compare it with the event before it")
+        hint = "compare it with the event before it, as in V.price < NEXT(V).price"
+        scope.refuse("NEXT(...) is compared with nothing", written.at, hint)
     edge = EdgePredicate(now.pop(), later.pop(), condition)
     earlier, following = (scope.positions[i].alias for i in (edge.earlier, edge.later))
     if scope.well_shaped and (earlier, following) not in scope.neighbours:
         message = f"{following} never comes right after {earlier} in this pattern"
-        scope.refuse(message, written.at, "an edge predicate is about adjacent events")
+        scope.refuse(message, written.at, "compare events that are adjacent in the pattern")
     return edge
 
 
 def _about_several(written: syntax.Expression) -> str:
-    """What to write for a condition about events that need not be adjacent."""
+    """Return a hint for a condition on events that need not be adjacent."""
     sides = written.operands if isinstance(written, syntax.Operation) else ()
     names = {side.attribute for side in sides if isinstance(side, syntax.Reference)}
     if isinstance(written, syntax.Operation) and written.name == "=" and len(names) == 1:
         return f"write [{names.pop()}] for one value in the whole trend"
     if "time" in _attributes_of(written):
         return (
-            "no condition limits the span of a trend; WITHIN does, in windows that start at "
+            "limit the length of a trend with WITHIN, not with a condition; windows start at "
             "multiples of SLIDE"
         )
-    return "a condition reads one event, or an event and the NEXT(...) one"
+    return "compare one event with a value, or with the NEXT(...) event"
 
 
 def _attributes_of(written: syntax.Expression) -> set[str]:
@@ -218,18 +222,19 @@ def _bind_keys(
 
 
 def _bind_key(scope: Scope, reference: syntax.Reference) -> Key:
-    """The key of one attribute; a scoped one is carried by the named positions alone."""
+    """Return the key of an attribute; a qualified one applies only to the named positions."""
     attribute, at = reference.attribute, reference.at
     if reference.following:
-        scope.refuse("NEXT(...) cannot be a key", at)
+        scope.refuse("NEXT(...) cannot be a key", at, f"write {attribute} without NEXT")
     carriers = scope.meant(reference)
     if reference.qualifier is not None:
         scope.column(carriers[0], attribute, at)  # all of them are of one type
     if scope.well_shaped and all(position.negated for position in carriers):
-        scope.refuse(f"no event of a trend carries {attribute}", at)
+        hint = "use an attribute of an event type outside of NOT"
+        scope.refuse(f"no event of a trend has the attribute {attribute}", at, hint)
     kind = scope.schema.attributes.get(attribute)
     if kind is None:
-        scope.refuse(f"{attribute} cannot be a key", at, "windows are by time: WITHIN and SLIDE")
+        scope.refuse(f"{attribute} cannot be a key", at, "use WITHIN and SLIDE to group by time")
     return Key(attribute, kind, frozenset(position.index for position in carriers))
 
 
@@ -244,17 +249,18 @@ def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ..
     for item in query.returns:
         if isinstance(item, syntax.Aggregate):
             if item.label in found:
-                scope.fault(f"{item.label} is returned twice", item.at)
+                scope.fault(f"{item.label} is returned twice", item.at, "remove one of them")
             with suppress(BindFault):
                 found[item.label] = _bind_aggregate(scope, item)
         elif (item.qualifier, item.attribute) not in groups:
             _refuse_return(scope, query, item)
     if not aggregates:
-        scope.fault("RETURN names no aggregate", query.at, "COUNT(*) counts the trends")
+        scope.fault("RETURN has no aggregate", query.at, "add COUNT(*), the number of trends")
     if isinstance(scope.pattern, syntax.Conjunction):
         for item in aggregates:
             if item.label.upper() != "COUNT(*)":
-                scope.fault("a pattern with AND has no aggregate but COUNT(*)", item.at)
+                message = "a pattern with AND supports only COUNT(*)"
+                scope.fault(message, item.at, "write RETURN COUNT(*)")
     return tuple(found.values())
 
 
@@ -276,8 +282,8 @@ def _refuse_return(scope: Scope, query: syntax.Query, item: syntax.Reference) ->
 def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     if item.function not in AggregateFunction.__members__:
         known = list(AggregateFunction.__members__)
-        hint = suggest(item.function, known, 0.75) or f"there are {', '.join(known)}"
-        scope.fault(f"there is no aggregate {item.function}", item.at, hint)
+        hint = suggest(item.function, known, 0.75) or f"use one of {', '.join(known)}"
+        scope.fault(f"unknown aggregate {item.function}", item.at, hint)
         bare = not scope.names(item.target) and scope.carriers(item.target)
         if item.target != "*" and not bare:  # other errors in its parentheses are noted too
             carriers = scope.named(item.target, item.at)
@@ -295,12 +301,14 @@ def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
     named = scope.named(item.target, item.at)
     carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
     if not carriers:
-        scope.refuse(f"{item.target} is part of no trend: it stands under NOT", item.at)
+        others = [position.alias for position in scope.positions if not position.negated]
+        hint = f"aggregate one of {some_of(others)}"
+        scope.refuse(f"{item.target} is under NOT, so no trend contains it", item.at, hint)
     numbers = _numbers_of(scope, carriers[0])
     if counting != (item.attribute is None):
         inside = item.target if counting else f"{item.target}.{(numbers or ['attribute'])[0]}"
         hint = f"write {item.function}({inside})"
-        scope.refuse(f"{item.label} is no aggregate", item.at, hint)
+        scope.refuse(f"{item.label} is not an aggregate", item.at, hint)
     positions = frozenset(position.index for position in carriers)
     if item.attribute is None:
         return BoundAggregate(item.label, function, positions, None, AttributeType.LONG)
@@ -315,8 +323,11 @@ def _require_number(
     column, kind = scope.column(position, attribute, item.at)
     extreme = item.function in ("MIN", "MAX")
     if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
-        hint = f"numbers are {some_of(_numbers_of(scope, position)) or 'none of its attributes'}"
-        scope.refuse(f"{item.function} of a {kind} has no meaning", item.at, hint)
+        numbers = _numbers_of(scope, position)
+        hint = f"write COUNT({position.alias})"
+        if numbers:
+            hint = f"numeric attributes: {some_of(numbers)}"
+        scope.refuse(f"cannot compute {item.function} of a {kind}", item.at, hint)
     return column, kind
 
 
@@ -325,7 +336,7 @@ def _refuse_bare(scope: Scope, item: syntax.Aggregate, *, counting: bool) -> NoR
     aliases = [position.alias for position in scope.carriers(item.target)]
     if counting:
         events = listed(f"COUNT({alias})" for alias in aliases)
-        hint = f"write {events} for events; GROUP-BY {item.target} gives a row for each value"
+        hint = f"write {events} to count events, or GROUP-BY {item.target} for a row per value"
         scope.refuse(f"COUNT counts trends or events, not values of {item.target}", item.at, hint)
     _require_number(scope, item, scope.carriers(item.target)[0], item.target)
     calls = listed(f"{item.function}({alias}.{item.target})" for alias in aliases)
@@ -343,12 +354,12 @@ def _numbers_of(scope: Scope, position: Position) -> list[str]:
 
 def _bind_window(scope: Scope, query: syntax.Query) -> Window:
     if query.within is None:
-        scope.refuse("there is no WITHIN clause", query.at, "as in WITHIN 10 minutes")
+        scope.refuse("the WITHIN clause is missing", query.at, "as in WITHIN 10 minutes")
     clauses = [("WITHIN", query.within), *([("SLIDE", query.slide)] if query.slide else [])]
     within, *slides = bind_all(clauses, lambda clause: _ticks(scope, *clause))
     if query.slide and slides[0] > within:
         message = "SLIDE is longer than WITHIN: events in the gaps are lost"
-        scope.refuse(message, query.slide.at)
+        scope.refuse(message, query.slide.at, "write the length of WITHIN or less")
     window = Window(within, slides[0] if slides else within)
     if query.slide and window.overlapping > MOST_OVERLAPPING:
         calendar = scope.schema.time_unit.is_calendar
@@ -377,14 +388,15 @@ def _ticks(scope: Scope, clause: str, duration: syntax.Duration) -> int:
             scope.refuse(f"{clause} needs a unit", duration.at, "as in 10 minutes")
         length = NUMBER_LENGTHS[unit]
     elif unit is TimeUnit.INTEGER:
-        scope.refuse("this stream's time has no unit; write a bare number", duration.at)
+        scope.refuse("this stream's time has no unit", duration.at, "write a number without a unit")
     else:
         length = unit_length(scope, duration.unit, duration.at)
     ticks = whole_ticks(duration.amount, length)
     if ticks is None or ticks <= 0:
-        scope.refuse(f"{clause} must be positive, in whole microseconds", duration.at)
+        hint = f"as in {clause} 10 minutes" if unit.is_calendar else f"as in {clause} 10"
+        scope.refuse(f"{clause} must be positive, in whole microseconds", duration.at, hint)
     longest = LONGEST_CALENDAR if unit.is_calendar else LONGEST
     if ticks > longest:
         most = f"{longest // DAY} days" if unit.is_calendar else f"{longest}"
-        scope.refuse(f"{clause} is too long: at most {most}", duration.at)
+        scope.refuse(f"{clause} is too long", duration.at, f"write at most {most}")
     return ticks

@@ -94,7 +94,7 @@ class BoundAggregate:
 
     @property
     def counts_trends(self) -> bool:
-        """Whether this is `COUNT(*)`."""
+        """Return whether this is `COUNT(*)`."""
         return self.function is AggregateFunction.COUNT and not self.positions
 
 
@@ -131,7 +131,7 @@ class BoundQuery:
 
     @property
     def at(self) -> Location:
-        """Where the query stands."""
+        """The position of the query in its file."""
         return self.source.at
 
     @cached_property
@@ -231,16 +231,16 @@ class Workload:
         return max(query.window.within for query in self.queries)
 
 
-# ---- what was worked out from a query, which never changes, is kept as long as that lives
+# ---- a cache of results that are computed from a query, which never changes
 
 
 _Found = TypeVar("_Found")
 
 
 def of_query(function: Callable[[BoundQuery], _Found]) -> Callable[[BoundQuery], _Found]:
-    """A function of one query that is called once for each; what it found lives as long as that.
+    """Cache a function of a query, as long as the query exists.
 
-    It must be pure, and what it finds must not be changed. What it raises is not remembered.
+    It must be pure, and its result must not be changed. Exceptions are not cached.
     """
     name = f"_{function.__module__}.{function.__qualname__}"
 

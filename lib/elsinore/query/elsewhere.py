@@ -1,4 +1,4 @@
-"""What other languages have and this one has not, and what to write instead."""
+"""Constructs of other query languages, and what to write instead."""
 
 from __future__ import annotations
 
@@ -7,55 +7,57 @@ import re
 _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
-_WHERE = "conditions stand in WHERE"
+_PLAIN = "aggregate an attribute, as in SUM(V.price)"
+_ALIAS = "write the alias before the sign, as in View V+, or add the missing ','"
+_WHERE = "write conditions in WHERE"
 
 #: By what it looks like; a group is what does not exist here.
 _ELSEWHERE = {
-    r"\(\s*(select)\b": "there are no sub-queries",
+    r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,
-    r"\b(having)\b": "filter the rows that come out, or events in WHERE",
-    r"\b(distinct)\b": "GROUP-BY an attribute gives a row for each of its values",
-    r"(\bcast\b|::)(?:\s*\([^()]*\bas\b)?": "values keep their types; longs and doubles compare",
-    r"\b(as)\s+\w": "an alias stands right after its type, as in View V; values keep their names",
-    r"\b(order\s+by|limit\s+\d+)": "`elsinore run --top N` gives the largest rows",
-    r"\b(partition\s+by)\b": "WHERE [user] keeps each user's events apart, GROUP-BY names the rows",
-    r"(?<!hour )(?<!weekday )\b(from)\s+\w": "`elsinore run --input` names the files",
+    r"\b(having)\b": "filter the result rows, or filter events in WHERE",
+    r"\b(distinct)\b": "use GROUP-BY for a row per value",
+    r"(\bcast\b|::)(?:\s*\([^()]*\bas\b)?": "leave it out: a long compares with a double",
+    r"\b(as)\s+\w": "write an alias right after its type, as in View V",
+    r"\b(order\s+by|limit\s+\d+)": "use `elsinore run --top N`",
+    r"\b(partition\s+by)\b": "write WHERE [user] to separate users, GROUP-BY for a row per user",
+    r"(?<!hour )(?<!weekday )\b(from)\s+\w": "name the files in `elsinore run --input`",
     r"\b(join)\b": "all types are one stream: write SEQ(A, B) and WHERE [key]",
-    r"(?:\bpattern|[(,])\s*(every)\s+\w+": "every match counts anyhow",
+    r"(?:\bpattern|[(,])\s*(every)\s+\w+": "leave it out: every match counts",
     r"\b(window|every|hopping|hop|tumbling|tumble)\b": _WINDOW,
     r"\bwithin\s+(interval)\b": _WINDOW,
     r"\b(case)\s+when\b": "write the cases with AND and OR",
-    r"\b(exists)\b": "what must occur stands in PATTERN",
-    r"\b(prev|last|first|lag|lead)\s*\(\s*\w+\s*\)\s*\.": "NEXT(V).x is of the event after V",
+    r"\b(exists)\b": "name events that must occur in PATTERN",
+    r"\b(prev|last|first|lag|lead)\s*\(\s*\w+\s*\)\s*\.": "NEXT(V).x is the x of the event after V",
     r"(\{[\s\d,]*\d[^}]*\}?)": "",  # see `_repeated`
     r"(->|\bfollowed\s+by\b)": _SEQ,
     r"\bseq\s*[^(\s\w]|\bseq\s+\w": _SEQ,
     r"(=>|=<)": "write >= or <=",
     r"(~|\bilike\b)": "write LIKE 'D%', or lower(...) LIKE 'd%'",
-    r"(\^)": "there are +, -, *, / and %",
+    r"(\^)": "use +, -, *, / or %",
     r"\b(any)\s*\(": "write A OR B",
     r"\b(define|filter)\s*[\w(]": _WHERE,
     r"\b((?:after\s+match\s+)?skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
     r"#|//|/\*": "comments begin with --",
     r"\d,\d{3}\b|[$€£]": "numbers are plain, as in 1000 or 0.5",
-    r"\b\w+\[\d": "V.price is the price of each V, NEXT(V).price that of the one after",
-    r"\b\w+\s*\[\w[^]]*[<>=]": _WHERE + "; [user] is one value in a whole trend",
+    r"\b\w+\[\d": "write V.price for each V, NEXT(V).price for the event after it",
+    r"\b\w+\s*\[\w[^]]*[<>=]": _WHERE + "; [user] requires one value in a whole trend",
     r"\b[a-z_]\w*\.\w+\.\w+": "write one alias and one attribute, as in V.price",
     r"\bwithin\s+[\d.]+(?:\s*[a-z]+\s+|:)\d": "write one number and one unit, as in 90 minutes",
-    r"[,(]\s*\w+(?:\s+\w+)?[+*?]?\s+(?:where|within)\s[^();]*\)": "it stands after PATTERN, once",
+    r"[,(]\s*\w+(?:\s+\w+)?[+*?]?\s+(?:where|within)\s[^();]*\)": "write it once, after PATTERN",
     r"\bby\s+(?:[\w.]+\s*,\s*)*\w+\s*\(": "GROUP-BY takes attributes; add a column to the events",
-    r"\bnext\s*\(\s*\w+\s*[.,]": "write NEXT(V).price, of the very next event",
+    r"\bnext\s*\(\s*\w+\s*[.,]": "write NEXT(V).price for the next event",
     r"[<>]=?\s*[\w.]+\s*[<>]": "write 5 < V.price AND V.price < 20",
     r"\bis\s+(?:not\s+)?(?:true|false)\b": "write V.new, or NOT V.new",
-    r",\s*(?:\*|\.\.+)\s*[,)]": "leave it out: any other events may lie between",
+    r",\s*(?:\*|\.\.+)\s*[,)]": "leave it out: other events may occur in between",
     r"\bin\s+[^(\s]": "write IN ('DE', 'FR')",
     r"\bbetween\s+[^\s,]+\s*,": "write BETWEEN 1 AND 5",
     r"\band\s+not\b": "write SEQ(A, NOT B, C)",
-    r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "COUNT(*) counts the trends",
-    r"\b(?:count|sum|avg|min|max|percentile)\s*\(\s*\w[^()]*[-+*/,]": "it takes a bare attribute",
-    r"\b(\w+)\s*\(\s*(?:count|sum|avg|min|max)\s*\(": "RETURN lists aggregates as they are",
-    r"\w[+*?]\s+\w+\s*[,)]": "an alias stands before the sign, as in View V+; or is a ',' missing?",
-    r"\bquery\s+\w*[-.:]": "a name has letters, digits and _, no digit first",
+    r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "write COUNT(*) to count the trends",
+    r"\b(?:count|sum|avg|min|max|percentile)\s*\(\s*\w[^()]*[-+*/,]": _PLAIN,
+    r"\b(\w+)\s*\(\s*(?:count|sum|avg|min|max)\s*\(": "list aggregates in RETURN without functions",
+    r"\w[+*?]\s+\w+\s*[,)]": _ALIAS,
+    r"\bquery\s+\w*[-.:]": "use letters, digits and _ in a name, and begin with a letter",
 }
 _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in _ELSEWHERE.items()}
 #: A fault shows as much as this many words later.
@@ -75,7 +77,7 @@ def _repeated(before: str, counts: str) -> str:
     """Return what to write for repetitions such as `{2,}`, with their number and type.
 
     >>> _repeated("PATTERN View V", "{3,}")
-    'three or more are SEQ(View a, View b, View c+)'
+    'write three or more as SEQ(View a, View b, View c+)'
     """
     number, comma, most = _COUNTS.match(counts).groups()  # type: ignore[union-attr]
     found, least = _REPEATED.search(before), int(number[:4] or 0)
@@ -88,7 +90,9 @@ def _repeated(before: str, counts: str) -> str:
     if comma and not most:
         words = ("one", "two", "three", "four", "five", "six")[least - 1]
         parts[-1] += "+"
-        return f"{words} or more are SEQ({', '.join(parts)})" if least > 1 else f"write {name}+"
+        return (
+            f"write {words} or more as SEQ({', '.join(parts)})" if least > 1 else f"write {name}+"
+        )
     if comma and int(most[:4]) - least <= _WRITTEN_OUT - least:
         parts += [f"{name} {alias}?" for alias in "abcdefghijkl"[least : int(most[:4])]]
     elif comma:
@@ -97,9 +101,9 @@ def _repeated(before: str, counts: str) -> str:
 
 
 def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
-    """What stands at a fault, or right before it, that is of another language; `sign` is there.
+    """Return the offset, message and fix of a construct of another language at or before an error.
 
-    Its offset, a message, and what to write instead.
+    `sign` is the text at the error.
     """
     before = _JUST_BEFORE.search(text, max(0, offset - 200), offset)
     begin = before.start() if before else offset
@@ -110,5 +114,5 @@ def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | 
         if not pattern.groups:
             return offset, f"found {sign}", hint
         hint = hint or _repeated(text[: found.start(1)], found[1])
-        return found.start(1), f"there is no {' '.join(found[1].upper().split())}", hint
+        return found.start(1), f"{' '.join(found[1].upper().split())} is not supported", hint
     return None

@@ -30,9 +30,8 @@ class Constant:
 class Field:
     """An attribute of the event at a position; `following` marks the later event of a pair.
 
-    `attribute` is a column name; `TIME` stands for the event's own time. What is read of an event
-    depends on the attribute alone, so fields are equal, and conditions compare by meaning, whatever
-    the position.
+    `attribute` is a column name; `TIME` is the event's own time. The value depends only on the
+    attribute, so fields are equal, and conditions compare by meaning, at any position.
     """
 
     position: int = field(compare=False)
@@ -46,19 +45,19 @@ class Applied(NamedTuple):
 
     A tuple, since deep ones compare within the limit of recursion.
 
-    Its name is that of `syntax.Operation` or of the function:
+    Its name is the name of a `syntax.Operation` or of a function:
 
     - `+ - * / %` on numbers (or timestamps and durations); `neg`, the minus before one;
     - `= != < <= > >=` of two values of one kind;
     - `AND`, `OR`, `NOT` of SQL; `IS NULL`, which is never NULL itself;
     - `LIKE` of an operand, a pattern and an escape, both constants: `%` is any text, line ends
       included, `_` any one character. After the escape, which is NULL or one character, `%`, `_`
-      and the escape stand for themselves; it stands before nothing else. Pattern and operand are
+      and the escape are literal; it precedes nothing else. Pattern and operand are
       case-sensitive and match as wholes;
     - `abs lower upper hour weekday` of one operand, NULL where that is; so is abs of the smallest
       long. lower and upper are Unicode's full case mappings, as Python's `str.lower` and
-      `str.upper` have them. hour (0 to 23) and weekday (Monday is 1, Sunday 7) are those of an
-      instant in UTC;
+      `str.upper` have them. hour (0 to 23) and weekday (Monday is 1, Sunday 7) are parts of a
+      timestamp in UTC;
     - `least greatest coalesce`, which skip NULL and are NULL only where every operand is; longs
       meet a double as doubles. NaN ranks above every number: least takes it only where there is no
       number, greatest wherever there is one.

@@ -21,22 +21,23 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)  # whatever the file is, and however large
         if len(raw) > _MAX_BYTES:
-            raise QueryError(f"{path} is larger than {_MAX_BYTES} bytes")
+            hint = "split the workload into several files"
+            raise QueryError(f"{path} is larger than {_MAX_BYTES} bytes", hint=hint)
         text = raw.decode("utf-8-sig")
     except OSError as error:
-        hint = "queries begin QUERY name RETURN; the pipeline's file is ELSINORE_WORKLOAD_FILE"
+        hint = "name a file of queries; the pipeline reads ELSINORE_WORKLOAD_FILE"
         raise QueryError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise QueryError(f"{path} is no UTF-8 text") from error
+        hint = f"convert it: iconv -f latin1 -t utf-8 {path}"
+        raise QueryError(f"{path} is not UTF-8", hint=hint) from error
     return _read_again(text, schema, str(path))
 
 
 def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Workload:
-    """The workload of a text, bound to a schema.
+    """Parse a workload and bind it to a schema.
 
     Raises:
-        QueryError: with every fault of the text in its order: of the statements that do not parse,
-            and of those that parse and do not bind.
+        QueryError: with every error in the order of the text, of parsing and of binding.
     """
     queries, faults = parse_statements(text, file)
     try:

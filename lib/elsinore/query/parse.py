@@ -51,13 +51,13 @@ def _find_too_large(statement: str) -> tuple[int, str] | None:
             continue
         tokens += 1
         if tokens > MAX_TOKENS:
-            return found.start(), f"the query has more than {MAX_TOKENS} words and signs"
+            return found.start(), f"the query has more than {MAX_TOKENS} words and symbols"
         if text[0] == "'" and len(text) > 1:
             start, stop = start if found.start() == stop else found.start(), found.end()
             if stop - start > MAX_STRING:
-                return start, f"a string of more than {MAX_STRING} characters"
+                return start, f"a string is longer than {MAX_STRING} characters"
         elif len(text) > MAX_NAME and not text[0].isdigit():
-            return found.start(), f"a name of more than {MAX_NAME} characters"
+            return found.start(), f"a name is longer than {MAX_NAME} characters"
     return None
 
 
@@ -71,9 +71,9 @@ def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
     return level[0]
 
 
-# ---- what to tell the author of a statement that does not parse
+# ---- messages about syntax errors
 
-#: What people call the tokens that are no word and no sign of the grammar.
+#: Names of the tokens that are neither keywords nor symbols.
 _TOKEN_NAMES = {
     **dict.fromkeys(("INTEGER", "DECIMAL", "NEGATIVE"), "a number"),
     "NAME": "a name",
@@ -86,7 +86,7 @@ _TOKEN_NAMES = {
     "$END": "';'",
 }
 _CLAUSES = "GROUP-BY", "SEMANTICS", "WHERE", "WITHIN"
-#: What stands for several names, if the first of them is among them; the wider ones first.
+#: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
     ("a 'string'", "a value", ("a 'string'", "a name", "a number", "FALSE", "NEXT", "NULL", "TRUE",
                                "'('", "'['", "'-'")),
@@ -105,12 +105,12 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.AS
 _LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
 _LAST_CALL = re.compile(r"(?<![A-Za-z_])([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
 _LONGEST_FOUND = 40
-#: Names of one or two letters are no misspelt keywords; those this much alike are.
+#: Similarity from which a name is a misspelled keyword; short names are never.
 _SURELY_ALIKE = 0.8
 #: Signs of other languages; a quote is left over (see `describe_fault`) where a string has no end.
 _SIGNS = {
-    "'": "this string has no end",
-    **dict.fromkeys('"‘’“”', "strings stand in single quotes, as in 'DE'"),
+    "'": "end the string with a single quote",
+    **dict.fromkeys('"‘’“”', "write strings in single quotes, as in 'DE'"),
     "&": "write AND",
     "|": "write OR",
     "!": "write NOT",
@@ -118,9 +118,9 @@ _SIGNS = {
 
 
 def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | None]:
-    """Where in the text of a statement the fault is, what it is, and how to mend it.
+    """Return the offset, message and fix of a syntax error.
 
-    `text` is the statement with its comments and strings blanked out, at their places.
+    `text` is the statement with its comments and strings replaced by spaces.
     """
     offset, found, expected = _facts(error, text)
     names = sorted({_TOKEN_NAMES.get(name) or _as_written(name) for name in expected})
@@ -133,15 +133,42 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
         return elsewhere
     taken = _KEYWORD.search(text[:offset])
     if taken is not None and ("'.'" in names or taken[0].strip().upper() in names):
-        return taken.start(), f"found {taken[0].strip()}; something is missing before it", None
-    wanted = f"; expected {listed(_in_groups(names))}" if names else ""
+        keyword = taken[0].strip()
+        return taken.start(), f"found {keyword}; something is missing before it", _before(keyword)
+    groups = _in_groups(names)
+    wanted = f"; expected {listed(groups)}" if names else ""
     hint = _hint(text[offset:], names)
     earlier = _misspelt_before(text[:offset], found, names)
     if earlier is not None and hint is None:
         start, word, keyword = earlier
         message = f"found {word!r} before {found}; expected {keyword}"
         return start, message, f"did you mean {keyword}?"
-    return offset, f"found {found}{wanted}", hint or _missing(text[:offset], found, names)
+    hint = hint or _missing(text[:offset], found, names) or _example(groups)
+    return offset, f"found {found}{wanted}", hint
+
+
+#: The clauses of a query, for a syntax error without a better hint.
+_ORDER = "write QUERY name RETURN ... PATTERN ... WHERE ... GROUP-BY ... WITHIN ...;"
+
+
+def _example(groups: list[str]) -> str:
+    """Return an example of what is expected, or else the order of the clauses."""
+    examples = {
+        "an event type": "as in SEQ(A, B)",
+        "a value": "as in V.price > 5",
+        "an operator": "as in V.price > 5",
+    }
+    return next((examples[group] for group in groups if group in examples), _ORDER)
+
+
+def _before(keyword: str) -> str:
+    """Return what to write before a keyword that follows an incomplete clause."""
+    match keyword.upper():
+        case "RETURN":
+            return "write a name, as in QUERY q RETURN"
+        case "PATTERN":
+            return "write an aggregate, as in RETURN COUNT(*) PATTERN"
+    return f"complete the clause before {keyword}"
 
 
 def _as_written(terminal: str) -> str:
@@ -151,7 +178,7 @@ def _as_written(terminal: str) -> str:
 
 
 def _in_groups(names: list[str]) -> list[str]:
-    """What may stand at a place, as a person would list it."""
+    """Return expected tokens in groups, for a message."""
     left = dict.fromkeys(names)
     found = []
     for sign, title, members in _GROUPS:
@@ -162,30 +189,30 @@ def _in_groups(names: list[str]) -> list[str]:
 
 
 def _missing(before: str, found: str, names: list[str]) -> str | None:
-    """What mends a fault that is no misspelt word."""
+    """Return a fix for a syntax error that is not a typo."""
     if found.startswith(('"', "'")) and found[1:2] == "'" and {"a name", "a number"} & {*names}:
         return "write it without quotes"
     if names == ["a number"]:
         return "as in 10 minutes"
     if names == ["QUERY"]:
-        return "a query begins QUERY name RETURN ..."
+        return "begin the query with QUERY name RETURN ..."
     if names == ["RETURN"]:
-        return "after its name comes RETURN, then PATTERN"
+        return "write RETURN after the name, then PATTERN"
     if names == ["','", "PATTERN"]:
-        return "RETURN lists aggregates and attributes of GROUP-BY as they are"
+        return "list only aggregates and attributes of GROUP-BY in RETURN"
     is_open = before.count("(") > before.count(")")
     if found == "','" and "PATTERN" in (above := before.upper()):
-        sequence = "write SEQ(A, B)" + (", or leave the '(' out" if is_open else "")
-        return "join conditions by AND" if "WHERE" in above else sequence
+        sequence = "write SEQ(A, B)" + (", or remove the '('" if is_open else "")
+        return "join conditions with AND" if "WHERE" in above else sequence
     if is_open and "')'" in names:
-        return "is a ')' or a ',' missing?"
+        return "add the missing ')' or ','"
     if found == "')'" and not is_open:
-        return "there is no '(' for it"
-    return "letters, digits and _, no digit first" if names == ["a name"] else None
+        return "remove it: no '(' matches it"
+    return "use letters, digits and _, and begin with a letter" if names == ["a name"] else None
 
 
 def _facts(error: UnexpectedInput, text: str) -> tuple[int, str, Iterable[str]]:
-    """Offset, what stands there, and the terminals that might."""
+    """Return the offset of an error, the text there, and the expected terminals."""
     if isinstance(error, UnexpectedCharacters):
         return error.pos_in_stream or 0, repr(error.char), error.allowed or ()
     expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
@@ -225,11 +252,13 @@ def _anagram(word: str, keywords: list[str]) -> str | None:
     return next((name for name in keywords if sorted(name) == letters), None)
 
 
-_ONE_CLAUSE = "join conditions by AND; list attributes with ','"
+_ONE_CLAUSE = "join conditions with AND, and attributes with ','"
 
 # ---- statements
 
-#: Where an offset into the whole text is.
+_SPLIT = "split the workload into several files"
+
+#: Returns the location of an offset in the whole text.
 Locate = Callable[[int], Location]
 
 #: Statements end with ";", which means nothing inside a comment or a string. A string with doubled
@@ -266,19 +295,21 @@ def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
 
 
 def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...], list[Diagnostic]]:
-    """The queries of the statements that parse, and the faults of those that do not."""
+    """Return the queries of valid statements, and the errors of the others."""
     if len(text) > MAX_TEXT:
-        message = f"the text is larger than {MAX_TEXT} characters"
-        return (), [Diagnostic(message, Location(file, 1, 1))]
+        message = f"the workload is longer than {MAX_TEXT} characters"
+        return (), [Diagnostic(message, Location(file, 1, 1), _SPLIT)]
     locate = _locator(text, file)
     if surrogate := _SURROGATE.search(text):
         place = locate(surrogate.start())
-        return (), [Diagnostic("half of a character (a surrogate)", place)]
+        return (), [
+            Diagnostic("half of a character (a surrogate)", place, "save the file as UTF-8")
+        ]
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
         start, last = statements[-1]
         place = locate(start + len(last) - len(last.lstrip()))
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place)]
+        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place, _SPLIT)]
     queries: list[Query] = []
     faults: list[Diagnostic] = []
     for start, statement in statements:
@@ -287,12 +318,12 @@ def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...]
         faults += wrong
     if not queries and not faults:
         hint = "as in QUERY name RETURN COUNT(*) ..."
-        faults.append(Diagnostic("there is no query", locate(0), hint))
+        faults.append(Diagnostic("the workload has no query", locate(0), hint))
     return tuple(queries), faults
 
 
 def _locator(text: str, file: str) -> Locate:
-    """Where an offset into a text is."""
+    """Return a function from an offset to a location."""
     lines = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
 
     def locate(offset: int) -> Location:
@@ -303,7 +334,7 @@ def _locator(text: str, file: str) -> Locate:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Where each statement starts, and its text without its ";"."""
+    """Yield the start of each statement, and its text without its ";"."""
     start, blank = 0, True
     for piece in _PIECE.finditer(text):
         token = piece.group()
@@ -321,7 +352,7 @@ def _parsed(text: str, start: int, locate: Locate) -> tuple[list[Query], list[Di
     """The query of a statement, or its faults; both where it is several for want of a `;`."""
     if too_large := _find_too_large(text):
         offset, message = too_large
-        return [], [Diagnostic(message, locate(start + offset))]
+        return [], [Diagnostic(message, locate(start + offset), "split or shorten it")]
     try:
         tree = _parser().parse(text)
         return [SyntaxBuilder(start, locate).build(tree)], []
@@ -345,7 +376,7 @@ def _several(
         place = start + first
         if re.search(r"\bquery\b", text[:first], re.IGNORECASE):
             message = "found QUERY; expected ';' before it"
-            faults.append(Diagnostic(message, locate(place), "queries end with ';'"))
+            faults.append(Diagnostic(message, locate(place), "end the query before it with ';'"))
         found, wrong = _parsed(text[first:stop], place, locate)
         queries += found
         faults += wrong
@@ -360,7 +391,7 @@ def _blank(piece: re.Match[str]) -> str:
 
 
 def _later_queries(text: str) -> Iterator[int]:
-    """Where further queries begin in what should be one statement."""
+    """Yield the starts of further queries in a statement."""
     first = len(text) - len(text.lstrip())
     for found in _BEGIN.finditer(text):
         if found.start() > first and closest(found[1], ["RETURN"]) is not None:
@@ -406,7 +437,7 @@ class SyntaxBuilder:
         """The query of a `start` tree; QueryError: too deep, a clause twice, too large a number."""
         too_deep = find_too_deep(tree)
         if too_deep is not None:
-            self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep)
+            self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep, "nest less deeply")
         name, returned, pattern, *rest = tree.children
         clauses: dict[str, Tree[Token]] = {}
         for clause in rest:
@@ -495,7 +526,7 @@ class SyntaxBuilder:
         whole = not any(sign in text for sign in ".eE")
         value = int(text) if whole else float(text)
         if math.isinf(value):
-            self._refuse(f"{text[:25]} is beyond all doubles", node)
+            self._refuse(f"{text[:25]} is too large", node, "write at most 1.79e308")
         return value, unit[0].lower() if unit else None
 
     def _reference(self, node: Tree[Token]) -> syntax.Reference:
@@ -511,5 +542,5 @@ class SyntaxBuilder:
         # NULL, TRUE and FALSE leave no token behind
         return self._locate(self._start + (0 if node.meta.empty else node.meta.start_pos))
 
-    def _refuse(self, message: str, node: Tree[Token], hint: str | None = None) -> NoReturn:
+    def _refuse(self, message: str, node: Tree[Token], hint: str) -> NoReturn:
         raise QueryError.of([Diagnostic(message, self._at(node), hint)])

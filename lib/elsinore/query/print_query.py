@@ -18,7 +18,7 @@ from elsinore.wording import plural
 _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
-#: What is written with FROM, as in `extract(hour FROM t)`.
+#: Functions with FROM, as in `extract(hour FROM t)`.
 _WITH_FROM = frozenset(["hour", "weekday"])
 _FUNCTIONS = frozenset(["abs", "coalesce", "greatest", "least", "lower", "upper"])
 _NO_ESCAPE = Constant(None, AttributeType.STRING)

@@ -23,11 +23,11 @@ class BindFault(Exception):
 
 @dataclass
 class Scope:
-    """What names mean inside of one query; collects the faults found on the way.
+    """The names of a query, and the errors found so far.
 
-    `well_shaped` says that the pattern's parts stand where they may, so that it can be told which
-    events are adjacent. What stands on a fault of the pattern that is noted already (an unknown
-    type, an alias of two parts) is not bound, and no further fault is noted.
+    `well_shaped`: the pattern is valid, so it is known which events are adjacent. Parts that depend
+    on an already noted error of the pattern (an unknown type, a repeated alias) are not bound, and
+    cause no further errors.
     """
 
     schema: StreamSchema
@@ -35,11 +35,11 @@ class Scope:
     faults: list[Diagnostic] = field(default_factory=list)
     well_shaped: bool = True
 
-    def fault(self, message: str, at: Location, hint: str | None = None) -> None:
+    def fault(self, message: str, at: Location, hint: str) -> None:
         """Note one fault for the query's author."""
         self.faults.append(Diagnostic(message, at, hint))
 
-    def refuse(self, message: str, at: Location, hint: str | None = None) -> NoReturn:
+    def refuse(self, message: str, at: Location, hint: str) -> NoReturn:
         """Note one fault, and give up what was being bound (BindFault)."""
         self.fault(message, at, hint)
         raise BindFault(message)
@@ -76,14 +76,14 @@ class Scope:
         )
 
     def all_unclear(self, positions: Iterable[Position]) -> bool:
-        """Whether faults are noted already of all of some positions."""
+        """Return whether faults are noted already of all of some positions."""
         return all(p.index in self._unclear for p in positions)
 
     def meant(self, reference: syntax.Reference) -> tuple[Position, ...]:
-        """The positions that are named, or else those that carry the attribute; at least one.
+        """Return the named positions, or the positions with the attribute; at least one.
 
         Raises:
-            BindFault: there is none, or one that is named is unclear.
+            BindFault: there are none, or the name is ambiguous.
         """
         if reference.qualifier is not None:
             return self.named(reference.qualifier, reference.at)
@@ -124,18 +124,18 @@ class Scope:
         known = {a for name in types if name in by_name for a in by_name[name].by_name}
         hint = self._own_field(attribute, self.positions[0]) or suggest(attribute, sorted(known))
         there = some_of(sorted(known)) or "none"
-        hint = hint or f"they have {there}; strings stand in single quotes"
+        hint = hint or f"attributes: {there}; write strings in single quotes"
         self.refuse(f"no event type of the pattern has an attribute {attribute}", at, hint)
 
     def _own_field(self, name: str, position: Position) -> str | None:
-        """What to write for a field of raw events that every event has."""
+        """Return a hint for a raw field that every event has."""
         schema = self.schema
         if name in ("time", schema.time_field):
             return f"write {position.alias}.time"
         if name == schema.type_field:
-            return "PATTERN names the types"
+            return "name event types in PATTERN"
         if name == schema.id_field:
-            return "an id is an attribute only if the schema lists it under the type, too"
+            return "to read the id, list it in the schema as an attribute of the type"
         return None
 
     def column(self, position: Position, attribute: str, at: Location) -> tuple[str, AttributeType]:
@@ -201,7 +201,8 @@ def check_pattern(scope: Scope) -> None:
     """Note every fault of the pattern's shape, types and aliases in the scope."""
     leaves = list(syntax.event_patterns(scope.pattern))
     if len(leaves) > MAX_PARTS:
-        scope.fault(f"a pattern of more than {MAX_PARTS} event types", leaves[MAX_PARTS].at)
+        message = f"the pattern has more than {MAX_PARTS} event types"
+        scope.fault(message, leaves[MAX_PARTS].at, "split the query into several queries")
         scope.well_shaped = False
         return
     known = scope.schema.type_codes
@@ -231,17 +232,19 @@ def _check_aliases(scope: Scope, leaves: list[syntax.EventPattern]) -> None:
             )
             uses[leaf.alias] = 0
         if leaf.alias != leaf.type and leaf.alias in types:
-            scope.fault(f"the alias {leaf.alias} is also a type of the pattern", leaf.at)
+            message = f"the alias {leaf.alias} is also a type of the pattern"
+            scope.fault(message, leaf.at, f"choose another alias, as in {leaf.type} {leaf.alias}1")
 
 
 def _check_shape(scope: Scope, pattern: syntax.Pattern) -> None:
     for part in syntax.parts_of(pattern):
         if isinstance(part, syntax.Conjunction):
-            scope.fault("AND can only stand at the top of a pattern", part.at)
+            message = "AND is allowed only at the top of a pattern"
+            scope.fault(message, part.at, "write PATTERN P AND Q")
         if isinstance(part, syntax.Negation) and not isinstance(pattern, syntax.Sequence):
-            scope.fault("NOT can only stand inside SEQ", part.at, "write SEQ(P, NOT N, Q)")
+            scope.fault("NOT is allowed only inside SEQ", part.at, "write SEQ(P, NOT N, Q)")
         _check_shape(scope, part)
     if isinstance(pattern, syntax.Sequence) and all(
         isinstance(p, syntax.Negation) for p in pattern.parts
     ):
-        scope.fault("this SEQ has nothing but NOT", pattern.at, "add a part that must occur")
+        scope.fault("this SEQ contains only NOT", pattern.at, "add a part that must occur")

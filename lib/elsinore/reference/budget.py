@@ -25,7 +25,9 @@ class Meter:
 
     def __init__(self, query: str, budget: int) -> None:
         if budget <= 0:
-            raise ParameterError("a budget must allow at least one step")
+            raise ParameterError(
+                "a budget must allow at least one step", hint="as in --budget 100000"
+            )
         self.window: int | None = None
         self.start: int | None = None
         self.steps = 0
@@ -44,7 +46,7 @@ class Meter:
             raise BudgetError(
                 f"query {self._query} takes more than {self._limit} steps to enumerate its trends "
                 f"in the window from {self.start}",
-                hint="shorten WITHIN; `elsinore run --budget 100000000` allows more steps",
+                hint="shorten WITHIN, or allow more steps: `elsinore run --budget 100000000`",
                 query=self._query,
                 window=self.window,
                 steps=self._limit,

@@ -174,7 +174,7 @@ def call(name: str, values: Sequence[Any]) -> Any:
 
 
 def like(text: str | None, pattern: str, escape: str | None) -> bool | None:
-    """Whether a text matches a LIKE pattern as a whole.
+    """Return whether a text matches a LIKE pattern as a whole.
 
     >>> like("50% off", "50!% %", "!"), like("50 % off", "50!% %", "!")
     (True, False)

@@ -189,7 +189,7 @@ class Matcher:
                 yield from self._extensions(found, way, way.next, _WINDOW)
 
     def may_end(self, found: Partial) -> bool:
-        """Whether a trend under way may end where it is."""
+        """Return whether a trend under way may end where it is."""
         step = found.step
         ends = [way for way in found.ways if way.next is None]
         return step is not None and any(self._complete(found, step, way) for way in ends)
@@ -271,7 +271,7 @@ class Matcher:
     def _absent(
         self, guard: Negation, after: int | None, before: int | None, values: KeyValues
     ) -> bool:
-        """Whether no match of NOT's pattern lies strictly between, in the trend's partition.
+        """Return whether no match of NOT's pattern lies strictly between, in the trend's partition.
 
         Its own NOT reach as far as its own events, or the window; selection semantics are about
         trends and do not apply to it.
@@ -287,7 +287,7 @@ class Matcher:
     def _adjacent(
         self, step: Step, ways: tuple[Route, ...], event: Event, values: KeyValues
     ) -> bool:
-        """Whether nothing strictly between two events of a trend parts them.
+        """Return whether nothing strictly between two events of a trend parts them.
 
         `ways` are the ways on from the earlier one.
         """

@@ -92,4 +92,4 @@ def _ways(task: Pattern | Again, rest: Todo | None, begun: list[Again]) -> list[
             # An iteration without events adds no trend, and more of them would never end.
             is_empty = any(task is one for one in begun)
             return [rest] if is_empty else [rest, iteration(body)]
-    raise AssertionError(f"{task} is no part of a pattern")
+    raise AssertionError(f"{task} is not a part of a pattern")

@@ -103,15 +103,15 @@ def _require_one_way(query: BoundQuery, found: Partial) -> None:
     """That one event leads on in one way at most, so that each trend is matched in one way."""
     kinds = Counter(None if way.next is None else way.next.type for way in found.ways)
     if max(kinds.values(), default=0) > 1:
-        _refuse(query, "one trend may be matched in several ways")
+        _refuse(query, "a trend may be matched in several ways")
     if found.owed:
-        _refuse(query, "whether a trend stands depends on keys that later events carry")
+        _refuse(query, "a trend may be excluded by keys of later events")
 
 
 def _refuse(query: BoundQuery, reason: str) -> None:
     raise UnsupportedQueryError(
-        f"trends of query {query.name} cannot be counted without building them: {reason}",
-        hint="only windows with few trends of it can be checked",
+        f"trends of query {query.name} cannot be counted without enumerating them: {reason}",
+        hint="use shorter windows: `elsinore run --executor twostep` enumerates their trends",
         query=query.name,
         executor="twostep",
         reasons=(reason,),

@@ -76,7 +76,7 @@ def refuse_ambiguous(query: BoundQuery) -> None:
     reason = "one trend can be matched in several ways that differ in an aggregate or group"
     raise UnsupportedQueryError(
         f"query {query.name} is ambiguous: {reason}",
-        hint="count or group by what does not depend on the alias that an event is given",
+        hint="count or group by attributes that do not depend on the alias of an event",
         query=query.name,
         executor="twostep",
         reasons=(reason,),
@@ -104,7 +104,7 @@ def list_trends(
             if wanted(group_of(query, match.values)):
                 found.setdefault(trend_of(match))
     except BudgetError:
-        return list(found), f"there are more trends than {STEPS} steps can build"
+        return list(found), f"more trends than can be enumerated in {STEPS} steps"
     return list(found), None
 
 

@@ -20,8 +20,8 @@ from elsinore.integers import digits_of, integer_of
 _SUM = pa.struct([pa.field("mantissa", pa.float64()), pa.field("exponent", pa.int64())])
 
 #: `group` is a JSON array of the group values in the order of GROUP-BY; `counts[0]` is the number
-#: of trends, the other states are those of `lowering.carriers` in their order. Minima and maxima
-#: are decimal integers or hexadecimal doubles, NULL where no event carried a value.
+#: of trends, the other states follow `lowering.carriers`. Minima and maxima are decimal integers or
+#: hexadecimal doubles, NULL if no event has a value.
 PARTIAL_SCHEMA = pa.schema(
     [
         pa.field("query", pa.string(), False),
@@ -41,7 +41,7 @@ _KEY = ["query", "group", "window_start", "window_end"]
 def merge_partials(table: pa.Table) -> pa.Table:
     """One row per (query, group, window): counts and sums added, extremes combined.
 
-    Rows that stand alone pass through untouched.
+    Single rows pass through unchanged.
     """
     table = table.cast(PARTIAL_SCHEMA).combine_chunks()  # taking from many chunks is slow
     numbered = table.select(_KEY).append_column("row", pa.array(np.arange(table.num_rows)))

@@ -44,7 +44,7 @@ def group_text(group: tuple[tuple[str, Value], ...]) -> str:
 
 
 def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether a group key is the group that was asked for.
+    """Return whether a group key is the group that was asked for.
 
     >>> same_group('{"carrier": "UA", "hub": 7}', {"hub": "7", "carrier": "UA"})
     True
@@ -60,7 +60,7 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
 
 
 def _is_same(held: Any, wanted: Any) -> bool:
-    """Whether a value of a group is the one asked for: itself, or a text of it."""
+    """Return whether a value of a group is the one asked for: itself, or a text of it."""
     if isinstance(held, float) and isinstance(wanted, str | int):
         try:
             wanted = float(wanted)
@@ -106,7 +106,7 @@ def exact_integers(values: Sequence[int | None]) -> pa.Array:
 
 
 def shorten_count(digits: str, full: int = 15) -> str:
-    """A count that fits a cell: in full up to so many digits, else leading digits and its length.
+    """Return a count for a table cell, shortened if it has many digits.
 
     >>> shorten_count("1234567"), shorten_count("1" + "0" * 20)
     ('1,234,567', '1.00e20 (21 digits)')

@@ -11,11 +11,11 @@ from typing import Any
 from elsinore.integers import to_json
 from elsinore.timeline import Instant
 
-# ---- how far sums of doubles lie apart that were added in another order: the only tolerance
+# ---- the difference between sums of doubles in different orders: the only tolerance
 #
-# Where values of both signs cancel, what rounding leaves is small beside the values and as large as
-# anything beside their sum (0.1 + 0.2 - 0.3 is 1.1e-16, 5.6e-17 or 0). So the bounds of a sum are
-# told by its magnitude, the sum of the amounts of all that is added.
+# If values of both signs cancel, the rounding error is small compared with the values, but can be
+# as large as their sum (0.1 + 0.2 - 0.3 is 1.1e-16, 5.6e-17 or 0). So the bounds of a sum follow
+# from its magnitude, the sum of the absolute values.
 
 #: The least and the greatest double that a sum, or an average, may come out as.
 Bounds = tuple[float, float]
@@ -27,7 +27,7 @@ LOST_AT_EACH_EVENT = 34 * 2.0**-53
 
 
 def bounds_of(exact: Fraction, magnitude: Fraction, events: int) -> Bounds:
-    """Where the double of a sum lies, given its exact value, in a window of so many events.
+    """Return the bounds of the double of a sum, from its exact value and the number of events.
 
     `magnitude` is the sum of amounts; of an average both are divided by the count. Bounds beyond
     the largest double are infinite.
@@ -37,7 +37,7 @@ def bounds_of(exact: Fraction, magnitude: Fraction, events: int) -> Bounds:
 
 
 def within(found: float, bounds: Bounds) -> bool:
-    """Whether a double is within bounds; NaN is where they are NaN."""
+    """Return whether a double is within bounds; NaN is where they are NaN."""
     low, high = bounds
     return low <= found <= high or (found != found and low != low)
 
@@ -67,8 +67,8 @@ class ResultRow:
         values: `(label, value)` in the order of RETURN. Counts and sums of longs are int of any
             size, AVG and sums of doubles float, MIN and MAX of the attribute's type; None where
             no event carried a value.
-        bounds: for each value between which doubles it may lie by rounding, None where it is exact;
-            the reference's rows alone have them. They do not count where rows are compared.
+        bounds: for each value, its bounds by rounding, None if it is exact; only rows of the
+            reference have them. Comparisons of rows ignore them.
     """
 
     query: str
@@ -80,7 +80,7 @@ class ResultRow:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What identifies the row; sorts by query, group and window, NULL first."""
+        """Return the key of the row; sorts by query, group and window, NULL first."""
         group = tuple(_sortable(value) for _, value in self.group)
         return self.query, group, self.window_start, self.window_end
 

@@ -160,7 +160,8 @@ def _weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> 
 
 def _too_large(candidate: Candidate) -> ParameterError:
     pattern = ", ".join(candidate.pattern)
-    return ParameterError(f"the rates around ({pattern}) are too large to compute with")
+    problem = f"the rates of ({pattern}) are too large"
+    return ParameterError(problem, hint="use smaller rates, or a shorter per:")
 
 
 def split(query: BoundQuery, segment: Segment) -> Split:

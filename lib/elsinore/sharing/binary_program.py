@@ -33,7 +33,7 @@ class BinaryProgram:
     upper: NDArray[np.float64]  #: float64 [m], not negative
 
     def holds(self, x: NDArray[np.float64]) -> bool:
-        """Whether a vector of zeros and ones is feasible."""
+        """Return whether a vector of zeros and ones is feasible."""
         return bool((self.rows @ x <= self.upper + 0.5).all())
 
 
@@ -47,7 +47,7 @@ class BinarySolution:
 
     @property
     def proven(self) -> bool:
-        """Whether the value reaches the bound."""
+        """Return whether the value reaches the bound."""
         return self.bound - self.value <= TOLERANCE * abs(self.bound)
 
 

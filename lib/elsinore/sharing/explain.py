@@ -79,7 +79,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A query and its stretches, from left to right."""
+    """A query and its parts, from left to right."""
 
     query: str
     stretches: tuple[Stretch, ...]
@@ -142,8 +142,8 @@ class SharedCandidate:
     """A chosen candidate; all figures are count updates per longest window of the workload."""
 
     candidate: PlannedCandidate  #: what the plan says of it
-    #: what each query that shares it saves beside it (Equation 2 less Equation 6), by name; None
-    #: where the statistics are not at hand.
+    #: the gain of each query that shares it (Equation 2 minus Equation 6), by name; None without
+    #: statistics.
     gains: Mapping[str, float] | None
     #: what computing it costs, once for all of them (the first term of Equation 7); None as above.
     once: float | None
@@ -172,19 +172,19 @@ class ExplainedSavings:
 def explain_savings(
     plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
 ) -> ExplainedSavings:
-    """What sharing saves by a plan that fits the workload (`replan.verify`), and why not more.
+    """Explain the savings of a plan that fits the workload (`replan.verify`), and its limits.
 
-    Without the statistics that it was found from the gains stay unknown.
+    Without the statistics of the plan, the gains are unknown.
 
     Raises:
-        PlanError: the plan was found from other statistics.
+        PlanError: the plan was found for other statistics.
     """
     savings: dict[str, Savings] = {}
     if statistics is not None:
         if plan.statistics_fingerprint != statistics.fingerprint:
             raise PlanError(
-                "the static plan was found from other statistics",
-                hint="leave --events and --rates out, or --plan",
+                "the static plan was found for other statistics",
+                hint="leave out --events and --rates, or leave out --plan",
                 plan=plan.statistics_fingerprint,
                 statistics=statistics.fingerprint,
             )
@@ -232,7 +232,7 @@ def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
     """Why a candidate was not chosen, in words."""
     candidate = unshared.candidate
     where = "; ".join(
-        f"{name} takes its place in {', '.join(queries)}"
+        f"{name} is shared instead in {', '.join(queries)}"
         for name, queries in unshared.meets.items()
     )
     match candidate.fate:
@@ -240,9 +240,9 @@ def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
             return "sharing it costs more than it saves"
         case Fate.PRUNED if candidate.score_max is not None:
             most = figure_text(candidate.score_max)
-            return f"a plan with it saves {most} at most; {figure_text(guaranteed)} is guaranteed"
+            return f"a plan with it saves at most {most}; {figure_text(guaranteed)} is guaranteed"
         case _:
-            return where or "a better plan does without it"
+            return where or "a better plan does not share it"
 
 
 def figure_text(value: float) -> str:

@@ -30,9 +30,9 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True)
 class Problem:
-    """What a finder chooses from: all candidates of a workload, and their savings by id.
+    """The input of a finder: all candidates of a workload, and their savings by id.
 
-    `time_limit` are seconds for finders that can be bounded by time.
+    `time_limit`: seconds, for finders with a time limit.
     """
 
     candidates: tuple[Candidate, ...]
@@ -41,7 +41,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.time_limit > 0:
-            raise ParameterError("the time limit must be a positive number of seconds")
+            problem = "the time limit must be a positive number of seconds"
+            raise ParameterError(problem, hint="as in --time-limit 10")
 
     @cached_property
     def by_id(self) -> dict[str, Candidate]:
@@ -77,7 +78,7 @@ class Problem:
 
 
 def choose(problem: Problem, finder: Finder) -> Choice:
-    """What a finder decides; BudgetError: `sharon` or `exhaustive` met its bound."""
+    """Return the decision of a finder; BudgetError: `sharon` or `exhaustive` reached its limit."""
     if finder is Finder.GWMIN:
         return Choice(problem.greedy, None, proven=False)
     if finder is Finder.OPTIMAL:

@@ -43,10 +43,10 @@ def workload_fingerprint(workload: Workload) -> str:
 
 # ---- what is stored with its fingerprint
 
-_PRINTED = "`elsinore plan WORKLOAD --schema SCHEMA --events FILE --json` prints one"
+_PRINTED = "print a plan with `elsinore plan WORKLOAD --schema SCHEMA --events FILE --json`"
 
 #: How to replace a plan, in a file or in a lake.
-NEW_PLAN = f"{_PRINTED}; in the pipeline `elsinore aggregate` finds one"
+NEW_PLAN = f"{_PRINTED}; in the pipeline, run `elsinore aggregate`"
 
 
 class Part(pydantic.BaseModel):
@@ -69,12 +69,12 @@ class Artifact(Part):
         return fingerprint(self.model_dump(mode="json"))
 
     def to_json(self) -> str:
-        """The canonical JSON text, with the fingerprint beside the rest; `from_json` reads it."""
+        """Return the canonical JSON with the fingerprint; `from_json` reads it."""
         return canonical_json(self.model_dump(mode="json") | {"fingerprint": self.fingerprint})
 
     @classmethod
     def is_current(cls, text: str) -> bool:
-        """Whether a text claims to be of the version read here; PlanError: it is no JSON object."""
+        """Return whether JSON has the current version; PlanError: it is not a JSON object."""
         return bool(cls._parsed(text).get("version") == cls.model_fields["version"].default)
 
     @classmethod
@@ -83,10 +83,10 @@ class Artifact(Part):
         document = cls._parsed(text)
         version, current = document.get("version"), cls.model_fields["version"].default
         if version is None:
-            raise PlanError(f"this is no {cls.CALLED}", hint=_PRINTED)
+            raise PlanError(f"not a {cls.CALLED}", hint=_PRINTED)
         if version != current:
             raise PlanError(
-                f"the {cls.CALLED} is of version {version!r}; this build reads version {current}",
+                f"the {cls.CALLED} has version {version!r}; this release reads version {current}",
                 hint=NEW_PLAN,
             )
         stated = document.pop("fingerprint", None)
@@ -94,10 +94,10 @@ class Artifact(Part):
             # As JSON text, so that strictness admits arrays for tuples and names for fates.
             found = cls.model_validate_json(canonical_json(document), strict=True)
         except ValueError as error:
-            raise PlanError(f"the {cls.CALLED} is damaged: {error}") from error
+            raise PlanError(f"the {cls.CALLED} is damaged: {error}", hint=NEW_PLAN) from error
         if found.fingerprint != stated and not (cls.UNSIGNED and stated is None):
             raise PlanError(
-                f"the {cls.CALLED} is damaged: its content is not what its fingerprint says",
+                f"the {cls.CALLED} is damaged: its content does not match its fingerprint",
                 hint=NEW_PLAN,
                 stated=stated,
                 found=found.fingerprint,
@@ -109,7 +109,7 @@ class Artifact(Part):
         try:
             document = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise PlanError(f"the {cls.CALLED} is no JSON", hint=_PRINTED) from error
+            raise PlanError(f"the {cls.CALLED} is not JSON", hint=_PRINTED) from error
         if not isinstance(document, dict):
-            raise PlanError(f"the {cls.CALLED} is no JSON object", hint=_PRINTED)
+            raise PlanError(f"the {cls.CALLED} is not a JSON object", hint=_PRINTED)
         return document

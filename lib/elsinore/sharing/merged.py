@@ -87,7 +87,7 @@ class Standings(Generic[Place]):
         return leading_to(self.ends, self.arrows)
 
     def leads_through(self, places: Set[Place]) -> bool:
-        """Whether a way from a start to an end leads through the given places alone."""
+        """Return whether a way from a start to an end leads through the given places alone."""
         arrows = ((a, b) for a, b in self.arrows if a in places and b in places)
         return not (self.starts & places).isdisjoint(leading_to(self.ends & places, arrows))
 

@@ -22,7 +22,7 @@ MOST_HASHES = 65_536
 def observe(workload: Workload, events: EventTable) -> Statistics:
     """Statistics of events at hand, from the first to the last; DataError: there is none."""
     if not len(events):
-        raise DataError("there is no event to find a plan from")
+        raise DataError("a plan needs at least one event", hint="name files with --events FILE")
     counts = EventCounts(workload)
     counts.add(events.table)
     return counts.statistics(observed_interval(events))

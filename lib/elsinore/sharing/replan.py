@@ -1,4 +1,4 @@
-"""Whether a stored plan fits a workload, and whether it still stands (Sharon section 7.4)."""
+"""Check that a stored plan is valid for a workload and still current (Sharon section 7.4)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
     try:
         plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ParameterError(f"cannot read {path}: {error.strerror}") from error
+        hint = "check the path of --plan FILE"
+        raise ParameterError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"the static plan {path} is no UTF-8 text") from error
+        raise PlanError(f"the static plan {path} is not UTF-8", hint=NEW_PLAN) from error
     except PlanError as error:
         raise PlanError(f"{path}: {error.message}", hint=error.hint, **error.fields) from error
     verify(plan, workload)
@@ -34,14 +35,14 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
 
 
 def verify(plan: StaticPlan, workload: Workload) -> None:
-    """Refuse a plan that was made for another workload, or whose choice is not valid for this one.
+    """Raise PlanError for a plan of another workload, or with an invalid choice.
 
-    What is chosen is compared with what the workload really holds: an intact fingerprint alone says
-    nothing about who wrote the plan. Any choice is valid in which every chosen candidate is shared
-    by two or more of its queries and no position of a query is shared twice (Sharon Definition 7).
+    Chosen candidates are compared with the workload, as an intact fingerprint does not prove who
+    wrote the plan. A choice is valid if every chosen candidate is shared by at least two of its
+    queries, and no position of a query is shared twice (Sharon Definition 7).
 
     Raises:
-        PlanError: the plan is stale, shares what the workload does not hold, or is not valid.
+        PlanError: the plan is stale, shares patterns outside of the workload, or is invalid.
     """
     expected = workload_fingerprint(workload)
     if plan.workload_fingerprint != expected:
@@ -52,23 +53,25 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
             workload=expected,
         )
     if len(set(plan.chosen)) < len(plan.chosen):
-        raise PlanError("the static plan shares a candidate twice")
+        raise PlanError("the static plan shares a candidate twice", hint=NEW_PLAN)
     owners: dict[Place, str] = {}
     for name, candidate in chosen_candidates(plan, workload).items():
         for place in places_of(candidate, _sharing(plan.by_id[name])):
             other = owners.setdefault(place, name)
             if other != name:
-                raise PlanError(f"the static plan shares both {other} and {name}, which overlap")
+                problem = f"the static plan shares both {other} and {name}, which overlap"
+                raise PlanError(problem, hint=NEW_PLAN)
 
 
 def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
-    """What a plan shares, by its names there; PlanError: the workload does not hold one."""
+    """Return the shared candidates of a plan; PlanError: the workload does not contain one."""
     mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
     found = {}
     for name in plan.chosen:
         planned = plan.by_id.get(name)
         if planned is None or _content(planned) not in mined:
-            raise PlanError(f"the static plan shares {name}, which the workload does not hold")
+            problem = f"the static plan shares {name}, which the workload does not contain"
+            raise PlanError(problem, hint=NEW_PLAN)
         found[name] = mined[_content(planned)]
     return found
 
@@ -77,9 +80,11 @@ def _sharing(planned: PlannedCandidate) -> frozenset[str]:
     """The queries that share a candidate."""
     queries = frozenset(planned.shared_by)
     if len(queries) < 2 or len(queries) < len(planned.shared_by):
-        raise PlanError(f"the static plan shares {planned.id} between fewer than two queries")
+        problem = f"the static plan shares {planned.id} between fewer than two queries"
+        raise PlanError(problem, hint=NEW_PLAN)
     if not queries <= set(planned.queries):
-        raise PlanError(f"the static plan shares {planned.id} in a query that does not hold it")
+        problem = f"the static plan shares {planned.id} in a query that does not contain it"
+        raise PlanError(problem, hint=NEW_PLAN)
     return queries
 
 
@@ -95,25 +100,25 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """How far statistics may move before a plan is found anew.
+    """Tolerance of statistics before a new plan is needed.
 
-    A rate, or a number of partitions, may grow to `factor` times what it was, and fall to that part
-    of it. Numbers below `floor` count as that: chance moves them, and they cost little.
+    A rate or a number of partitions may grow or fall by `factor`. Numbers below `floor` count as
+    `floor`: they vary by chance, and cost little.
     """
 
     factor: float
     floor: float
 
 
-#: Of runs shorter than a day, which take the plan that they find.
+#: For runs shorter than a day, which usually reuse the stored plan.
 BAND = Band(2.0, 100.0)
-#: Of longer ones, such as the night's: what a plan costs is little beside their work.
+#: For longer runs, such as nightly maintenance: a plan costs little compared with their work.
 ANY_CHANGE = Band(1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """A decision: whether a plan is to be found anew, and the reason, for people."""
+    """The decision whether a new plan is needed, with its reason."""
 
     needed: bool
     reason: str
@@ -132,16 +137,16 @@ def replan(
     `found_from` are the statistics that it was found from; None where they are lost.
 
     >>> replan(None, None, None, None)
-    Replan(needed=True, reason='no plan was found before')
+    Replan(needed=True, reason='no plan was stored')
     """
     if stored is None:
-        return Replan(True, "no plan was found before")
+        return Replan(True, "no plan was stored")
     if changes := _changed_queries(stored, workload):
         return Replan(True, f"queries changed: {_listed(changes)}")
     if stored.statistics_fingerprint == statistics.fingerprint:
         return Replan(False, "neither queries nor statistics changed")
     if found_from is None:
-        return Replan(True, "the statistics of the stored plan are not known")
+        return Replan(True, "the statistics of the stored plan are unknown")
     used = {p.type for query in workload.queries for p in query.positions}
     moved = [
         *_moved_rates(found_from, statistics, used, band.floor),
@@ -158,8 +163,8 @@ def _changed_queries(stored: StaticPlan, workload: Workload) -> list[str]:
     before = stored.queries
     return [
         *(f"{name} is new" for name in sorted(now.keys() - before.keys())),
-        *(f"{name} is gone" for name in sorted(before.keys() - now.keys())),
-        *(f"{name} is another" for name in sorted(now.keys() & before.keys())
+        *(f"{name} was removed" for name in sorted(before.keys() - now.keys())),
+        *(f"{name} was changed" for name in sorted(now.keys() & before.keys())
           if now[name] != before[name]),
     ]  # fmt: skip
 
@@ -175,9 +180,9 @@ def _moved_rates(
 
 
 def _moved_keys(before: Statistics, now: Statistics, floor: float) -> Iterator[tuple[float, str]]:
-    """How far numbers of partitions moved, as far as the two spans can be compared.
+    """Yield the changes of numbers of partitions, if the two spans are comparable.
 
-    A longer span has more values of a key, if nothing changed: that alone is no move.
+    A longer span has more values of a key even if nothing changed.
     """
     for keys in sorted(before.by_keys.keys() | now.by_keys.keys()):
         old, new = before.partition_count(keys), now.partition_count(keys)

@@ -83,7 +83,7 @@ def option_queries(
             if len(found) > most:
                 raise BudgetError(
                     f"the expansion of {candidate.id} has more than {most} options",
-                    hint="let the finder optimal or gwmin choose",
+                    hint="use --finder optimal or --finder gwmin",
                 )
         level = following
     return tuple(found)
@@ -140,8 +140,8 @@ def search(graph: SharonGraph, *, plans: int = 2_000_000, time_limit: float | No
             late = ends is not None and len(following) % 4096 == 0 and monotonic() > ends
             if late or looked_at + len(following) > plans:
                 raise BudgetError(
-                    "the plan finder met its bound before it had seen every valid plan",
-                    hint="let the finder optimal or gwmin choose",
+                    "the plan finder reached its limit before it had compared every valid plan",
+                    hint="use --finder optimal or --finder gwmin",
                     plans=looked_at + len(following),
                     vertices=len(weights),
                 )
@@ -186,8 +186,8 @@ def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
     size = len(graph.vertices)
     if size > _MOST_VERTICES:
         raise BudgetError(
-            f"{size} candidates have 2^{size} plans, too many to look at each",
-            hint="let the finder optimal choose",
+            f"{size} candidates have 2^{size} plans, too many to compare",
+            hint="use --finder optimal",
         )
     scores = np.zeros(1 << size)
     valid = np.ones(1 << size, dtype=np.bool_)

@@ -27,19 +27,19 @@ def plain_template(query: BoundQuery) -> Template | str:
     if isinstance(query.pattern, Conjunction):
         return "AND counts pairs of trends"
     if query.semantics is not Semantics.ANY:
-        return f"{query.semantics} looks at events between"
+        return f"{query.semantics} depends on events in between"
     try:
         templates = build_templates(query)
     except NotUnambiguous as reason:
         return str(reason)
     if len(templates) != 1:
-        return "its trends carry different keys"
+        return "its trends have different keys"
     (template,) = templates
     if template.guards:
-        return "NOT looks at events between"
+        return "NOT depends on events in between"
     attributes = [key.attribute for key in query.keys]
     if len(set(attributes)) < len(attributes):
-        return "one attribute is several keys"
+        return "one attribute occurs in several keys"
     return template
 
 
@@ -91,7 +91,7 @@ def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
     for query in queries:
         found = plain_template(query)
         if isinstance(found, Template) and not found.loops:
-            found = "no event type is under a Kleene plus"
+            found = "it has no Kleene plus"
         if isinstance(found, str):
             beside[query.name] = found
         else:

@@ -1,4 +1,4 @@
-"""What a plan is found from: how often events of each type occur, and in how many partitions."""
+"""Statistics for plans: the rates of event types, and the numbers of partitions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import AuthorError, Diagnostic, Location, ParameterError, SchemaError
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
-from elsinore.wording import suggest
+from elsinore.wording import some_of, suggest
 
 Rate = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
 PartitionCounts = Mapping[tuple[str, ...], int]
 
 
 class PartitionCount(Part):
-    """Number of distinct values of a set of key attributes, which stand in alphabetical order."""
+    """Number of distinct values of a set of key attributes, in alphabetical order."""
 
     keys: tuple[str, ...] = pydantic.Field(min_length=1)
     count: pydantic.PositiveInt
@@ -34,12 +34,11 @@ class Statistics(Artifact):
 
     Attributes:
         per: the span that `events` refers to, in ticks.
-        events: mean number of events in `per` ticks, all partitions together, by event type; where
-            they were observed, the events counted.
+        events: mean number of events in `per` ticks in all partitions, by event type; the number of
+            events if they were counted.
         observed: start and end of the interval in which events were counted, `per` ticks long; None
-            where the rates were given by a person.
-        partitions: sets of key attributes in alphabetical order; those that are not listed were not
-            counted.
+            if a user gave the rates.
+        partitions: sets of key attributes in alphabetical order; other sets were not counted.
     """
 
     CALLED = "record of statistics"
@@ -101,7 +100,7 @@ class Statistics(Artifact):
         number = self.events.get(event_type, 0.0 if self.observed else None)
         if number is None:
             raise ParameterError(
-                f"no rate is given for {event_type}", hint="name every type of the workload"
+                f"the rate of {event_type} is missing", hint=f"as in rates: {{{event_type}: 5}}"
             )
         return number * length / self.per / self.partition_count(attributes)
 
@@ -140,10 +139,15 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
     try:
         stated = read_model(path, _RatesFile, "a file of rates")
     except SchemaError as error:
-        raise ParameterError(error.message, diagnostics=error.diagnostics) from error
+        raise ParameterError(
+            error.message, hint=error.hint, diagnostics=error.diagnostics
+        ) from error
     attributes = [attribute for each in stated.partitions for attribute in each.keys]
     faults = [
-        (f"{name} is no {what} of {schema.name}", suggest(name, known))
+        (
+            f"{schema.name} has no {what} {name}",
+            suggest(name, known) or f"use one of {some_of(known)}",
+        )
         for what, names, known in (
             ("event type", stated.rates, schema.by_name),
             ("attribute", attributes, schema.attributes),
@@ -156,7 +160,7 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
     try:
         per = _ticks(stated.per, schema.time_unit)
     except ParameterError as error:
-        raise _refuse(path, (str(error), None)) from error
+        raise _refuse(path, (error.message, error.hint or "as in per: minute")) from error
     counts = {tuple(each.keys): each.count for each in stated.partitions}
     return Statistics.given(per, stated.rates, counts)
 
@@ -165,18 +169,19 @@ def _ticks(per: str | int, unit: TimeUnit) -> int:
     """Ticks of a unit word, or of a bare number in the unit of the stream's time."""
     if isinstance(per, int):
         if unit not in NUMBER_LENGTHS:
-            raise ParameterError("per: needs a unit, as in minute")
+            raise ParameterError("per: needs a unit", hint="as in per: minute")
         if per <= 0:
-            raise ParameterError("per: must be a positive span of time")
+            raise ParameterError("per: must be positive", hint="as in per: 1")
         return per * NUMBER_LENGTHS[unit]
     if unit is TimeUnit.INTEGER:
-        raise ParameterError("per: this stream's time has no unit; write a bare number")
+        raise ParameterError("per: this stream's time has no unit", hint="as in per: 10")
     length = UNITS.get(per.removesuffix("s"))
     if length is None:
-        raise ParameterError(f"per: {per} is no unit of time, as {', '.join(UNITS)} are")
+        hint = f"use one of {', '.join(UNITS)}"
+        raise ParameterError(f"per: {per} is not a unit of time", hint=hint)
     return length
 
 
-def _refuse(path: Path, *faults: tuple[str, str | None]) -> AuthorError:
+def _refuse(path: Path, *faults: tuple[str, str]) -> AuthorError:
     place = Location(str(path))
     return ParameterError.of([Diagnostic(fault, place, hint) for fault, hint in faults])

@@ -54,18 +54,18 @@ _TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """What one slice came to.
+    """The result of one slice.
 
     Attributes:
         events_version: the version of `events` that was read.
         plan_fingerprint: of the static plan.
-        events: how many were read for its windows, of the types that the queries read.
-        windows: results, one for each (query, group, window).
-        rows: rows written, one for each of their aggregates.
-        route: how tasks came by their events, in words.
-        sharing: what queries shared and what that is predicted to save, in words.
-        counts: bursts and so on, over all tasks (`engine.hamlet.observe.Observer.counts`).
-        rows_of: how many rows each workload was given, by its name.
+        events: number of events in its windows, of the types that the queries read.
+        windows: number of results, one per query, group and window.
+        rows: number of written rows, one per aggregate of a result.
+        route: how tasks read their events, in words.
+        sharing: what queries shared, and the predicted savings, in words.
+        counts: bursts and so on of all tasks (`engine.hamlet.observe.Observer.counts`).
+        rows_of: number of rows of each workload, by name.
     """
 
     events_version: int
@@ -95,17 +95,17 @@ def aggregate(
     parts: int,
     run: str,
 ) -> Aggregated:
-    """Compute the windows that end in `owned` and make them the staged results of its hours.
+    """Compute the windows that end in `owned`, and replace the staged results of its hours.
 
-    All queries of all workloads run together, and each workload is given its own results. Events
-    are read at the latest version when this begins, and at no other. Without a plan each
-    query runs by itself; `static_plan` is the fingerprint of what the plan was made of. The work is
-    distributed over so many parts at most. `run` is named in the table's history.
+    All queries of all workloads run together; each workload gets its own results. All tasks read
+    the version of events that is the latest at the start. Without a plan, queries run separately;
+    `static_plan` is the fingerprint of the plan. `parts` limits the number of tasks. `run` is named
+    in the table's history.
 
     Raises:
         UnsupportedQueryError: the engine cannot run one of the queries.
-        DataError: events of the windows were removed, as old as is kept.
-        ConflictError, LostWorkerError: worth another try.
+        DataError: events of the windows were removed after their retention period.
+        ConflictError, LostWorkerError: transient; retry.
     """
     workload, lake = joined(answered), answered[0].lake
     require(workload.queries)

@@ -42,12 +42,12 @@ class Route:
         """For people.
 
         >>> Route(()).in_words()
-        'nothing read, since no window ends here'
+        'nothing read: no window ends in these hours'
         """
         if not self.parts:
-            return "nothing read, since no window ends here"
+            return "nothing read: no window ends in these hours"
         bucket = self.parts[0].bucket
-        by_key = ", cut by key" if bucket and bucket.of > 1 else ""
+        by_key = ", split by key" if bucket and bucket.of > 1 else ""
         by_key += ", their rows merged" if self.merged else ""
         number = len(self.parts)
         return f"files read directly, in {number} part{'s' if number > 1 else ''}{by_key}"

@@ -1,7 +1,7 @@
-"""Which queries are made of panes that are kept from run to run, and the tasks that do it.
+"""Cache pane results of queries between runs: the choice of queries, and the Spark tasks.
 
-The tasks are functions from Arrow batches to Arrow batches, made on the driver and called in Python
-workers, as those of `aggregate_worker`.
+The tasks are functions from Arrow batches to Arrow batches, created on the driver and called in
+Python workers, as in `aggregate_worker`.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ FEWEST_BYTES = 50_000_000
 #: Panes of a window, at most; what a window costs grows with them.
 MOST_PANES = 200
 
-#: What it costs to multiply a byte of kept panes, in bytes of events that are read. Kept panes that
-#: are larger than their events by this have more partitions than it pays to keep.
+#: Cost of multiplying a byte of cached panes, in bytes of events to read. Panes that exceed their
+#: events by this factor have too many partitions to cache.
 KEPT_BYTE = 16
 
 #: Bytes of events that a task works on at a time (some four million of them).
@@ -92,12 +92,12 @@ class Carrying:
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
-        """The hours whose panes are to be worked out."""
+        """The hours whose panes are missing in the cache."""
         return tuple(hour for hour in self.hours if hour not in self.found)
 
     @cached_property
     def parts(self) -> list[tuple[int, Share]]:
-        """What tasks work out: the missing hours, in shares where these are fewer than cores."""
+        """The missing hours of the tasks, split if they are fewer than cores."""
         shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
         keys = tuple(sorted(set.intersection(*shared)))
         return hour_shares(self.missing, self.files, keys, self.cores)
@@ -114,10 +114,10 @@ class Carrying:
         """For people."""
         queries = count_of(len(self.carried.queries), "query")
         kept = count_of(len(self.found), "hour")
-        return f"panes of {queries} carried: {kept} kept, {len(self.missing)} worked out"
+        return f"panes of {queries} cached: {kept} reused, {len(self.missing)} computed"
 
     def work_out(self) -> Callable[[int], Counts]:
-        """What keeps, in a task, what the panes of a part by its number do; gives its counts."""
+        """Return a task function that caches the panes of a part, and returns its counts."""
         carried, schema, kept, version = self.carried, self.workload.schema, self.kept, self.version
         types = types_read(self.workload, carried.queries)
         read, parts = attributes_read(carried.queries), self.parts
@@ -143,20 +143,20 @@ class Carrying:
             part, tables = Interval(hour, hour + HOUR), [_NO_ROWS]
             for files in share.in_turn():
                 tables += pane_rows(share, files, part, told)
-            # By query, so that those of others are not read.
+            # By query, so that panes of other queries are not read.
             kept.write(hour, version, share.bucket, pa.concat_tables(tables).sort_by("query"))
             return told
 
         return keep
 
     def multiply(self, tasks: int) -> Task:
-        """A task that takes numbers below `tasks`, and makes the finished rows of its queries.
+        """Return a task function that makes the finished rows of its queries.
 
-        Of no hour the panes are missing any more. Kept files that lie so far before that nobody
-        will need them are removed.
+        The panes of all hours must be cached. Cached files that are too old for later runs are
+        removed.
 
         Raises:
-            ConflictError: what was kept of one was removed meanwhile.
+            ConflictError: cached files were removed during the run.
         """
         files = self.kept.all_of(self.lake, self.hours, self.version)
         self.kept.drop_before(self.hours[0] - _STAY)
@@ -197,7 +197,7 @@ def choose_carrying(
     before = Interval(owned.start - longest, owned.start)
     if sum(file.bytes_in(before) for file in files) < FEWEST_BYTES:
         return None
-    # An hour in which no window ends is worked out all the same: a later one will need it.
+    # Also for an hour in which no window ends: a later hour needs its panes.
     hours = tuple(hours_of(reach_of(queries, owned)))
     # In the same order under every plan: what is kept is found by it.
     carried = CarriedPanes(tuple(sorted(queries, key=lambda query: query.name)), HOUR)
@@ -213,7 +213,7 @@ def choose_carrying(
 
 
 def kept_panes(lake: Lake, carried: CarriedPanes) -> KeptHours:
-    """Where the panes of some queries are kept, as rows of `CarriedPanes.pane_rows`."""
+    """Return the cache of panes of queries, with rows of `CarriedPanes.pane_rows`."""
     queries = [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
     return KeptHours.of(lake, [f"panes {_MEANING} {carried.block}", *queries])
 

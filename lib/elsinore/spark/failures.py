@@ -64,7 +64,9 @@ def translate(error: PySparkException) -> ElsinoreError | None:
     if known := _own(text):
         return known
     if _STRANGER.search(text):
-        return SetupError(f"Spark refuses us: {first_line(text)}", hint="look at its token")
+        return SetupError(
+            f"Spark refuses access: {first_line(text)}", hint="check ELSINORE_SPARK_TOKEN_FILE"
+        )
     if full := storage_error(error):
         return full
     if found := _BROKEN.search(text):
@@ -75,7 +77,7 @@ def translate(error: PySparkException) -> ElsinoreError | None:
 
 
 def _describe(error: PySparkException) -> str:
-    """All that an error says, the names that Spark Connect keeps beside the text among it."""
+    """Return the text of an error, with the names that Spark Connect stores separately."""
     names = [type(error).__name__, str(error.getCondition())]
     if isinstance(error, SparkConnectGrpcException):
         names.append(str(error.getGrpcStatusCode()))

@@ -16,7 +16,7 @@ def register(spark: SparkSession, settings: Settings | None = None) -> None:
 
     Args:
         spark: A session, classic or Connect, that has Delta's extension and can read the lake.
-        settings: Settings that name the lake and the workload. None: those of the environment.
+        settings: Settings that name the lake and the workload. None: read the environment.
 
     Raises:
         QueryError: The workload has an error.

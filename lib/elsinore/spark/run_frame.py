@@ -88,7 +88,7 @@ def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
     """Typed events with their positions, and bad rows with why they are."""
     raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
     wanted = {first_name(field, frame.columns) for field in raw}
-    # By place: dots are no paths, and Spark may take `k` and `K` for one name.
+    # By position: dots are not paths here, and Spark may treat `k` and `K` as one name.
     named = {f"c{n}": name for n, name in enumerate(frame.columns)}
     fields = {place: name for place, name in named.items() if name in wanted}
     numbered = frame.toDF(*named).select(*fields, F.monotonically_increasing_id().alias(_POSITION))
@@ -126,6 +126,7 @@ def _require_few_bad(decoded: DataFrame, allowed: float) -> None:
     bad, rows, reason = counted.collect()[0]
     if rows and bad / rows > allowed:
         raise DataError(
-            f"{bad} of {rows} rows are bad, more than the share of {allowed:g}, such as: {reason}",
-            hint="mend the rows, or allow a larger share",
+            f"{bad} of {rows} rows are invalid, more than the allowed share of {allowed:g}; "
+            f"for example: {reason}",
+            hint="correct the rows, or pass a larger max_bad_share",
         )

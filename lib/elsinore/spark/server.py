@@ -126,10 +126,10 @@ def with_parameters(url: str) -> str:
 
 
 def server_url(settings: Settings) -> str:
-    """The address of the server that the settings name, with its token.
+    """Return the address of the server of the settings, with its token.
 
     Raises:
-        SetupError: the embedded server cannot be started, or there is no file with the token.
+        SetupError: the embedded server cannot be started, or the token file cannot be read.
     """
     if not settings.spark_master.startswith("sc://"):
         return running_server(settings).url
@@ -138,12 +138,14 @@ def server_url(settings: Settings) -> str:
     try:
         token = settings.spark_token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise SetupError(f"cannot read {settings.spark_token_file}: {error.strerror}") from error
+        problem = f"cannot read {settings.spark_token_file}: {error.strerror}"
+        hint = "set ELSINORE_SPARK_TOKEN_FILE to a readable file"
+        raise SetupError(problem, hint=hint) from error
     return with_token(settings.spark_master, token)
 
 
 def running_server(settings: Settings) -> Server:
-    """The server of a home: the one that runs, if it runs the present code, or else a new one.
+    """Return the server of a home: the running one if it has the current code, else a new one.
 
     This process counts as its client until it ends.
 
@@ -213,7 +215,7 @@ def _start(settings: Settings, conf: Mapping[str, str], digest: str) -> Server:
     os.close(alive)
     started = _find(folder)
     if started is None:
-        raise SetupError("Spark does not start", hint=f"see {log}")
+        raise SetupError("Spark does not start", hint=f"read the log: {log}")
     return started
 
 
@@ -224,7 +226,8 @@ def _find(folder: Path) -> Server | None:
         with suppress(FileNotFoundError):
             return _read_server(folder / "server.json")
         if time.monotonic() > deadline:
-            raise SetupError(f"Spark does not answer within {_PATIENCE:.0f} s", hint="see its log")
+            problem = f"Spark does not answer within {_PATIENCE:.0f} s"
+            raise SetupError(problem, hint="run `elsinore stop`, and run it again")
         time.sleep(_LOOK)
     return None
 
@@ -282,7 +285,7 @@ def _folder(settings: Settings) -> Path:
     make_home(settings.local)
     folder = settings.local / "spark"
     if folder.is_symlink():
-        raise SetupError(f"{folder} is a symbolic link", hint="put a directory there")
+        raise SetupError(f"{folder} is a symbolic link", hint="replace the link by a directory")
     private_directory(folder)
     if folder.stat().st_mode & stat.S_IWGRP:
         hint = f"chmod g-w {shlex.quote(str(folder))}"
@@ -299,7 +302,8 @@ def _open_private(file: Path) -> int:
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise SetupError(f"cannot open {file}: {error.strerror}") from error
+        hint = f"remove it: rm {shlex.quote(str(file))}"
+        raise SetupError(f"cannot open {file}: {error.strerror}", hint=hint) from error
 
 
 @contextmanager
@@ -314,7 +318,7 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _is_free(file: Path) -> bool:
-    """Whether nobody holds a lock on a file."""
+    """Return whether a file is not locked."""
     lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -332,7 +336,7 @@ def _free_port() -> int:
 
 
 def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) -> list[str]:
-    """What starts a server that listens there, but for its token."""
+    """Return the command that starts a server on a port, without its token."""
     binding = "spark.connect.grpc.binding"
     conf = {**conf, f"{binding}.address": host, f"{binding}.port": str(port)}
     options = (f"--conf={name}={value}" for name, value in conf.items())
@@ -362,7 +366,7 @@ def _parts_of(variable: str) -> list[str]:
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
-    """What a server is told, but for its place; SetupError: Java or a jar is missing."""
+    """Return the configuration of a server; SetupError: Java or a jar is missing."""
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
@@ -415,8 +419,8 @@ def _require_java() -> None:
     program = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(program) is None:
         raise SetupError(
-            f"Java is missing: there is no {program}",
-            hint="install Java 17, or point JAVA_HOME at it",
+            f"Java was not found: {program}",
+            hint="install Java 17, or set JAVA_HOME to its directory",
         )
 
 
@@ -439,7 +443,7 @@ def _require_secret(master: str) -> None:
     if not any(re.match(r"\s*spark\.authenticate\.secret\s*[\s=:]\s*\S", line) for line in lines):
         raise SetupError(
             f"{file} has no spark.authenticate.secret for {master}",
-            hint="write the cluster's secret there; docker/spark/start shows how",
+            hint="add the cluster's secret as spark.authenticate.secret, as in docker/spark/start",
         )
 
 
@@ -452,7 +456,7 @@ def _find_jars(folder: Path) -> list[Path]:
 
 
 def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
-    """Runs the JVM until it ends or nobody has worked with it for some seconds; its exit code.
+    """Run the JVM until it ends or was idle for some seconds; return its exit code.
 
     It inherits the lock `alive`.
     """
@@ -471,7 +475,7 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
         jvm.kill()
         code = jvm.wait()
         shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
-        print(f"Spark has ended with {code}", flush=True)
+        print(f"Spark ended with exit code {code}", flush=True)
     return code
 
 

@@ -24,18 +24,17 @@ _TRIES = 4
 
 @contextmanager
 def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
-    """A session of the server, which ends with the block.
+    """Open a session of the server, which ends with the block.
 
     Args:
-        settings: name the server; the embedded one is started if it does not run.
-        name: what the session works for, such as a job over an interval in a run. What an earlier
-            session of this name, for the same stream and workload, has left running is stopped
-            first, for then its client is gone, or not wanted any more. Without a name there is
-            none.
+        settings: the server; the embedded one is started if it does not run.
+        name: purpose of the session, such as a job over an interval in a run. Work of an earlier
+            session with this name, stream and workload is stopped first, as its client is gone.
+            Without a name, no work is stopped.
 
     Raises:
-        SetupError: the server cannot be started or reached, or does not know us.
-        ElsinoreError: what Spark reports inside the block, see `spark_failures`.
+        SetupError: the server cannot be started or reached, or refuses access.
+        ElsinoreError: the error that Spark reports inside the block, see `spark_failures`.
     """
     try:
         with spark_failures():

@@ -289,7 +289,7 @@ def bind_guard_keys(
             continue
         if len(carriers) < len(guard.states) or number in deeper:
             name = query.keys[number].attribute
-            raise NotUnambiguous(f"{name} is a key of some events under a NOT, but of no trend")
+            raise NotUnambiguous(f"{name} is a key of some events under a NOT, but not of a trend")
         bound = _agreeing(query, bound, query.keys[number])
     return bound
 

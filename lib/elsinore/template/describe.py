@@ -67,10 +67,10 @@ def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
 # ---- the words of texts and pictures
 
 IN_BETWEEN = "in between"
-NOTHING_BETWEEN = "no other event of the partition lies in between"
+NOTHING_BETWEEN = "no other event of the partition is in between"
 STILL_OPEN = "nothing in between could extend it"
 #: What the notes of state names mean.
-NOTES = "[meets x], [misses x]: whether the event meets the conditions that WHERE has for x alone"
+NOTES = "[meets x], [misses x]: whether the event meets the conditions on x in WHERE"
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,14 @@ class Words:
         return ", and ".join(part for part in parts if part)
 
     def absent(self, ways: Ways, where: str) -> str:
-        """`no match of NOT 1 lies in between`; empty where one way is free of NOT."""
+        """`no match of NOT 1 is in between`; empty where one way is free of NOT."""
         if frozenset() in ways:
             return ""
-        return f"{' or '.join(f'no match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+        return f"{' or '.join(f'no match of {self.guards(w)}' for w in _sorted(ways))} is {where}"
 
     def present(self, ways: Ways, where: str) -> str:
         """The opposite of `absent`."""
-        return f"{' and '.join(f'a match of {self.guards(w)}' for w in _sorted(ways))} lies {where}"
+        return f"{' and '.join(f'a match of {self.guards(w)}' for w in _sorted(ways))} is {where}"
 
     def guards(self, way: frozenset[int]) -> str:
         """The NOT of one way: each of them shuts it."""
@@ -224,7 +224,7 @@ def _roles(words: Words, number: int, whole: str) -> Iterator[str]:
     end = words.floor(end_floor, "after it") if end_floor else ""
     if starts and ends and start == end == "":
         linked = any(number in (t.earlier, t.later) for t in template.transitions)
-        yield f"starts or ends {whole}" if linked else f"is {whole} by itself"
+        yield f"starts or ends {whole}" if linked else f"is {whole} of one event"
     else:
         if starts:
             yield _if(f"starts {whole}", start)

@@ -83,7 +83,7 @@ class _Subsets:
         state = State(positions, symbol.meets, symbol.misses, keys)
         if state not in self.numbers:
             if len(self.numbers) >= MAX_STATES:
-                raise NotUnambiguous("its ways to match one trend are too many")
+                raise NotUnambiguous("it can match a trend in too many ways")
             self.numbers[state] = len(self.numbers)
             self.pending.append(state)
         return self.numbers[state]
@@ -164,7 +164,7 @@ def _conditions(
 
 
 def _one_by_one(found: _Subsets, positions: Positions) -> bool:
-    """Whether the positions of a state are closed by different events."""
+    """Return whether the positions of a state are closed by different events."""
     pairs = found.pairs
     if pairs.semantics is not Semantics.NEXT:
         return False
@@ -218,7 +218,7 @@ def _symbols(pairs: Pairs) -> Iterator[Symbol]:
 
 def _few(parts: list[Part]) -> list[Part]:
     if len(parts) > MAX_UNCERTAIN:
-        raise NotUnambiguous("too many of its positions have conditions of their own")
+        raise NotUnambiguous("too many of its positions have separate conditions")
     return parts
 
 
@@ -236,7 +236,7 @@ def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
         if counted and counted != positions:
             names = _names(query, positions)
             raise NotUnambiguous(
-                f"one event of a trend can stand for {names}, and {aggregate.label} counts only "
+                f"one event of a trend can match {names}, but {aggregate.label} counts only "
                 f"{_names(query, counted)}"
             )
 
@@ -252,7 +252,7 @@ def _refuse_torn(query: BoundQuery, positions: Positions) -> None:
             for p, q in combinations(sorted(alike), 2)
         ):
             raise NotUnambiguous(
-                f"one event of a trend can stand for {_names(query, alike)}, and a key binds only "
+                f"one event of a trend can match {_names(query, alike)}, but a key applies only to "
                 "some of them"
             )
 
@@ -274,7 +274,7 @@ def is_ambiguous(found: Automaton, query: BoundQuery) -> bool:
 
 
 def overlap(left: Automaton, right: Automaton, query: BoundQuery) -> bool:
-    """Whether some trend may match both of two patterns of a query."""
+    """Return whether some trend may match both of two patterns of a query."""
     return bool(_paired(left, right, query))
 
 
@@ -306,7 +306,7 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
             arrows[pair] = alike(left.successors[pair[0]], right.successors[pair[1]])
             room -= len(arrows[pair])
             if room < 0:
-                raise NotUnambiguous("its ways to match one trend are too many")
+                raise NotUnambiguous("it can match a trend in too many ways")
             pending += arrows[pair]
     ends = [p for p in arrows if p[0] in left.last and p[1] in right.last]
     return leading_to(ends, ((pair, after) for pair, nexts in arrows.items() for after in nexts))

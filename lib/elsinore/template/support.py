@@ -69,7 +69,7 @@ def require(
 
 
 def _run_instead(query: BoundQuery, refusals: object) -> str:
-    """What to do where an executor refuses a query: who can run it, or how greta could."""
+    """Return a hint for a query that an executor cannot run."""
     if refusals is greta_refusals:
-        return "give each part of the pattern what tells its events from those of the others"
-    return f"{'twostep' if greta_refusals(query) else 'greta'} can run it"
+        return "add a condition to each part of the pattern that only its events meet"
+    return f"use --executor {'twostep' if greta_refusals(query) else 'greta'}"

@@ -204,7 +204,7 @@ class Template:
 
     @property
     def contiguous(self) -> bool:
-        """Whether any floor needs to know of all events of a partition."""
+        """Return whether any floor needs to know of all events of a partition."""
         return any(floor.contiguous for arrow in self.transitions for floor in arrow.floors())
 
     def predecessors(self, state: int) -> tuple[Transition, ...]:
@@ -251,7 +251,7 @@ class Pairs:
         return every(*conditions, *([Reaches(floor)] if floor else []))
 
     def close_one_by_one(self, position: int) -> bool:
-        """Whether skip-till-next-match must look at each event at a position by itself."""
+        """Return whether skip-till-next-match must look at each event at a position by itself."""
         if self.semantics is not Semantics.NEXT:
             return False
         ways = {

@@ -59,7 +59,7 @@ def test_how_far_an_event_may_lie_from_its_landing(
 @pytest.mark.parametrize("late", ["2 fortnights", "-1 days", "3", "100000 days", "[1]"])
 def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) -> None:
     text = HEAD.replace("unit: us", f"unit: us, late: {late}") + "  A: {}\n"
-    assert "not a duration, such as 365 days" in str(refusal(tmp_path, text))
+    assert "not a duration" in str(refusal(tmp_path, text))
 
 
 def test_ids_may_be_unique_within_a_span_of_time_alone(tmp_path: Path) -> None:
@@ -121,19 +121,19 @@ def test_no_id_types_without_attributes_and_limits_of_timestamps(tmp_path: Path)
 def test_type_may_be_left_out_of_a_schema_with_one_type_only(tmp_path: Path, types: str) -> None:
     head = "stream: s\ntime: {field: t, unit: us}\n"
     assert load(tmp_path, f"{head}types: {{A: {{}}}}").type_field is None
-    assert "type may be left out only where" in str(refusal(tmp_path, head + types))
+    assert "type may be left out only if" in str(refusal(tmp_path, head + types))
 
 
 @pytest.mark.parametrize(
     ("title", "types", "message"),
     [
-        ("min of another type", "  A: {x: {type: long, min: 1.5}}", "1.5 is no long"),
-        ("min is a boolean", "  A: {x: {type: long, min: true}}", "true is no long"),
-        ("min beyond 64 bits", "  A: {x: {type: long, min: 9223372036854775808}}", "is no long"),
-        ("min is not a number", "  A: {x: {type: double, min: .nan}}", "nan is no double"),
-        ("min is too large", f"  A: {{x: {{type: double, min: {10**400}}}}}", "is no double"),
+        ("min of another type", "  A: {x: {type: long, min: 1.5}}", "1.5 is not a long"),
+        ("min is a boolean", "  A: {x: {type: long, min: true}}", "true is not a long"),
+        ("min beyond 64 bits", "  A: {x: {type: long, min: 9223372036854775808}}", "is not a long"),
+        ("min is not a number", "  A: {x: {type: double, min: .nan}}", "nan is not a double"),
+        ("min is too large", f"  A: {{x: {{type: double, min: {10**400}}}}}", "is not a double"),
         ("min is no instant", "  A: {x: {type: timestamp, min: noon}}", "not an ISO 8601"),
-        ("allowed of another type", "  A: {x: {type: string, allowed: [NO]}}", "no string"),
+        ("allowed of another type", "  A: {x: {type: string, allowed: [NO]}}", "not a string"),
         ("name with underscore first", "  A: {_time: long}", "types.A._time"),
         ("buckets", "  A: {x: long}\nbuckets: {by: [y], number: 4}", "no type has an attribute y"),
         ("one bucket", "  A: {x: long}\nbuckets: {by: [x], number: 1}", "buckets.number"),
@@ -178,7 +178,7 @@ def test_every_fault_is_listed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "just text", "42"])
 def test_a_schema_is_a_mapping(tmp_path: Path, text: str) -> None:
-    assert "a schema is a mapping" in str(refusal(tmp_path, text))
+    assert "a schema must be a mapping" in str(refusal(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_a_schema_is_a_mapping(tmp_path: Path, text: str) -> None:
         ("a call", "stream: !!python/object/apply:os.getcwd []\n", "1:9", "tag"),
         ("a key twice", "stream: a\nstream: b\n", "2:1", "key 'stream' occurs twice"),
         ("a merge", "a: &a {x: 1}\nb:\n  <<: *a\n", "3:7", "aliases are not allowed"),
-        ("Norway", HEAD + "  NO: {x: long}\n", "5:3", "key False is not text; quote it"),
-        ("a number as a key", HEAD + "  A: {1: long}\n", "5:7", "key 1 is not text"),
-        ("a list as a key", "? [a, b]\n: c\n", "1:3", "is not text"),
+        ("Norway", HEAD + "  NO: {x: long}\n", "5:3", "key False is not a string (quote it)"),
+        ("a number as a key", HEAD + "  A: {1: long}\n", "5:7", "key 1 is not a string"),
+        ("a list as a key", "? [a, b]\n: c\n", "1:3", "is not a string"),
         ("no end", "stream: {a: b\n", "1:9", "is not closed"),
         ("two documents", "stream: a\n---\nstream: b\n", "2:1", "another document"),
     ],

@@ -132,7 +132,7 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
     [
         ("query: funnel", "query: funel", "no query funel (did you mean funnel?)"),
         ("    query: funnel\n", "", "two views, one purchase: query: it is missing"),
-        ("why:", "whi:", "there is no setting whi (did you mean why?)"),
+        ("why:", "whi:", "unknown setting whi (did you mean why?)"),
         ("view0min", "look0min", "no event: 'look0min(user=ann)"),
         ("price: 2}", "price: -2}", "event 2: price: -2.0 is below 0"),
         ("event: Buy, ", "", "event 2: event is missing"),
@@ -157,7 +157,7 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
         ("[0, 20", "[0, x", "a window's bounds are integers, not 0 and x"),
         ("WITHIN 20", "WITHIN 20; QUERY r RETURN COUNT(*) PATTERN A WITHIN 5", "there are 2"),
         ("PATTERN A+", "PATTERN B+", "in/cases.yaml: written here:1:"),
-        ("    query: RETURN", "    executors: [nosuch]\n    query: RETURN", "'nosuch' is none of"),
+        ("    query: RETURN", "    executors: [nosuch]\n    query: RETURN", "'nosuch' is not"),
         ("    events: a1(v=1) a2..3(v=2)", "    events:", "events: None is not a list"),
         ('["2025-03-03T08:00"', '["noon"', "'noon' is not an ISO 8601 timestamp"),
         ("cases:\n", "cases: 5\nx:\n", "holds no list of cases"),

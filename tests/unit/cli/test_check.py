@@ -62,11 +62,11 @@ def test_a_query_as_json(as_json: Any) -> None:
                 "text": [
                     "A  starts a trend; comes after A if A.v < NEXT(A).v and nothing in between "
                     "could extend it",
-                    "C  comes after A if no match of NOT 1 lies in between and nothing in between "
+                    "C  comes after A if no match of NOT 1 is in between and nothing in between "
                     "could extend it",
                     "B  ends a trend; comes after C if nothing in between could extend it",
                     "NOT 1: N",
-                    "  N  is a match by itself",
+                    "  N  is a match of one event",
                 ],
             }
         ],
@@ -113,7 +113,7 @@ def test_what_greta_refuses_is_for_twostep(
     as_json: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query = "COUNT(x) PATTERN SEQ(A x+, A y+) WITHIN 1 hour"
-    reason = "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    reason = "one event of a trend can match x or y, but COUNT(x) counts only x"
     found = as_json(query)
     assert (found["executors"], found["refused"]) == (["twostep"], {"greta": [reason]})
     assert found["templates"] == []
@@ -131,7 +131,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "               C  ends a trend; comes after A",
         "  local        A: A.v > 1",
         "  edge         -",
-        "  keys         k: equal in all events that carry it; carried by A, not by C",
+        "  keys         k: equal in all events that have it; attribute of A, not of C",
         "  returns      COUNT(*)",
         "  window       within 1 day, slide 1 day, pane 1 day",
         "  semantics    skip-till-any-match",
@@ -151,8 +151,8 @@ def test_long_lines_are_not_broken(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_each_set_of_keys_has_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(tmp_path, "COUNT(*) PATTERN SEQ(C, A?) GROUP-BY k WITHIN 1 day") == 0
     lines = capsys.readouterr().out.splitlines()[2:7]
-    assert lines[0] == "  template     trends that carry no key:"
-    assert lines[2] == "  template     trends that carry k:"
+    assert lines[0] == "  template     trends with no key:"
+    assert lines[2] == "  template     trends with k:"
     assert lines[4] == "                 A  ends a trend; comes after C"
 
 

@@ -103,7 +103,7 @@ def test_an_address_is_not_taken_for_a_folder(
     monkeypatch.chdir(tmp_path)
     assert run_command(arguments) == 2
     assert "://bucket/" in (told := capsys.readouterr().err)
-    assert "is an address, where a path of this machine is needed" in told
+    assert "is an address, not a path on this machine" in told
     assert not [*tmp_path.iterdir()]
 
 
@@ -114,4 +114,4 @@ def test_hours_that_are_not_over_are_refused(
     given = ["--start", "2198-01-01T00:00Z", "--end", "2198-01-01T01:00Z"]
     assert run_command([command, *given]) == 2
     error = capsys.readouterr().err
-    assert "the hours before '2198-01-01T01:00Z' are not over (the end is 20" in error
+    assert "the hours before '2198-01-01T01:00Z' are not over (set end to 20" in error

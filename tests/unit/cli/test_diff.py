@@ -200,5 +200,5 @@ def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[s
     assert "1 of 82 lines set aside (1 missing_time)" in capsys.readouterr().err
     Path("e.jsonl").write_text(good + '{"type": "A"}\n' * 30)
     assert run_command(["diff", *WORKLOADS]) != 0
-    assert "30 of 111 lines are bad" in capsys.readouterr().err
+    assert "30 of 111 records are invalid" in capsys.readouterr().err
     assert run_command(["diff", *WORKLOADS, "--max-bad-share", "0.5"]) == 0

@@ -101,7 +101,7 @@ def test_the_kleene_part(as_json: Any) -> None:
     alone = {each["query"]: (each["keys"], each["why"]) for each in kleene["alone"]}
     assert alone == {
         "four": ("[k] GROUP-BY g", "no other query has its Kleene types and keys"),
-        "five": ("[k]", "NOT looks at events between"),
+        "five": ("[k]", "NOT depends on events in between"),
     }
     (one,) = found["sets"]
     assert (one["id"], one["types"], one["queries"]) == ("s1", ["K"], ["three", "two"])
@@ -115,11 +115,11 @@ def test_the_kleene_part(as_json: Any) -> None:
     }  # fmt: skip
     assert one["run_by"] == {"sweep": ["two", "three"]}
     reasons = {query["query"]: query["why"] for query in found["queries"]}
-    assert reasons["one"].startswith("of fixed length; counting in windows that hardly overlap")
+    assert reasons["one"].startswith("of fixed length; the sweep is faster")
     assert reasons["two"] == reasons["three"]
-    assert reasons["two"] == "nothing is asked of pairs of events; with 2 others"
-    assert reasons["four"] == "nothing is asked of pairs of events"
-    assert reasons["five"] == "NOT looks at events between"
+    assert reasons["two"] == "has no edge predicate; with 2 others"
+    assert reasons["four"] == "has no edge predicate"
+    assert reasons["five"] == "NOT depends on events in between"
 
 
 def test_two_sets_of_one_type(as_json: Any, files: Path) -> None:
@@ -127,7 +127,7 @@ def test_two_sets_of_one_type(as_json: Any, files: Path) -> None:
     (files / "w.sase").write_text(WORKLOAD + more)
     (kleene,) = as_json("--rates", "r.yaml")["kleene"]
     assert kleene["sets"] == {"s1": ["four", "six"], "s2": ["three", "two"]}
-    assert kleene["apart"] == "partitioned otherwise: s1 by [k] GROUP-BY g; s2 by [k]"
+    assert kleene["apart"] == "partitioned differently: s1 by [k] GROUP-BY g; s2 by [k]"
 
 
 def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
@@ -137,7 +137,7 @@ def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
     assert (shared["gains"], shared["once"], shared["net"]) == (None, None, 285)
     # What pays on this engine is not known without rates; all else is in the plan.
     assert stored["queries"][0]["why"] == "of fixed length; shares no segment"
-    assert stored["queries"][1]["why"] == "nothing is asked of pairs of events; with 1 other"
+    assert stored["queries"][1]["why"] == "has no edge predicate; with 1 other"
     runs = {"executor": None, "why": None}
     without = [[{**query, **runs} for query in each["queries"]] for each in (stored, found)]
     assert without[0] == without[1]
@@ -154,10 +154,11 @@ def test_text_for_people(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         "by optimal: sharing saves 285 count updates per longest window, proven optimal",
         "  two    SEQ(shared p1: A, B | K+)  [k] WITHIN 10 seconds\n",
         "one: 312", "two: 333", "K+ in 4 queries", "s1 shares it: three, two",
-        "not five ([k]): NOT looks at events between", "s1: 2 queries, [k]; panes of 5 seconds",
+        "not five ([k]): NOT depends on events in between",
+        "s1: 2 queries, [k]; panes of 5 seconds",
         "    C -> K: three\n", "    K -> K: all\n", "    B -> K: two\n",
-        "  greta: five: NOT looks at events between\n",
-        "  sweep: one: of fixed length; counting in windows that hardly overlap is quicker swept;"
+        "  greta: five: NOT depends on events in between\n",
+        "  sweep: one: of fixed length; the sweep is faster if windows hardly overlap;"
         " with 2 others\n",
         "drawn in x.svg",
     ):  # fmt: skip
@@ -188,14 +189,14 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
 ) -> None:
     Path("r.yaml").write_text(RATES.replace("10,", "11,"))
     assert explain("--plan", plan, "--rates", "r.yaml") == 1
-    assert "from other statistics" in capsys.readouterr().err
+    assert "for other statistics" in capsys.readouterr().err
     Path("w.sase").write_text(WORKLOAD.replace("SEQ(C, K+)", "SEQ(B, K+)"))
     assert explain("--plan", plan) == 1
     error = capsys.readouterr().err
     assert error == (
-        "elsinore: the static plan was found for another workload (`elsinore plan WORKLOAD "
-        "--schema SCHEMA --events FILE --json` prints one; in the pipeline `elsinore aggregate` "
-        "finds one)\n"
+        "elsinore: the static plan was found for another workload (print a plan with "
+        "`elsinore plan WORKLOAD --schema SCHEMA --events FILE --json`; in the pipeline, run "
+        "`elsinore aggregate`)\n"
     )
 
 
@@ -205,7 +206,7 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
         (["--plan", "none.json"], 2, "cannot read none.json"),
         (["--plan", "w.sase"], 1, "no JSON"),
         (["--rates", "r.yaml", "--events", "e.jsonl"], 2, "either --rates FILE or --events FILE"),
-        (["--rates", "r.yaml", "--plot", "x.pdf"], 2, "is no picture"),
+        (["--rates", "r.yaml", "--plot", "x.pdf"], 2, "is not a picture"),
     ],
 )
 @pytest.mark.usefixtures("files")

@@ -198,7 +198,7 @@ def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
     [
         ("integer", "", "events of the stream shop have no calendar time"),
         ("ms", "", "these files have no event (0 lines were read)"),
-        ("ms", "nothing\n", "1 of 1 lines are bad"),
+        ("ms", "nothing\n", "1 of 1 records are invalid"),
     ],
 )
 def test_what_cannot_land_is_refused(
@@ -377,7 +377,7 @@ def test_a_small_file_does_not_make_very_many(
     path.write_text(path.read_text().replace('"user-id": "', '"user-id": "x'))
     assert run_command(["ingest", str(path)]) == 1
     told = capsys.readouterr().err
-    assert "in more than 49 hours, and each becomes a file (split them, such as by year)" in told
+    assert "in more than 49 hours, and each hour needs a file (split the file, for" in told
     assert [path for path in zone.rglob("*") if path.is_file()] == files
 
 
@@ -420,7 +420,7 @@ def test_events_go_nowhere_else_by_a_link_of_a_producer(
     (zone / linked).parent.mkdir(parents=True)
     (zone / linked).symlink_to(private)
     assert run_command(["ingest", str(written("jsonl", tmp_path))]) == 1
-    assert "a symbolic link (put the file itself there)" in capsys.readouterr().err
+    assert "a symbolic link (replace the link by a copy of the file)" in capsys.readouterr().err
     assert [*private.iterdir()] == []
 
 

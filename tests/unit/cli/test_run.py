@@ -164,7 +164,7 @@ def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) ->
     ("pattern", "executors", "reason", "hint"),
     [
         ("COUNT(x) PATTERN SEQ(A x+, A y+)", ("greta", "hamlet", "hamlet-static"),
-         "one event of a trend can stand for x or y, and COUNT(x) counts only x", ""),
+         "one event of a trend can match x or y, but COUNT(x) counts only x", ""),
         ("COUNT(x) PATTERN SEQ(A x+, A y+)", ("sharon",), "", "twostep can run it"),
         ("COUNT(*) PATTERN A+", ("aseq", "sharon"),
          "its pattern is more than a sequence of single events", "greta can run it"),
@@ -199,7 +199,7 @@ def test_auto_says_at_once_what_it_leaves_to_twostep(
     said, failed = capsys.readouterr().err.splitlines()
     assert said == (
         "elsinore: n is left to twostep, which builds every trend and may take very long; greta "
-        "cannot run it: one event of a trend can stand for x or y, and COUNT(x) counts only x"
+        "cannot run it: one event of a trend can match x or y, but COUNT(x) counts only x"
     )
     assert "no such file" in failed
     assert run(AMBIGUOUS) == 0

@@ -82,7 +82,7 @@ def test_costs_decide_and_the_answers_are_the_same(
 def test_a_run_without_sets_says_so(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "w.sase").write_text(WORKLOAD.split(";", maxsplit=1)[0] + ";")
     assert run(files, "d.json") == 0
-    assert "no burst that several queries take" in capsys.readouterr().err
+    assert "no burst of several queries" in capsys.readouterr().err
     assert json.loads((files / "d.json").read_text()) == {"sets": []}
 
 

@@ -57,7 +57,7 @@ def test_every_query_is_run_by_somebody() -> None:
     assert plan.in_words() == "Kleene sub-patterns in 1 set of 2 queries"
     reasons = {choice.query: choice.why for choice in plan.choices}
     assert reasons["fixed"] == "of fixed length; shares no segment"
-    assert reasons["none"] == "NOT looks at events between"
+    assert reasons["none"] == "NOT depends on events in between"
     assert reasons["one"] == "shares B+ with 1 other"
     assert "counts only" in reasons["odd"]
 
@@ -162,7 +162,7 @@ def test_collapsed_queries_are_swept_and_the_others_are_not() -> None:
     assert plan.sweeps == (("first", "second"),)
     assert [sorted(names) for names in plan.sets] == [["fourth", "third"]]
     reasons = {choice.query: choice.why for choice in plan.choices}
-    assert reasons["first"] == "nothing is asked of pairs of events; with 1 other"
+    assert reasons["first"] == "has no edge predicate; with 1 other"
     assert reasons["third"] == "shares B+ with 1 other"
     assert plan.in_words().endswith(" of 2 queries and 2 queries in 1 sweep")
 
@@ -203,9 +203,9 @@ def test_queries_by_other_keys_are_swept_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("PATTERN SEQ(A, NOT C, B)", "NOT looks at events between"),
+        ("PATTERN SEQ(A, NOT C, B)", "NOT depends on events in between"),
         ("PATTERN B+ WHERE B.x < NEXT(B).x", "an edge predicate looks at pairs of events"),
-        ("PATTERN B+ SEMANTICS contiguous", "contiguous looks at events between"),
+        ("PATTERN B+ SEMANTICS contiguous", "contiguous depends on events in between"),
         ("PATTERN A AND B", "AND counts pairs of trends"),
     ],
 )

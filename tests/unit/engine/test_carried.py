@@ -82,7 +82,7 @@ def test_partitions_of_one_group_are_one_row() -> None:
 @pytest.mark.parametrize(
     ("clauses", "why"),
     [
-        ("PATTERN SEQ(A, NOT C, B) WITHIN 9", "NOT looks at events between"),
+        ("PATTERN SEQ(A, NOT C, B) WITHIN 9", "NOT depends on events in between"),
         ("PATTERN B+ WHERE B.y < NEXT(B).y WITHIN 9", "an edge predicate looks at pairs of events"),
         ("PATTERN SEQ(A, C) GROUP-BY A.k WITHIN 9", "some of its events lack a key"),
         ("PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 SLIDE 4", ""),

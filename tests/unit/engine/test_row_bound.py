@@ -116,7 +116,9 @@ def test_windows_are_counted_before_room_is_made_for_them(monkeypatch: pytest.Mo
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 20)
     assert aggregate_query(query, events).num_rows == 20
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 19)
-    with pytest.raises(QueryError, match="q: 20 windows of its groups hold events, at most 19 may"):
+    with pytest.raises(
+        QueryError, match="q: 20 windows of its groups contain events, at most 19 may"
+    ):
         aggregate_query(query, events)
 
 
@@ -139,7 +141,7 @@ def test_a_lack_of_memory_names_the_query(
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
         "elsinore: out of memory while computing bomb: malloc of size 1735556416 failed (write a "
-        "shorter WITHIN or a larger SLIDE, or run parts of the events one after another)"
+        "shorter WITHIN or a larger SLIDE, or run parts of the events separately)"
     )
     monkeypatch.setattr("elsinore.cli.run.read_events", fail)
     assert run_command(["run", *arguments]) == 1

@@ -266,4 +266,4 @@ def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert read(write(tmp_path / "three.parquet", table[:3], row_group_size=1)).events.num_rows == 3
     with pytest.raises(UnreadableFile, match=r"has 4 row groups, more than 3") as found:
         read(write(tmp_path / "four.parquet", table, row_group_size=1))
-    assert found.value.hint == "write it again with larger row groups, such as of 100,000 rows"
+    assert found.value.hint == "write it with larger row groups, for example of 100,000 rows"

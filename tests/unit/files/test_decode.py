@@ -428,7 +428,7 @@ def test_lines_in_doubt_are_few_where_the_fast_way_is_taken() -> None:
 def test_what_stands_before_an_object_is_named(before: str, said: str) -> None:
     fault = parse_json(before + '{"a": 1}')
     assert isinstance(fault, Fault)
-    assert fault.text == f"{said} the object; a line is one JSON object"
+    assert fault.text == f"{said} the object; write one JSON object per line"
 
 
 @pytest.mark.parametrize("line", ['1,A,{"x":1}', '"a": {"b": 1}', "x{", '{"a": 1}x', "x"])

@@ -48,7 +48,9 @@ def test_a_compressed_copy_is_refused(tmp_path: Path, one: str, other: str, fold
     paths = [tmp_path / f"a.jsonl{ending}" for ending in (one, other)]
     for path, ending in zip(paths, (one, other), strict=True):
         path.write_bytes(pack(data, ending))
-    with pytest.raises(ParameterError, match=r"holds the same as .*: its events would count twice"):
+    with pytest.raises(
+        ParameterError, match=r"has the same content as .*: its events would count twice"
+    ):
         read(*([tmp_path] if folder else paths))
     assert read(paths[1]).lines == 100_000
 
@@ -57,7 +59,9 @@ def test_a_copy_may_be_in_another_directory(tmp_path: Path) -> None:
     (tmp_path / "backup").mkdir()
     (tmp_path / "a.csv").write_text("id,at,x\n1,1700000000,1\n")
     (tmp_path / "backup" / "a.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
-    with pytest.raises(ParameterError, match=r"backup/a\.csv\.gz holds the same as .*/a\.csv"):
+    with pytest.raises(
+        ParameterError, match=r"backup/a\.csv\.gz has the same content as .*/a\.csv"
+    ):
         read(tmp_path)
 
 

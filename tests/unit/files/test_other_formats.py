@@ -28,7 +28,7 @@ def said_of(events: object) -> str:
 def test_a_file_of_arrow_under_any_name(name: str, tmp_path: Path) -> None:
     feather.write_feather(pa.table({**EVENTS, "s": ["x"]}), path := tmp_path / name)
     said = said_of(path)
-    assert f"{name} is a file of Arrow" in said
+    assert f"{name} is an Arrow (Feather) file" in said
     assert "convert it to Parquet" in said
 
 
@@ -51,7 +51,7 @@ def test_zstd_with_a_long_window_is_not_damaged(tmp_path: Path) -> None:
     path.write_bytes(stream.compress(b'{"t": 1, "k": "A"}\n') + stream.flush())
     said = said_of(path)
     assert "window of more than 128 MiB" in said
-    assert "without --long" in said
+    assert "compress it again with the default window" in said
     assert "damaged" not in said
 
 

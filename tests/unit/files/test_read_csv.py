@@ -161,15 +161,15 @@ OPEN = row(driver='"d1')
 @pytest.mark.parametrize(
     ("lines", "bad", "why"),
     [
-        ([OPEN, GOOD, GOOD], [2], "goes on into other lines: unexpected end of data"),
+        ([OPEN, GOOD, GOOD], [2], "value spans several lines: unexpected end of data"),
         ([GOOD, OPEN], [3], "unexpected end of data"),
-        ([OPEN, *[GOOD] * 3_000], [2], "goes on into other lines: field larger than"),
-        ([OPEN, GOOD, OPEN, GOOD], [2, 4], "goes on into other lines: "),
-        ([OPEN, GOOD, row(driver='"d"')], [2], "goes on into other lines: ',' expected after"),
+        ([OPEN, *[GOOD] * 3_000], [2], "value spans several lines: field larger than"),
+        ([OPEN, GOOD, OPEN, GOOD], [2, 4], "value spans several lines: "),
+        ([OPEN, GOOD, row(driver='"d"')], [2], "value spans several lines: ',' expected after"),
         ([OPEN, GOOD, row(driver='d"'), GOOD], [], ""),
         ([OPEN, GOOD, row(driver='d"', stops="2,3"), GOOD], [2, 4], "10 fields, but"),
-        ([OPEN, "", row(driver='"a\nb"'), GOOD], [2], "goes on into other lines: "),
-        ([row(driver='"a\n"b'), GOOD], [2, 3], "goes on into other lines: ',' expected after"),
+        ([OPEN, "", row(driver='"a\nb"'), GOOD], [2], "value spans several lines: "),
+        ([row(driver='"a\n"b'), GOOD], [2, 3], "value spans several lines: ',' expected after"),
     ],
 )
 @pytest.mark.parametrize("at_once", [1, 2, 8_192])

@@ -197,7 +197,7 @@ def test_too_many_bad_lines(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read(path, share=0.39)
     text = str(caught.value)
-    assert "4 of 10 lines are bad, more than the share of 0.39: " in text
+    assert "4 of 10 records are invalid, more than the allowed share of 0.39: " in text
     assert f"{path}:7: bad_json: " in text
     assert f"; {path}:8: missing_time: time is missing; {path}:9: not_an_object: " in text
     assert f"{path}:10" not in text
@@ -210,12 +210,14 @@ def test_inputs_that_cannot_be_used(tmp_path: Path) -> None:
     good = write(tmp_path / "e.jsonl", raw(travel()))
     with pytest.raises(ParameterError, match=r"no such file: .*none\.jsonl \(check the path\)"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(ParameterError, match=r"unknown format: .* \(names end in \.jsonl"):
+    with pytest.raises(
+        ParameterError, match=r"unknown format: .* \(use a name that ends in \.jsonl"
+    ):
         read(write(tmp_path / "e.xml", "<e/>"))
     with pytest.raises(ParameterError, match=r"e\.jsonl is given twice"):
         read(good, tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no event files"):
+    with pytest.raises(DataError, match="contains no event files"):
         read(tmp_path / "empty")
     broken = tmp_path / "broken.jsonl.gz"
     broken.write_bytes(gzip.compress(b"{}\n" * 100)[:-5])

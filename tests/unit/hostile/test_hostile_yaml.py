@@ -23,7 +23,7 @@ COSTLY = {
     "indents": ("".join(" " * n + "a:\n" for n in range(400)), ""),
     "a long key": ("k" * 99_000 + ": 1\n", ""),
     "a long text": ("stream: " + "s" * 99_000 + "\n", "stream"),
-    "a long limit": (HEAD + f"  A: {{x: {{type: long, min: {'y' * 90_000}}}}}\n", "is no long"),
+    "a long limit": (HEAD + f"  A: {{x: {{type: long, min: {'y' * 90_000}}}}}\n", "is not a long"),
     "a long unit": (f"stream: s\ntime: {{field: t, unit: {'u' * 90_000}}}\n", "time.unit"),
     "a long number": (HEAD + f"  A: {{x: {{type: long, min: {'9' * 90_000}}}}}\n", ""),
     "a long unknown key": (HEAD + f"  A: {{x: {{type: long, {'z' * 90_000}: 1}}}}\n", ""),
@@ -34,7 +34,7 @@ COSTLY = {
     "a class": ("stream: !!python/name:os.system\n", "1:9"),
     "a date for a name": ("stream: 2013-01-01\n", "stream"),
     "bytes": ("stream: !!binary c3RyZWFt\n", "stream"),
-    "NUL": ("stream: a\0b\n", "no readable YAML"),
+    "NUL": ("stream: a\0b\n", "not valid YAML"),
 }
 
 

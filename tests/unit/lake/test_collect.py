@@ -227,7 +227,7 @@ def test_what_was_collected_stays_while_its_file_is_written_anew(tmp_path: Path,
     path.write_bytes(b"id,no\n" if name == "x.csv" else whole[:-9])
     for _ in range(2):
         found = run(tmp_path, stream)
-        assert "what was collected of it before stays" in found.refused[name]
+        assert "the events that were collected from it before stay" in found.refused[name]
         assert (hours(tmp_path), found.figures["collected_files"]) == (before, 0)
     path.write_bytes(whole)
     assert run(tmp_path, stream).refused == {}
@@ -279,7 +279,7 @@ def test_the_files_of_one_source_and_of_one_run_are_bounded(
     for name in ("b.csv", "d.csv"):
         write(tmp_path / name, [], WRITTEN + 2)
     found = run(tmp_path, stream)
-    assert found.refused["d.csv"].endswith("files of hours (the next goes on)")
+    assert found.refused["d.csv"].endswith("files of hours, the limit of a run (run it again")
     assert list(found.refused) == ["c.csv", "d.csv"]
     assert found.figures["collected_files"] == 1
     assert not (tmp_path / "_collected" / "spool").exists()
@@ -319,7 +319,7 @@ def test_what_cannot_be_read_is_told_and_keeps_nobody_up(tmp_path: Path) -> None
     assert found.figures["collected_files"] == 1
     assert list(found.refused) == ["a.csv"]
     assert "is a symbolic link" in found.refused["a.csv"]
-    with pytest.raises(DataError, match=r"there is no folder .*/gone \(a rule of sources"):
+    with pytest.raises(DataError, match=r"the directory .*/gone of a rule in sources is missing"):
         run(zone, schema_of(f"{tmp_path}/gone/*.csv"))
 
 
@@ -649,7 +649,7 @@ def test_tables_that_cannot_be_collected_keep_nobody_up(tmp_path: Path) -> None:
     found = run(zone, rule("*"))
     assert hours(zone) == {"2013-01-02T10": ["e3"]}
     assert list(found.refused) == ["ice", "linked"]
-    assert "Iceberg, which is not read" in found.refused["ice"]
+    assert "Iceberg, which is not supported" in found.refused["ice"]
     assert "is below 'linked', a symbolic link" in found.refused["linked"]
 
 

@@ -115,14 +115,14 @@ def test_later_files_are_read_only_when_earlier_events_are_done(tmp_path: Path) 
     gone = EventFile(str(tmp_path / "gone.parquet"), 1, 200_000, 300_000)
     batches = events_in_order([gone, first], Interval(0, 10**6), SCHEMA, set("A"), ["k"])
     assert sum(next(batches).num_rows for _ in range(2)) == 120_000
-    with pytest.raises(ConflictError, match=r"removed meanwhile.*gone\.parquet"):
+    with pytest.raises(ConflictError, match=r"removed during the run.*gone\.parquet"):
         next(batches)
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "cut.parquet").write_bytes(b"PAR1")
     cut = EventFile(str(tmp_path / "cut.parquet"), 1, 0, 1)
-    with pytest.raises(DataError, match=r"cannot read the file of events .*cut\.parquet"):
+    with pytest.raises(DataError, match=r"cannot read the event file .*cut\.parquet"):
         next(events_in_order([cut], Interval(0, 10**6), SCHEMA, set("A"), ["k"]))
 
 

@@ -129,6 +129,7 @@ def test_a_group_is_told_by_its_labels(given: list[str], group: str, is_own: boo
         ('{"name": "a.b \\"é\\""}', True),
         ("{&#34;name&#34;: &#34;a.b \\&#34;é\\&#34;&#34;}", True),
         (json.dumps(json.dumps({"name": 'a.b "é"'})), True),
+        ('"a.b ""é""",2013-02-08T10:00:00Z,7', True),  # a CSV file of a report
         ("axb", False),
         ('as a.b "és"', False),
     ],
@@ -141,8 +142,8 @@ def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
     ("given", "words"),
     [
         (["card=1", "card=2"], "an attribute has two values"),
-        (["card=x"], "'x' is no long, as card is"),
-        (["due=noon"], "'noon' is no timestamp, as due is"),
+        (["card=x"], "'x' is not a long, the type of card"),
+        (["due=noon"], "'noon' is not a timestamp, the type of due"),
         (["cart=1"], "did you mean card?"),
         (["card"], "not a key: 'card'"),
     ],
@@ -161,4 +162,4 @@ def test_a_home_without_events_may_be_the_wrong_one(
     assert run_command(["forget", "tailnum=N1"]) == 1
     error = capsys.readouterr().err
     assert "this may be the wrong ELSINORE_HOME" in error
-    assert "land events" not in error
+    assert "elsinore land" not in error

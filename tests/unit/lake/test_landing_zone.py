@@ -85,7 +85,7 @@ def test_ignored_types_are_quarantined_as_such_and_envelopes_are_read() -> None:
     assert batch["n"].to_pylist() == [7, None, None, None]
     codes = [None, "ignored_type", "missing_type", "bad_json"]
     assert batch["_reason_code"].to_pylist() == codes
-    assert batch["_reason"][1].as_py() == "the schema does not list its type"
+    assert batch["_reason"][1].as_py() == "the schema does not list its event type"
 
 
 LATE = Interval.parse("2013-01-01T04:00Z", "2013-01-01T06:00Z")

@@ -95,5 +95,5 @@ def test_what_costs_too_much_is_skipped_and_takes_nothing_from_results(search: S
     assert len(windows) == 5
     assert all(item.whole and not item.checked and not item.mismatch for item in windows)
     tried = [item for item in windows if "100 steps" in str(item.reason)]
-    given_up = [item for item in windows if "went past the budget" in str(item.reason)]
+    given_up = [item for item in windows if "exceeded the budget" in str(item.reason)]
     assert (len(tried), len(given_up)) == (MAX_EXHAUSTED, 5 - MAX_EXHAUSTED)

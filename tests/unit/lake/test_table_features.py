@@ -126,7 +126,7 @@ def test_two_real_writers_are_a_conflict(tmp_path: Path) -> None:
     one, other = deltalake.DeltaTable(str(path)), deltalake.DeltaTable(str(path))
     once = deltalake.CommitProperties(max_commit_retries=0)
     one.delete("a = 'z'")
-    said = "another writer of events got there first"
+    said = "another writer changed the table events"
     with pytest.raises(ConflictError, match=said), write_failures(path):
         deltalake.write_deltalake(other, ROWS, mode="overwrite", commit_properties=once)
 

@@ -14,10 +14,11 @@ import elsinore
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
 from elsinore.lake.tables import Lake
-from elsinore.lake.views import Engine, statements, view_statements
+from elsinore.lake.views import TABLES, Engine, statements, view_statements
 from elsinore.library.results import Results
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
+from tests.unit.quality.lake import REPOSITORY
 from tests.views_lake import COLUMNS, VIEWS, expected, ordered, publish_odd_rows, settings_of
 
 Odd = tuple[Settings, Workload, Results]
@@ -236,7 +237,7 @@ def test_sql_without_rows_says_nothing(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_lake_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="land events first"):
+    with pytest.raises(DataError, match="create it with `elsinore land"):
         elsinore.connect(Settings(home=tmp_path))
 
 
@@ -269,3 +270,8 @@ def test_views_of_the_file_of_a_workload_are_over_its_own_tables(
     printed = capsys.readouterr().out
     assert str(tmp_path / "var/workloads/flights_cancellations/lake/trend_aggregates'") in printed
     assert str(tmp_path / "var/lake/events'") in printed
+
+
+def test_the_names_that_views_avoid_are_the_declared_tables() -> None:
+    declared = {path.stem for path in (REPOSITORY / "schemas" / "tables").glob("*.yaml")}
+    assert set(TABLES) == declared

@@ -42,7 +42,7 @@ CLICKS = pd.DataFrame({
     "tags": [["a"], ["b"], []],
 })  # fmt: skip
 GUESSED = """\
-# Guessed from events: look at what ends in a question mark.
+# Inferred from events: check the lines that end in a question mark.
 stream: clicks
 time: {field: ts, unit: ms}  # ?
 type: {field: event}  # ?
@@ -54,13 +54,13 @@ types:
     n: long
     ok: boolean
     seen: timestamp
-    # tags: list<element: string> is not read
+    # tags: ignored (list<element: string>)
   "on":
     user_id: {type: string, field: "user-id"}
     n: long
     ok: boolean
     seen: timestamp
-    # tags: list<element: string> is not read
+    # tags: ignored (list<element: string>)
 """
 
 
@@ -75,11 +75,11 @@ def test_a_frame_has_a_schema_that_fits_it(make: Any) -> None:
 
 def without_types(text: str) -> list[str]:
     """Lists are spelled differently."""
-    return [re.sub(r"tags: .* is", "tags: this is", line) for line in text.splitlines()]
+    return [re.sub(r"tags: ignored .*", "tags: ignored", line) for line in text.splitlines()]
 
 
 NESTED = """\
-# Guessed from events: look at what ends in a question mark.
+# Inferred from events: check the lines that end in a question mark.
 stream: events
 time: {field: "meta.ts", unit: iso}  # ?
 type: {field: "meta.type", names: {page_view: "page view", order_created: "order.created"}}  # ?
@@ -197,7 +197,7 @@ def test_a_field_of_two_kinds_does_not_stop_the_guess(
     if kept:
         assert read_schema(schema).attributes == {"odd": "string"}
     else:
-        assert re.search(r"# in\.odd.*: .* in some places and .* in others; it is not read", schema)
+        assert re.search(r"# in\.odd.*: .* in some records and .* in others; ignored", schema)
     _, report = read_events([path], read_schema(schema), max_bad_share=0)
     assert report.accepted == len(events)
 
@@ -215,7 +215,7 @@ def test_packed_files_are_read_as_runs_read_them(tmp_path: Path) -> None:
     padded.write_bytes(gzip.compress(b'{"time": "2024-01-01T10:00:00Z"}\n') + bytes(512))
     empty.write_bytes(gzip.compress(b""))
     assert "time: {field: time, unit: iso}  # ?" in elsinore.infer_schema(padded)
-    with pytest.raises(elsinore.DataError, match=r"none\.jsonl\.gz holds no events"):
+    with pytest.raises(elsinore.DataError, match=r"none\.jsonl\.gz has no events"):
         elsinore.infer_schema(empty)
 
 
@@ -245,7 +245,10 @@ def test_files_of_every_format(
             pd.DataFrame({"time": ["soon"], "type": ["A"]}),
             "time looks like the time, but 'soon' is",
         ),
-        (pd.DataFrame({"time": [None, "2015/01/01"]}), r"but '2015/01/01' is none .write times as"),
+        (
+            pd.DataFrame({"time": [None, "2015/01/01"]}),
+            r"but '2015/01/01' is not a timestamp .write times",
+        ),
     ],
 )
 def test_what_cannot_be_guessed_is_said(frame: pd.DataFrame, error: str) -> None:
@@ -330,16 +333,16 @@ def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]], form: str
     ("columns", "lines"),
     [
         ({"n": pa.array([2**64 - 1], pa.uint64())},
-         ["# n: 18446744073709551615 does not fit 64 bits; it is not read"]),
-        ({"x": [math.inf]}, ["# x: inf is not finite; it is not read"]),
+         ["# n: ignored (18446744073709551615 does not fit 64 bits)"]),
+        ({"x": [math.inf]}, ["# x: ignored (inf is not finite)"]),
         ({"at": pa.array([2**40], pa.timestamp("s"))},
-         ["# at: the time is not in the years 1 to 9999; it is not read"]),
+         ["# at: ignored (the time is not in the years 1 to 9999)"]),
         ({"x": pa.array([10**30], pa.decimal128(38))},
          ["x: double  # ? its largest numbers may be rounded"]),
         ({"h": pa.array([1.5], pa.float16())}, ["h: double"]),
-        ({"": [1], "y" * 200: [1]}, ['# "": what has no name is not read',
+        ({"": [1], "y" * 200: [1]}, ['# "": ignored (no name)',
                                      f'{"y" * 60}: {{type: long, field: "{"y" * 200}"}}']),
-        ({"y" * 201: [1]}, [f"# {'y' * 201}: what has a name of over 200 characters is not read"]),
+        ({"y" * 201: [1]}, [f"# {'y' * 201}: ignored (a name of more than 200 characters)"]),
         ({"NOT": [1], "next": [2], "seq": [3]},
          ["NOT_: {type: long, field: NOT}", "next_: {type: long, field: next}", "seq: long"]),
     ],
@@ -385,10 +388,10 @@ def test_cells_of_csv_are_numbers_where_these_give_them_back(
 def test_a_column_in_which_more_than_a_few_events_have_no_type_is_not_taken_for_it() -> None:
     table = pa.table({"time": [1, 2], "type": ["A", None]})
     schema = elsinore.infer_schema(table)
-    line = "# type: {field: type}  # ? some events have none; without it all events are of one type"
+    line = "# type: {field: type}  # ? some events lack it; without it, all events have one type"
     few = pa.table({"time": range(40), "type": ["A"] * 39 + [None]})
     told = elsinore.infer_schema(few)
-    assert "type: {field: type}  # ? some events have none: bad lines" in told.splitlines()
+    assert "type: {field: type}  # ? records without it are rejected" in told.splitlines()
     work = elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 50;", schema=told)
     assert work.run(few)["q"]["COUNT(*)"].to_pylist() == [39]
     assert line in schema.splitlines()
@@ -414,7 +417,7 @@ def test_types_called_as_words_of_the_language_have_other_names() -> None:
          "{field: time, unit: iso}"),
         ({"time": [math.inf, 1.5], "ts": [5, 2**62 - 1]}, "{field: ts, unit: integer}"),
         ({"time": [5, None], "ts": [5, 6]}, "{field: ts, unit: integer}"),
-        ({"time": [5, None]}, "{field: time, unit: integer}  # ? some events have none"),
+        ({"time": [5, None]}, "{field: time, unit: integer}  # ? records without it are rejected"),
         ({"": ["2020-01-01"] * 2, "when": ["2020-01-01"] * 2}, "{field: when, unit: iso}"),
     ],
 )  # fmt: skip
@@ -443,7 +446,7 @@ def test_names_with_dots_are_found_inside_of_others_unless_hidden(tmp_path: Path
     }  # fmt: skip
     path.write_text(json.dumps(event) + "\n")
     schema = elsinore.infer_schema(path)
-    assert "# a.b.l: what a field of a longer name hides is not read" in schema
+    assert "# a.b.l: ignored (hidden by a field of a longer name)" in schema
     fields = {"b": "a.b", "e": "c.d.e", "f": "c.f", "i": "g.h.i"}
     found = {name: {"type": "long", "field": field} for name, field in fields.items()}
     assert yaml.safe_load(schema)["types"] == {"Event": found}
@@ -485,18 +488,18 @@ def test_names_cannot_write_yaml() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "error"),
     [
-        ("e.csv", b"", r"e\.csv is empty$"),
-        ("e.csv", b"time,x\n", "e.csv holds no events"),
-        ("e.jsonl", b"{}\n", "e.jsonl holds no events"),
+        ("e.csv", b"", r"e\.csv is empty .pass a file with events"),
+        ("e.csv", b"time,x\n", "e.csv has no events"),
+        ("e.jsonl", b"{}\n", "e.jsonl has no events"),
         ("e.csv", b"time,x,x\n1,2,3\n", "e.csv: column 'x' occurs twice"),
-        ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are parted by ';'"),
-        ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are parted by ';'"),
+        ("e.csv", b"time;x\n1;2\n", "e.csv: its columns are separated by ';'"),
+        ("e.csv", b"Zeit;Betrag\n1;2,5\n", "e.csv: its columns are separated by ';'"),
         ("e.csv", "time,x\n1,2\n".encode("utf-16"), "e.csv is UTF-16 text"),
-        ("e.json", b'{\n"time": 1,\n"x": 2\n}\n', "e.json: an object goes on into other lines"),
-        ("e.json", b'{"time": 1,\n"x": 2}\n', "e.json: an object goes on into other lines"),
-        ("e.csv", b"time,x\r1,2\r", "e.csv: a CR without LF stands outside of quotes"),
-        ("e.csv", b"time,\xe9\n1,2\n", "e.csv: the name of a column is not UTF-8"),
-        ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: the name of a column is not UTF-8"),
+        ("e.json", b'{\n"time": 1,\n"x": 2\n}\n', "e.json: an object continues on other"),
+        ("e.json", b'{"time": 1,\n"x": 2}\n', "e.json: an object continues on other"),
+        ("e.csv", b"time,x\r1,2\r", "e.csv: a CR without LF outside of quotes"),
+        ("e.csv", b"time,\xe9\n1,2\n", "e.csv: a column name is not UTF-8"),
+        ("e.jsonl", b'{"time": 1, "\xe9": 2}\n', "e.jsonl: a column name is not UTF-8"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_said(name: str, data: bytes, error: str, tmp_path: Path) -> None:
@@ -508,11 +511,11 @@ def test_a_file_that_is_none_is_said(name: str, data: bytes, error: str, tmp_pat
 @pytest.mark.parametrize(
     ("events", "error"),
     [
-        ([], "there are no events"), (pd.DataFrame({"time": [], "x": []}), "1 holds no events"),
-        (pa.table({"time": pa.array([], pa.int64())}), "1 holds no events"),
-        (pd.DataFrame({"time": [None], "x": ["a"]}), "the time, but no event has a value there"),
+        ([], "no events were passed"), (pd.DataFrame({"time": [], "x": []}), "1 has no events"),
+        (pa.table({"time": pa.array([], pa.int64())}), "1 has no events"),
+        (pd.DataFrame({"time": [None], "x": ["a"]}), "the time, but no event has a value in it"),
         (pd.DataFrame([[1, 2, 3]], columns=["time", "x", "x"]), "Duplicate column names found"),
-        (pd.DataFrame({"time": [1], "x": [{"y": 2**70}]}), "Arrow cannot read .* too large.* mend"),
+        (pd.DataFrame({"time": [1], "x": [{"y": 2**70}]}), "Arrow cannot read .* too large .cast"),
         (pa.table([[1], [2], [3]], ["time", "x", "x"]), "frame 1: column 'x' occurs twice"),
     ],
 )  # fmt: skip
@@ -525,6 +528,4 @@ def test_a_frame_without_events_is_said(events: Any, error: str) -> None:
 def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{suffix}"
     path.write_bytes(b"time,v\n1,\xe9\n" if suffix == "csv" else b'{"time": 1, "v": "\xe9"}\n')
-    assert elsinore.infer_schema(path).endswith(
-        "# v: binary, or text that is no UTF-8, is not read\n"
-    )
+    assert elsinore.infer_schema(path).endswith("# v: ignored (binary or not UTF-8)\n")

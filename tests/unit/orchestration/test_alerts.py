@@ -85,7 +85,7 @@ def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
 def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
     task = SimpleNamespace(task_id="land")
     alert_task_failed({"dag": DAG, "run_id": "r1", "task": task, "ti": SimpleNamespace()})
-    assert alerts(file)[0]["reason"] == "the task ended without a word"
+    assert alerts(file)[0]["reason"] == "the task ended without an error message"
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(
     alert_run_late({"dag_run": run | {"run_type": "scheduled"}, "deadline": deadline})
     assert [(a["kind"], a["dag"], a["run"], a["reason"]) for a in alerts(file)] == [
         ("run_failed", "hourly_replay", "r1", "timed out"),
-        ("run_late", "d", "r1", "not done by 2013-02-08 09:00, but running"),
+        ("run_late", "d", "r1", "still running at its deadline, 2013-02-08 09:00"),
     ]

@@ -138,7 +138,7 @@ def test_the_workload_of_the_settings_is_known_wherever_it_lies(root: Path) -> N
     ],
 )  # fmt: skip
 def test_other_workloads_are_refused(root: Path, name: str) -> None:
-    with pytest.raises(ParameterError, match="known are: flights, flights_storms"):
+    with pytest.raises(ParameterError, match="use one of flights, flights_storms"):
         settings(root, "flights", "schemas/workloads/flights.sase").of_workload(name)
 
 

@@ -60,10 +60,10 @@ def test_words_beside_the_drawing() -> None:
     assert found.lines == ("SEQ(A, B)", "SEMANTICS contiguous")
     assert [arrow.label for arrow in found.diagrams[0].arrows] == [(), ()]
     captions = [d.caption for d in sheet("SEQ(A, K?) GROUP-BY k WITHIN 5").diagrams]
-    assert captions == ["trends that carry no key", "trends that carry k"]
+    assert captions == ["trends with no key", "trends with k"]
     without = sheet("SEQ(A x+, A y+) WITHIN 5", "COUNT(x)")
     assert without.diagrams == ()
-    reason = "no template: one event of a trend can stand for x or y"
+    reason = "no template: one event of a trend can match x or y"
     assert reason in " ".join(without.lines)
 
 

@@ -21,8 +21,9 @@ from deltalake import write_deltalake
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
+from elsinore.quality.charts import Trend, trends, value_ticks
 from elsinore.quality.judge import Judgement, Verdict
-from elsinore.quality.report import Trend, templates, trends, write_report
+from elsinore.quality.report import templates, write_report
 from elsinore.quality.report_data import ReportData
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.load_workload import load_workload
@@ -34,6 +35,8 @@ from tests.golden_cases import stream_schema
 from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
 
+WARNED = "Sample passed, with warnings: 2 of 3 results recomputed, 0 mismatches"
+UNCHECKED = "Not checked: no result was recomputed"
 SCRIPT = "<script>alert('x')</script>"
 Rows = dict[str, list[lake.Row]]
 
@@ -98,11 +101,11 @@ def nested(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
     page = _page(tmp_path, rows, _judgement())
-    assert _headline(page) == "Published and validated"
+    assert _headline(page) == "Sample passed: 2 of 3 results recomputed, 0 mismatches"
     # 2**1100 has 332 digits and begins with 1.35.
     assert "1.35e331 (332 digits)" in page
-    assert page.index("<td>1.35e331") < page.index("<td>43</td>"), "the largest first"
-    assert "Accepted 6, duplicates 2,\nquarantined 1, together 9 lines." in page
+    assert page.index("<b>1.35e331 (") < page.index("<b>43</b>"), "the largest first"
+    assert "6 accepted + 2 duplicates +\n1 quarantined = 9 records." in page
     assert "2013-01-01 10:00:00 UTC to 2013-01-01 11:05:00 UTC" in page
     assert "(A, B)" in page
     assert "in conflict with p1" in page
@@ -114,7 +117,8 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     names = {tag for tag, _ in nested(page)}
     assert not names & {"script", "link", "img", "iframe", "object"}, "it needs nothing beside it"
     links = [a["href"] for _, a in nested(page) if "href" in a]
-    assert links == ["index.html", "../quality/index.html", "../quality/index.html"]
+    inside = ["#results", "#quality", "#details"]
+    assert links == ["index.html", "../quality/index.html", *inside, "../quality/index.html"]
     assert page == _page(tmp_path / "again", rows, _judgement())
     files = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert files == [f"{lake.RUN}.html", "index.html"]
@@ -151,17 +155,17 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
     [
         (
             "mismatch",
-            "Do not rely on this run",
+            "Do not use these results",
             "delays: 1 mismatch with the reference in 2",
         ),
-        ("unpublished", "Do not rely on this run", "differ from the published results"),
-        ("landing", "Do not rely on this run", "5 lines, but 2 accepted"),
-        ("judged", "Do not rely on this run", "Rows are right. Found:"),
-        ("warned", "Published and validated, with warnings", "Rows are right. Found:"),
-        ("unchecked", "Not validated", "no aggregate was compared with the reference"),
-        ("unjudged", "Published and validated, with warnings", "no expectations were judged"),
-        ("nothing happened", "Not validated", "Nothing landed in these hours."),
-        ("passed over", "Published and validated, with warnings", "not read: clicks.csv &lt;b&gt;"),
+        ("unpublished", "Do not use these results", "differ from the published results"),
+        ("landing", "Do not use these results", "5 records, but 2 accepted"),
+        ("judged", "Do not use these results", "Rows are right. Found:"),
+        ("warned", WARNED, "Rows are right. Found:"),
+        ("unchecked", UNCHECKED, "no result was compared with the reference"),
+        ("unjudged", WARNED, "no expectation was checked"),
+        ("nothing happened", UNCHECKED, "No file was ingested in these hours."),
+        ("passed over", WARNED, "landing zone: clicks.csv &lt;b&gt;"),
     ],
 )
 def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
@@ -203,12 +207,12 @@ def test_doubts_of_the_landing_are_warnings(
 ) -> None:
     rows["run_metrics"].append(lake.metric("land", metric, None, json.dumps(value)))
     page = _page(tmp_path, rows, _judgement())
-    assert _headline(page) == "Published and validated, with warnings"
+    assert _headline(page) == WARNED
     assert reason in page
 
 
 def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
-    assert "The stream of this run was not measured." in _page(tmp_path / "a", rows, _judgement())
+    assert "The input of this run was not profiled." in _page(tmp_path / "a", rows, _judgement())
     spread = Spread.of([3, 1234], 1)
     profile = StreamProfile(
         workload_fingerprint="c" * 64,
@@ -335,9 +339,9 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     interval = Interval.parse("2013-01-01", "2013-01-05")
     root = lake.write_lake(tmp_path / "lake", rows)
     page = write_report(root, tmp_path, interval, _judgement()).read_text("utf-8")
-    assert "Lines by day of landing, UTC" in page
-    assert "Quarantined lines" not in page, "there are none"
-    drawn = page[page.index("What landed") : page.index("What was checked")]
+    assert "Records per day" in page
+    assert "Quarantined records" not in page, "there are none"
+    drawn = page[page.index("Ingestion") : page.index("Validation against")]
     assert re.findall(r"<title>(.*?)</title>", drawn) == [
         f"2013-01-0{day}: 24" for day in range(1, 5)
     ]
@@ -359,19 +363,31 @@ def rectangles(drawing: str) -> list[tuple[str, float, float]]:
 
 
 def drawn(chart: Trend) -> list[tuple[str, float, float]]:
-    return rectangles(DRAWINGS.chart(chart.bars, chart.title, chart.text))  # type: ignore[attr-defined]
+    return rectangles(DRAWINGS.chart(chart.bars, chart.title, chart.text, chart.ticks))  # type: ignore[attr-defined]
 
 
-def test_bars_stand_on_the_base_and_the_largest_reaches_the_top() -> None:
-    chart = Trend.of("lines", pd.Series([1000, 0, 500, 1], ["a", "b", "c", "d"]), own="c")
-    page = DRAWINGS.chart(chart.bars, "lines", chart.text)  # type: ignore[attr-defined]
-    top, base = map(int, re.findall(r'class="grid" d="M0 (\d+)H340M0 (\d+)H340"', page)[0])
+def test_bars_begin_at_the_base_and_the_largest_reaches_the_top() -> None:
+    chart = Trend.of("lines", pd.Series([1000, 0, 500, 1], ["2013-01-01", "2013-01-02",
+                     "2013-01-03", "2013-01-04"]), own="2013-01-03")  # fmt: skip
+    page = DRAWINGS.chart(chart.bars, "lines", chart.text, chart.ticks)  # type: ignore[attr-defined]
+    base, *_, top = map(float, re.findall(r'class="grid" d="M58 ([\d.]+)H340"', page)[:3])
     assert drawn(chart) == [
-        ("a: 1,000", top, base - top), ("c: 500", (top + base) / 2, (base - top) / 2),
-        ("d: 1", base - 2, 2),  # what is not zero is seen
-    ]  # fmt: skip
+        ("2013-01-01: 1,000", top, base - top),
+        ("2013-01-03: 500", (top + base) / 2, (base - top) / 2),
+        ("2013-01-04: 1", base - 2, 2),  # what is not zero is seen
+    ]
     assert re.findall(r'<rect class="(.*?)"', page) == ["t0", "t1", "t1"]
-    assert f'y="{top - 4}">1,000</text>' in page
+
+
+def test_axes_have_round_numbers_and_times(tmp_path: Path, rows: Rows) -> None:
+    hours = [f"2013-01-01T{hour:02}" for hour in range(24)]
+    chart = Trend.of("records", pd.Series(range(24), hours))
+    page = DRAWINGS.chart(chart.bars, "records", chart.text, chart.ticks)  # type: ignore[attr-defined]
+    labels = re.findall(r'<text class="axis[^>]*>(.*?)</text>', page)
+    assert labels == ["0", "10", "20", "1 Jan", "06:00", "12:00", "18:00"]
+    assert [tick.text for tick in value_ticks(2, "{:,.0f}".format)] == ["0", "1", "2"]
+    assert value_ticks(0, "{:,.0f}".format) == ()
+    assert 'class="axis end"' in _page(tmp_path, rows, _judgement())
 
 
 def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> None:
@@ -461,7 +477,7 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
     assert found == [first, {}, last]
     page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
-    assert "<b>50.0%</b> of the values checked" in page
+    assert "<b>50.0%</b> of the published values recomputed" in page
     assert re.search(r'<figure class="alarm">\s*<figcaption><b>1</b> mismatch<', page)
     assert trends(read(tmp_path / "empty", {table: [] for table in rows}).days, "2013") == ()
 
@@ -481,8 +497,8 @@ def test_empty_files_are_no_lines(tmp_path: Path, rows: Rows) -> None:
     assert list(data.hours["reasons"]) == [{"bad_json": 1}, {}]
     assert data.days["lines"].to_list() == [5]
     page = _page(tmp_path / "page", rows, _judgement())
-    assert "<b>5</b><span>lines landed in 2 hours" in page
-    assert "quarantined 1, together 5 lines.\n4 empty files not counted" in page
+    assert "<b>5</b><span>records ingested in 2 hours" in page
+    assert "1 quarantined = 5 records.\n4 empty files not counted" in page
     assert "empty_file" not in page
 
 
@@ -492,15 +508,15 @@ def test_figures_of_several_days_are_those_of_the_run(tmp_path: Path, rows: Rows
     root = lake.write_lake(tmp_path / "lake", rows)
     both = Interval.parse("2012-12-31T12:00", "2013-01-01T12:00")
     page = write_report(root, tmp_path, both).read_text("utf-8")
-    assert "<b>13</b><span>lines landed" in page
-    assert "<b>13</b> lines landed</figcaption>" in page
-    assert "The figure is of 2012-12-31 to 2013-01-01 together, in blue" in page
-    charts = page[page.index("The last 2 days") : page.index("What landed")]
+    assert "<b>13</b><span>records ingested" in page
+    assert "<b>13</b> records ingested</figcaption>" in page
+    assert "The totals are of 2012-12-31 to 2013-01-01 together, in blue" in page
+    charts = page[page.index("The last 2 days") : page.index("Ingestion")]
     assert 'class="t0"' not in charts, "no day is before the run"
     page = write_report(root, tmp_path, lake.INTERVAL).read_text("utf-8")
-    assert "<b>9</b> lines landed</figcaption>" in page
-    assert "The figure is of 2013-01-01, in blue: the day of this run with all its hours." in page
-    assert 'class="t0"' in page[page.index("The last 2 days") : page.index("What landed")]
+    assert "<b>9</b> records ingested</figcaption>" in page
+    assert "The totals are of 2013-01-01, in blue: the day of this run with all its hours." in page
+    assert 'class="t0"' in page[page.index("The last 2 days") : page.index("Ingestion")]
 
 
 def test_values_and_searched_windows_are_counted_apart(tmp_path: Path, rows: Rows) -> None:
@@ -513,7 +529,7 @@ def test_values_and_searched_windows_are_counted_apart(tmp_path: Path, rows: Row
     found = {one.query: one for one in read(tmp_path, rows).queries}["delays"]
     assert (found.checked, found.skipped, found.searched) == (1, 1, 2)
     page = _page(tmp_path / "page", rows, _judgement())
-    assert "Compared 2 values, searched 2 whole windows: 0 mismatches" in page
+    assert "It compared 2 values, one per aggregate, and searched 2 whole windows" in page
 
 
 def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
@@ -522,10 +538,11 @@ def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
     rows["landings"] = [rows["landings"][1] | {"lines": 1, "accepted": 1, "duplicates": 0}]
     page = _page(tmp_path, rows, _judgement())
     text = " ".join(re.sub("<[^>]*>", " ", page).split())
-    for words in ("1 trend in 1 result", "1 line landed in 1 hour", "1 result published",
-                  "1 result of 1 query", "together 1 line."):  # fmt: skip
+    for words in ("1 trend in 1 result", "1 record ingested in 1 hour", "1 result published",
+                  "1 result of 1 query", "0 quarantined = 1 record."):  # fmt: skip
         assert words in text
-    assert not re.search(r"(?<![\d.,])1 (trends|results|lines|hours|values|events)\b", text)
+    nouns = "trends|results|records|hours|values|events|duplicates|pairs|windows|groups"
+    assert not re.search(rf"(?<![\d.,])1 ({nouns})\b", text)
 
 
 def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows) -> None:
@@ -551,9 +568,9 @@ def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows)
     assert "Open windows" not in _page(tmp_path / "unknown", rows, None), "no workload is known"
     rows |= {"trend_aggregates": [], "trend_aggregates_staged": []}
     root, whole = lake.write_lake(tmp_path / "none", rows), text.format("whole", "1 day")
-    why = "6 events came, but {}; the longest windows last 1 "
+    why = "6 events arrived, but {}; the longest windows last 1 "
     assert why.format("no window of the queries ends in these hours") + "day" in page(whole)
-    assert why.format("none of the windows that ended in these hours holds a trend") in page(hourly)
+    assert why.format("no window that ended in these hours contains a trend") in page(hourly)
 
 
 def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
@@ -562,7 +579,7 @@ def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
                         index=["2013-01-01", "2013-01-02"])  # fmt: skip
     lines, *_, wrong = trends(days, "2013-01-02")
     (_, _, whole), (_, _, half) = drawn(lines)
-    assert (whole, half) == (60, 30)
+    assert (whole, half) == (64, 32)
     assert drawn(wrong) == []
     assert trends(days[:1], "2013-01-01") == ()
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
-from elsinore.quality.report import movers, show_size, write_report
+from elsinore.lake.views import Engine, view_statements
+from elsinore.quality import result_files
+from elsinore.quality.charts import show_size
+from elsinore.quality.report import movers, write_report
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
@@ -21,12 +28,12 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.golden_cases import stream_schema
 from tests.unit.quality import lake
-from tests.unit.quality.test_report import SCRIPT, Rows, nested
+from tests.unit.quality.test_report import SCRIPT, UNCHECKED, WARNED, Rows, nested
 
 TEXT = f"""-- == A heading ==
 
 -- How late are carriers,
--- and {SCRIPT}?
+-- and {SCRIPT}? Per hour.
 QUERY delays RETURN COUNT(*), COUNT(A)
 PATTERN A+ -- all of them
 WITHIN 1 hour;
@@ -100,12 +107,15 @@ def test_a_query_is_told_by_its_trends_its_largest_groups_and_the_hours_before(
     assert week is None
     assert (idle.size, idle.results, idle.before) == (-math.inf, 0, (-math.inf, None))
     text = page(tmp_path)
-    assert '<td>30</td><td class="any">c UA</td><td>2013-01-01 10:00:00 UTC</td>' in text
+    # Both aggregates of the largest result, and the end of its window.
+    place = "<li>c UA, 2013-01-01 10:00 to 11:00 UTC: <span>COUNT(*) <b>30</b></span>"
+    assert f"{place}, <span>COUNT(A) <b>900</b></span></li>" in text
+    assert "A trend can be a single A." in text
     assert "<b>43</b> trends in 5 results" in text
     assert ">delays</a> 43 (+760%)." in text
-    assert "+760% <span>against the 2 hours before" in text
+    assert "760% more than in the 2 hours before." in text
     assert "Not compared with the hours a week before, 2012-12-25 10:00" in text
-    assert "No result, now or in the hours before: cascade, idle." in text
+    assert "No result, in these hours or before: cascade, idle." in text
 
 
 def test_what_has_changed_the_most_comes_first(tmp_path: Path) -> None:
@@ -134,8 +144,8 @@ def test_the_chart_has_the_day_before_and_the_run_in_another_colour(tmp_path: Pa
     card = page(tmp_path).partition('<section id="delays">')[2].partition("</section>")[0]
     drawn = re.findall(r'<rect class="(t.)"[^>]*height="(.*?)"><title>(.*?)</title>', card)
     assert drawn == [
-        ("t0", "15.0", "01-01 08h: 5"), ("t1", "60.0", "01-01 10h: 20"),
-        ("t1", "30.0", "01-01 11h: 10"),
+        ("t0", "16.0", "01-01 08h: 5"), ("t1", "64.0", "01-01 10h: 20"),
+        ("t1", "32.0", "01-01 11h: 10"),
     ]  # fmt: skip
 
 
@@ -145,13 +155,17 @@ def test_counts_beyond_all_doubles_are_drawn_by_their_digits(tmp_path: Path) -> 
     assert not delays.is_linear
     assert [bar.height for bar in delays.bars[-2:]] == [1.0, 0.5]
     assert show_size(delays.size) == "1.35e331"
-    assert "1.35e331, logarithmic from 1</text>" in page(tmp_path)
+    text = page(tmp_path)
+    card = text.partition('<section id="delays">')[2].partition("</section>")[0]
+    labels = re.findall(r'<text class="axis end"[^>]*>(.*?)</text>', card)
+    assert labels == ["1", "1e200"]
+    assert "per hour in which windows end, UTC; logarithmic scale." in text
 
 
 def test_one_hour_alone_is_said_and_not_drawn(tmp_path: Path) -> None:
     delays = read(tmp_path, [found("delays", HOURS[2], 7)], workload(tmp_path)).stories[0]
     assert delays.bars == ()
-    assert "Not drawn: all in windows that ended in the same hour." in page(tmp_path)
+    assert "No chart: all windows end in the same hour." in page(tmp_path)
 
 
 def test_a_query_without_a_count_is_told_by_its_results(tmp_path: Path) -> None:
@@ -173,7 +187,7 @@ def test_the_same_hours_of_the_week_before_are_compared_if_they_are_published(
     before, then = data.stories[0].before
     assert before is None
     assert (then is not None and math.isclose(2**then, 1000)) if week else then is None
-    told = "÷20 <span>against the 2 hours a week before" in page(tmp_path)
+    told = "20 times fewer than in the 2 hours a week before." in page(tmp_path)
     assert told == week
     assert ("2012-12-25 12:00 UTC: 1 of 2 hours published" in page(tmp_path)) != week
 
@@ -188,7 +202,7 @@ def test_what_a_query_of_another_text_has_found_is_not_compared(tmp_path: Path) 
     assert show_size(delays.before[0] or 0.0) == "0", "of this text nothing was found"
     rows[0]["query_fingerprint"] = "e" * 64  # the file has changed since
     delays = read(tmp_path / "changed", rows, own).stories[0]
-    assert (delays.about, delays.text, show_size(delays.size)) == ("", "", "50")
+    assert (delays.title, delays.text, show_size(delays.size)) == ("Delays", "", "50")
 
 
 def test_a_comment_describes_its_query(tmp_path: Path) -> None:
@@ -196,23 +210,25 @@ def test_a_comment_describes_its_query(tmp_path: Path) -> None:
     stories: dict[str, Story] = {
         story.query: story for story in read(tmp_path, rows, workload(tmp_path)).stories
     }
-    assert stories["delays"].about == f"How late are carriers, and {SCRIPT}?"
+    assert stories["delays"].title == f"How late are carriers, and {SCRIPT}?"
+    assert stories["delays"].about == "Per hour."
     assert stories["delays"].text.startswith("QUERY delays RETURN")
     assert stories["delays"].text.endswith("all of them\nWITHIN 1 hour;")
-    assert stories["cascade"].about == "What follows?"
-    assert (stories["idle"].about, stories["idle"].text[:10]) == ("", "QUERY idle")
+    assert (stories["cascade"].title, stories["cascade"].about) == ("What follows?", "")
+    assert (stories["idle"].title, stories["idle"].text[:10]) == ("Idle", "QUERY idle")
     text = page(tmp_path)
     assert SCRIPT not in text
-    assert f"How late are carriers, and {SCRIPT}?" in unescape(text)
+    assert f"<h3>How late are carriers, and {SCRIPT}?</h3>" in unescape(text)
+    assert "<code>delays</code> · Per hour.</p>" in text
 
 
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
         ("hours", "none of these hours is published"),
-        ("files", "no event came: files came for 0 of 2 hours"),
-        ("events", "no new event came: 9 lines, none of them accepted"),
-        ("trends", "6 events came, but none of the windows that ended in these hours holds a "
+        ("files", "no event arrived: 0 of 2 hours have a file"),
+        ("events", "no new event arrived: 9 records, none accepted"),
+        ("trends", "6 events arrived, but no window that ended in these hours contains a "
          "trend; the longest windows last 2 hours"),
     ],
 )  # fmt: skip
@@ -243,11 +259,11 @@ def test_the_index_has_all_reports_the_newest_first(tmp_path: Path) -> None:
     lines = re.findall(r'<a href="(.*?)">(.*?)</a></td><td class="any (\w+)">(.*?)</td>', text)
     assert lines == [
         ("2013-01-01T10_2013-01-01T12.html", "2013-01-01 10h to 12h", "warning",
-         "Published and validated, with warnings"),
-        ("2013-01-01T00_2013-01-01T01.html", "2013-01-01 00h to 01h", "warning", "Not validated"),
+         WARNED),
+        ("2013-01-01T00_2013-01-01T01.html", "2013-01-01 00h to 01h", "warning", UNCHECKED),
         ("night_2013-01-01.html", "the day 2013-01-01", "warning",
-         "Published and validated, with warnings"),
-        ("2012-11-22T00_2012-11-22T01.html", "2012-11-22 00h to 01h", "warning", "Not validated"),
+         WARNED),
+        ("2012-11-22T00_2012-11-22T01.html", "2012-11-22 00h to 01h", "warning", UNCHECKED),
     ]  # fmt: skip
     assert re.findall(r"<summary>(.*?)</summary>", text) == [
         "2013-01: 3 reports",
@@ -270,7 +286,7 @@ def test_a_query_that_was_reworded_is_told_by_what_it_returns_now(tmp_path: Path
     delays, *_ = read(tmp_path / "again", reworded, workload(tmp_path)).stories
     assert delays.results == 2
     assert (gone.query, gone.measure, show_size(gone.size)) == ("gone", "COUNT(*)", "5")
-    assert "No result, now or in the hours before: cascade, idle." in page(tmp_path)
+    assert "No result, in these hours or before: cascade, idle." in page(tmp_path)
 
 
 def test_results_that_count_nothing_are_results(tmp_path: Path) -> None:
@@ -287,3 +303,82 @@ def test_the_largest_counts_are_told_by_all_their_digits(tmp_path: Path, least: 
         rows.append(found("delays", "2013-01-01T10", 1, f'{{"g":{number}}}', **sizes))
     (delays, *_) = read(tmp_path, rows, workload(tmp_path)).stories
     assert [int(top.exact or 0) - least for top in delays.tops] == [9, 3, 2]
+
+
+def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> None:
+    text = """QUERY delays RETURN c, COUNT(*), MAX(A.time) PATTERN A+ GROUP-BY c WITHIN 1 hour;"""
+    file = tmp_path / "w.sase"
+    file.write_text(text)
+    own = load_workload(file, stream_schema({"A": {"c": "string"}}, time="iso"))
+    rows = [
+        found("delays", "2013-01-01T11", 6, '{"c":"B,6"}'),
+        found("delays", "2013-01-01T11", 7, '{"c":"=1+1"}'),
+        found("delays", "2013-01-01T10", 2**70, '{"c":null}'),
+        found("delays", "2013-01-01T10", 10**6, '{"c":null}', aggregate="MAX(A.time)"),
+        found("delays", "2013-01-01T08", 5, '{"c":"earlier"}'),
+    ]
+    read(tmp_path, rows, own)
+    card = page(tmp_path)
+    assert f'<a href="{lake.RUN}/delays.csv">Results as CSV</a>' in card
+    assert (tmp_path / "reports" / lake.RUN / "delays.csv").read_text() == (
+        "c,window_start,window_end,COUNT(*),MAX(A.time)\n"
+        f",2013-01-01T10:00:00Z,2013-01-01T11:00:00Z,{2**70},1970-01-01T00:00:01.000000Z\n"
+        "'=1+1,2013-01-01T11:00:00Z,2013-01-01T12:00:00Z,7,\n"
+        '"B,6",2013-01-01T11:00:00Z,2013-01-01T12:00:00Z,6,\n'
+    )
+    command = unescape(re.findall(r"<pre>(elsinore sql .*?)</pre>", card)[0])
+    connection = duckdb.connect()
+    connection.register("trend_aggregates", pa.Table.from_pylist(rows))
+    for statement in view_statements(own, Engine.DUCKDB, ()):
+        connection.execute(statement)
+    assert len(connection.execute(shlex.split(command)[2]).fetchall()) == 3
+    reworded = [row | {"query_fingerprint": "f" * 64} for row in rows]
+    read(tmp_path, reworded, own)
+    assert not (tmp_path / "reports" / lake.RUN / "delays.csv").exists(), "another query's results"
+
+
+def test_a_query_with_very_many_results_has_no_csv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(result_files, "MOST_RESULTS", 1)
+    groups = ('{"c":"a"}', '{"c":"b"}')
+    read(tmp_path, [found("delays", HOURS[2], 7, one) for one in groups], workload(tmp_path))
+    assert "Results as CSV" not in page(tmp_path)
+    assert "elsinore sql" in page(tmp_path)
+
+
+def test_one_trend_is_drawn_on_the_time_line_of_its_window(tmp_path: Path) -> None:
+    own = workload(tmp_path)
+    day = datetime(2013, 1, 1, tzinfo=UTC).date()
+    events = [
+        {"event_day": day, "event_id": f"e{n}", "event_type": "A", "event_time": lake.at(10, n),
+         "landing": HOURS[2], "file": "f", "position": n, "x": n}
+        for n in (15, 45)
+    ]  # fmt: skip
+    found_rows = [found("delays", HOURS[2], 3)]
+    root = tmp_path / "lake"
+    read(tmp_path, found_rows, own)
+    write_deltalake(
+        str(root / "events"), pa.Table.from_pylist(events), mode="overwrite",
+        schema_mode="overwrite",
+    )  # fmt: skip
+    write_report(root, tmp_path / "reports", lake.INTERVAL, workload=own)
+    card = page(tmp_path)
+    assert "Example: one of 3 trends of all" in card
+    drawing = card.partition("time line of its window")[2].partition("</svg>")[0]
+    # A quarter and three quarters of 324 units from 8.
+    assert re.findall(r'<circle class="t1" cx="([\d.]+)"', drawing) == ["89.0", "251.0"]
+    listed = card.partition('<ol class="trend">')[2].partition("</ol>")[0]
+    assert re.findall(r"<li>(.*?)</li>", listed) == [
+        "2013-01-01 10:15:00 A", "2013-01-01 10:45:00 A",
+    ]  # fmt: skip
+
+
+def test_overlapping_windows_are_mentioned(tmp_path: Path) -> None:
+    file = tmp_path / "w.sase"
+    file.write_text("QUERY delays RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 4 hours SLIDE 1 hour;")
+    own = load_workload(file, stream_schema({"A": {}, "B": {}}, time="iso"))
+    read(tmp_path, [found("delays", HOURS[2], 7)], own)
+    card = page(tmp_path)
+    assert "Windows overlap: a trend counts in each of up to 4 windows." in card
+    assert "A trend can be a single" not in card

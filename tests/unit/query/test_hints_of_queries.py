@@ -33,10 +33,10 @@ def faults(text: str) -> list[str]:
         (
             "COUNT(u)",
             "COUNT counts trends or events, not values of u (write COUNT(a), COUNT(b) or COUNT(C) "
-            "for events; GROUP-BY u gives a row for each value)",
+            "to count events, or GROUP-BY u for a row per value)",
             "COUNT(b)",
         ),
-        ("MEDIAN(v)", "there is no aggregate MEDIAN (there are COUNT, SUM, AVG, MIN, MAX)", None),
+        ("MEDIAN(v)", "unknown aggregate MEDIAN (use one of COUNT, SUM, AVG, MIN, MAX)", None),
         ("SUM(x)", "the pattern has no x (it has A, B, C, a, b)", None),
     ],
 )
@@ -66,23 +66,23 @@ def test_attributes_of_return_that_group_by_does_not_name(
 
 def test_an_attribute_that_no_type_has_is_not_to_be_added_to_group_by() -> None:
     (said,) = faults(QUERY.format("host, COUNT(*)", "A"))
-    assert said.startswith("no event type of the pattern has an attribute host (they have u, v")
+    assert said.startswith("no event type of the pattern has an attribute host (attributes: u, v")
 
 
 @pytest.mark.parametrize("call", ["COUNT(Failed) >= 3", "SUM(x) > 1", "AVG(A.none) > 1"])
 def test_an_aggregate_in_where_is_one_fault(call: str) -> None:
     (said,) = faults(QUERY.format("COUNT(*)", f"A WHERE {call}"))
-    assert said.startswith("there is no function ")
-    assert "aggregates stand in RETURN" in said
+    assert said.startswith("unknown function ")
+    assert "write aggregates in RETURN" in said
 
 
 @pytest.mark.parametrize(
     ("pattern", "hint"),
     [
-        ("A{3,}", "three or more are SEQ(A a, A b, A c+)"),
-        ("A x{2,}", "two or more are SEQ(A a, A b+)"),
+        ("A{3,}", "write three or more as SEQ(A a, A b, A c+)"),
+        ("A x{2,}", "write two or more as SEQ(A a, A b+)"),
         ("A+{5}", "write SEQ(A a, A b, A c, A d, A e)"),
-        ("SEQ(B, A x{4,})", "four or more are SEQ(A a, A b, A c, A d+)"),
+        ("SEQ(B, A x{4,})", "write four or more as SEQ(A a, A b, A c, A d+)"),
         ("B OR A{2,4}", "write SEQ(A a, A b, A c?, A d?)"),
         ("A{1,}", "write A+"),
         ("A{2", "write SEQ(A a, A b)"),
@@ -105,4 +105,4 @@ def test_other_numbers_have_a_hint_too(counts: str) -> None:
 def test_the_span_of_a_trend_is_limited_by_within_only() -> None:
     where = "SEQ(A, B+, C) WHERE C.time - A.time <= 1 hour"
     (said,) = faults(QUERY.format("COUNT(*)", where))
-    assert "no condition limits the span of a trend; WITHIN does" in said
+    assert "limit the length of a trend with WITHIN" in said

@@ -53,8 +53,9 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
         "QUERY b RETURN\n COUNT(*) PATTERN A+ B;\n"
     )
     assert faults(text) == [
-        "w.sase:2:16: found ')'; expected an event type",
-        "w.sase:4:22: found 'B'; expected ';', AND, OR, '+', '*', '?' or another clause",
+        "w.sase:2:16: found ')'; expected an event type (as in SEQ(A, B))",
+        "w.sase:4:22: found 'B'; expected ';', AND, OR, '+', '*', '?' or another clause "
+        "(write QUERY name RETURN ... PATTERN ... WHERE ... GROUP-BY ... WITHIN ...;)",
     ]
 
 
@@ -65,8 +66,8 @@ Q = f"QUERY q {BODY}"
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("-- nothing", "w.sase:1:1: there is no query"),
-        (f"{Q} A WHERE 1e999 > A.x WITHIN 1", "1:41: 1e999 is beyond all"),
+        ("-- nothing", "w.sase:1:1: the workload has no query"),
+        (f"{Q} A WHERE 1e999 > A.x WITHIN 1", "1:41: 1e999 is too large"),
         (f"QUERY \u212a {BODY} A", "1:7: found '\u212a'"),
         ("QUERY q RETURN COUNT(*)", "found the end of the query; expected"),
         (f"{Q} A WITHIN 1 WITHIN 2", "1:44: a second WITHIN clause"),
@@ -75,7 +76,10 @@ Q = f"QUERY q {BODY}"
         (f"{Q} A WHERE A.x = " + "9" * 50, "found '9'"),
         (f"{Q} A WHERE A.x >\xa01", "1:46: found a no-break space (write a plain space)"),
         (f"{Q} A WHERE A.x >\u200b1", "1:46: found a zero width space (write a plain space)"),
-        (f"{Q} EVERY A a WITHIN 1", "1:33: there is no EVERY (every match counts anyhow)"),
+        (
+            f"{Q} EVERY A a WITHIN 1",
+            "1:33: EVERY is not supported (leave it out: every match counts)",
+        ),
         # misspelt
         (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
@@ -91,7 +95,7 @@ Q = f"QUERY q {BODY}"
         (f"{Q} A WHERE NXT(A).x > 1", "found 'NXT' before '.'; expected NEXT"),
         (f"{Q} A WHERE A.x > 1 ADN A.x < 3", "found 'ADN' before 'A'; expected AND"),
         (f"{Q} A R 5", "1:37: found '5'; expected ';', AND"),
-        (f"{Q} A WHERE A.s = 'a", '1:47: found "\'" (this string has no end)'),
+        (f"{Q} A WHERE A.s = 'a", '1:47: found "\'" (end the string with a single quote)'),
         (f"{Q} A WHERE A.s LIK 'a'", "(did you mean LIKE?)"),
         (f"{Q} A WHERE A.x BETWEN 1 AND 2", "(did you mean BETWEEN?)"),
         (f"{Q} A WHERE A.x IS NUL", "'NUL'; expected NOT or NULL (did you mean NU"),

@@ -66,11 +66,11 @@ def test_changed_rates_need_a_new_plan_beyond_the_band(
     ("parts", "reason"),
     [
         (PARTS | {"q4": "CB"}, "queries changed: q4 is new"),
-        ({"q1": "ABC", "q2": "AB"}, "queries changed: q3 is gone"),
-        (PARTS | {"q2": "BA"}, "queries changed: q2 is another"),
+        ({"q1": "ABC", "q2": "AB"}, "queries changed: q3 was removed"),
+        (PARTS | {"q2": "BA"}, "queries changed: q2 was changed"),
         (
             {"q2": "BA", "q4": "AB", "q5": "AB"},
-            "queries changed: q4 is new; q5 is new; q1 is gone; and 2 more",
+            "queries changed: q4 is new; q5 is new; q1 was removed; and 2 more",
         ),
     ],
 )
@@ -100,4 +100,4 @@ def test_the_band_of_an_hourly_run(events: int, needed: bool) -> None:
 def test_without_an_earlier_plan_or_its_statistics() -> None:
     assert replan(None, None, _workload(PARTS), BEFORE).needed
     lost = _decide(PARTS, Statistics.given(20, RATES), known=False)
-    assert lost == Replan(True, "the statistics of the stored plan are not known")
+    assert lost == Replan(True, "the statistics of the stored plan are unknown")

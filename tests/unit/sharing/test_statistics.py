@@ -31,7 +31,7 @@ def test_a_rate_is_events_per_span_scaled_to_a_window() -> None:
 
 def test_types_without_a_rate() -> None:
     assert Statistics.counted(Interval(0, 10), {"A": 1}).rate("B", 5) == 0.0
-    with pytest.raises(ParameterError, match="no rate is given for B"):
+    with pytest.raises(ParameterError, match="the rate of B"):
         Statistics.given(10, {"A": 1}).rate("B", 5)
 
 
@@ -129,11 +129,11 @@ def test_a_rates_file(tmp_path: Path, unit: TimeUnit, per: str, ticks: int) -> N
 @pytest.mark.parametrize(
     ("unit", "text", "message"),
     [
-        (TimeUnit.ISO, "per: fortnight\nrates: {}", "fortnight is no unit"),
+        (TimeUnit.ISO, "per: fortnight\nrates: {}", "fortnight is not a unit"),
         (TimeUnit.ISO, "per: 60\nrates: {}", "needs a unit"),
-        (TimeUnit.INTEGER, "per: minute\nrates: {}", "bare number"),
+        (TimeUnit.INTEGER, "per: minute\nrates: {}", "as in per: 10"),
         (TimeUnit.INTEGER, "per: 0\nrates: {}", "positive"),
-        (TimeUnit.ISO, "per: minute\nrates: {Z: 1}", "Z is no event type"),
+        (TimeUnit.ISO, "per: minute\nrates: {Z: 1}", "has no event type Z"),
         (TimeUnit.ISO, "per: minute\nrates: {A: -1}", r"rates\.A: -1.* at least 0"),
         (TimeUnit.ISO, "per: minute\nrates: {A: .nan}", r"rates\.A: nan is not a number"),
         (TimeUnit.ISO, "per: minute\nrates: {A: often}", r"rates\.A"),
@@ -142,7 +142,7 @@ def test_a_rates_file(tmp_path: Path, unit: TimeUnit, per: str, ticks: int) -> N
         (
             TimeUnit.ISO,
             "per: minute\nrates: {A: 1}\npartitions: [{keys: [wing], count: 2}]",
-            "wing is no attribute",
+            "has no attribute wing",
         ),
         (TimeUnit.ISO, "per: minute\nper: hour\nrates: {}", "occurs twice"),
         (TimeUnit.ISO, "- 1", "rates.yaml"),

@@ -108,7 +108,7 @@ QUERY short RETURN COUNT(*) PATTERN SEQ(A a, A b) WITHIN 1 minute;
     ("names", "cores", "found"),
     [
         # One window of a day ends in the day: time keeps one core busy.
-        ("pairs both", 2, {"pairs both": "2 parts, cut by key, their rows merged"}),
+        ("pairs both", 2, {"pairs both": "2 parts, split by key, their rows merged"}),
         ("none", 2, {"none": "1 part"}),
         ("none", 16, {"none": "1 part"}),
         ("short", 4, {"short": "4 parts"}),
@@ -117,8 +117,8 @@ QUERY short RETURN COUNT(*) PATTERN SEQ(A a, A b) WITHIN 1 minute;
             "pairs other",
             2,
             {
-                "pairs": "2 parts, cut by key, their rows merged",
-                "other": "2 parts, cut by key, their rows merged",
+                "pairs": "2 parts, split by key, their rows merged",
+                "other": "2 parts, split by key, their rows merged",
             },
         ),
         ("pairs other none", 2, {"pairs other none": "1 part"}),

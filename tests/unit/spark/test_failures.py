@@ -66,7 +66,7 @@ def test_a_server_that_has_lost_a_class_is_to_be_replaced() -> None:
 def test_a_full_disk_is_named_and_not_tried_again() -> None:
     error = translate(PySparkException("FSError: java.io.IOException: No space left on device"))
     assert isinstance(error, SetupError)
-    assert str(error).startswith("cannot write: No space left on device (make room")
+    assert str(error).startswith("cannot write: No space left on device (free disk space")
     assert not error.transient
 
 
@@ -90,7 +90,7 @@ def test_a_server_that_does_not_know_us_is_a_matter_of_set_up() -> None:
 
 
 def test_a_record_that_others_keep_writing_names_its_table() -> None:
-    told = "^another writer of landings got there first: CommitFailedError"
+    told = "^another writer changed the table landings: CommitFailedError"
     with pytest.raises(ConflictError, match=told), write_failures("landings"):
         raise CommitFailedError("version 3 exists")
     with pytest.raises(SetupError), write_failures("landings"):

@@ -119,9 +119,9 @@ def test_ambiguity(pattern: str, ambiguous: bool) -> None:
     ("query", "reason"),
     [
         ("COUNT(*) PATTERN SEQ(K a+, K b+) WHERE [a.k]",
-         "one event of a trend can stand for a or b, and a key binds only some of them"),
+         "one event of a trend can match a or b, but a key applies only to some of them"),
         ("COUNT(*) PATTERN SEQ(A, NOT SEQ(K x, B, K y), K z?) WHERE [k]",
-         "k is a key of some events under a NOT, but of no trend"),
+         "k is a key of some events under a NOT, but not of a trend"),
     ],
 )  # fmt: skip
 def test_greta_refuses_with_the_reason(query: str, reason: str) -> None:
@@ -155,39 +155,39 @@ IN_WORDS = """\
 A+ WITHIN 5
     A  starts or ends a trend; comes after A
 A WITHIN 5
-    A  is a trend by itself
+    A  is a trend of one event
 SEQ(Departure D, A a) WITHIN 5
     Departure D  starts a trend
     A a          ends a trend; comes after D
 (SEQ(A+, NOT SEQ(C, NOT E, D), B))+ WITHIN 5
     A  starts a trend; comes after A or B
-    B  ends a trend; comes after A if no match of NOT 1 lies in between
+    B  ends a trend; comes after A if no match of NOT 1 is in between
     NOT 1: SEQ(C, NOT E, D)
       C  starts a match
-      D  ends a match; comes after C if no match of NOT 2 lies in between
+      D  ends a match; comes after C if no match of NOT 2 is in between
     NOT 2, inside NOT 1: E
-      E  is a match by itself
+      E  is a match of one event
 SEQ(NOT N, A+, NOT M) WITHIN 5
-    A  starts a trend if no match of NOT 1 lies before it; ends a trend if no match of NOT 2 lies \
+    A  starts a trend if no match of NOT 1 is before it; ends a trend if no match of NOT 2 is \
 after it; comes after A
     NOT 1: N
-      N  is a match by itself
+      N  is a match of one event
     NOT 2: M
-      M  is a match by itself
+      M  is a match of one event
 SEQ(A, NOT N, B?, NOT M, C) WITHIN 5
     A  starts a trend
-    B  comes after A if no match of NOT 1 lies in between
-    C  ends a trend; comes after A if no match of NOT 1 or NOT 2 lies in between; comes after B if \
-no match of NOT 2 lies in between
+    B  comes after A if no match of NOT 1 is in between
+    C  ends a trend; comes after A if no match of NOT 1 or NOT 2 is in between; comes after B if \
+no match of NOT 2 is in between
     NOT 1: N
-      N  is a match by itself
+      N  is a match of one event
     NOT 2: M
-      M  is a match by itself
+      M  is a match of one event
 (SEQ(NOT N, A x) OR A y) WITHIN 5
-    A y    starts a trend if a match of NOT 1 lies before it; ends a trend
-    A x|y  starts a trend if no match of NOT 1 lies before it; ends a trend
+    A y    starts a trend if a match of NOT 1 is before it; ends a trend
+    A x|y  starts a trend if no match of NOT 1 is before it; ends a trend
     NOT 1: N
-      N  is a match by itself
+      N  is a match of one event
 SEQ(A x+, A y+) WHERE x.v < NEXT(x).v WITHIN 5
     A x    starts a trend
     A y    ends a trend; comes after x or x|y if not (x.v < NEXT(x).v); comes after y
@@ -200,10 +200,10 @@ A+ WHERE A.v < NEXT(A).v WITHIN 5 SEMANTICS skip-till-next-match
 extend it
 SEQ(A, NOT N, B) WITHIN 5 SEMANTICS contiguous
     A  starts a trend
-    B  ends a trend; comes after A if no match of NOT 1 lies in between, and no other event of the \
-partition lies in between
+    B  ends a trend; comes after A if no match of NOT 1 is in between, and no other event of the \
+partition is in between
     NOT 1: N
-      N  is a match by itself
+      N  is a match of one event
 """
 
 
@@ -246,8 +246,8 @@ def test_nots_are_numbered_in_the_order_of_the_text() -> None:
 def test_each_side_of_and_speaks_of_its_own_nots() -> None:
     bound = bound_query("RETURN COUNT(*) PATTERN SEQ(A, NOT N) AND SEQ(NOT M, B) WITHIN 5", WORDY)
     sides = {side: describe_template(bound, template) for side, template in template_parts(bound)}
-    assert sides[LEFT][1:] == ["NOT 1: N", "  N  is a match by itself"]
-    assert sides[RIGHT][1:] == ["NOT 2: M", "  M  is a match by itself"]
+    assert sides[LEFT][1:] == ["NOT 1: N", "  N  is a match of one event"]
+    assert sides[RIGHT][1:] == ["NOT 2: M", "  M  is a match of one event"]
     assert BOTH not in sides
 
 
@@ -315,7 +315,7 @@ def test_apart(where: str) -> None:
 def test_not_apart(where: str) -> None:
     assert told_apart(query_where(where)) == frozenset()
     (reason,) = greta_refusals(query_where(where))
-    assert reason == "one event of a trend can stand for x or y, and COUNT(x) counts only x"
+    assert reason == "one event of a trend can match x or y, but COUNT(x) counts only x"
 
 
 def test_null_and_an_order_of_texts_together() -> None:

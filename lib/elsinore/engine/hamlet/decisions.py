@@ -71,7 +71,8 @@ class Decisions:
             ParameterError: there is none.
         """
         if not given:
-            raise ParameterError("decisions must be given for one burst at least")
+            hint = "pass a tuple with an entry per burst"
+            raise ParameterError("no decisions were given", hint=hint)
         return cls(hamlet_decide.GIVEN, given=given)
 
     def policy(self, graph: MergedGraph, limbs: int) -> Policy:

@@ -46,7 +46,8 @@ def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
     """
     found = queries if isinstance(queries, SharableSet) else sharable_set(queries)
     if found is None:
-        raise ParameterError("the queries are not one sharable set")
+        hint = "`elsinore explain` lists the sharable sets"
+        raise ParameterError("the queries are not one sharable set", hint=hint)
     merged = found.merged
     class_of, programs, columns = merged.class_of, Programs(), WeightColumns()
     arrays = _links(merged, class_of, programs) | _own(merged, class_of, columns)

@@ -57,7 +57,7 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
         return (template,)
     every = frozenset(range(len(query.keys)))
     if any(template.states[state].keys != every for state in template.trend_states):
-        return ("some of its events lack a key: whom they belong to depends on the whole window",)
+        return ("some of its events lack a key: their groups depend on the whole window",)
     return ()
 
 

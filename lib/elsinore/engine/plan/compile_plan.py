@@ -131,8 +131,8 @@ def _choice(
 #: of fixed length are swept: counts are to fit 64, and no window is like the mean.
 _OVERLAP, _NARROW = 2, 48
 
-_COLLAPSED = "nothing is asked of pairs of events"
-_QUICKER = "of fixed length; counting in windows that hardly overlap is quicker swept"
+_COLLAPSED = "has no edge predicate"
+_QUICKER = "of fixed length; the sweep is faster if windows hardly overlap"
 
 
 def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.wording import some_of
 
 #: Hint for runs that take too much memory.
-_LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events one after another"
+_LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events separately"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,122 @@
+"""Finds one trend behind a published result, for the time line of a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from elsinore.integers import integer_of
+from elsinore.lake.provenance import Publication
+from elsinore.lake.result_trends import build_trends
+from elsinore.quality.lake import TopResult
+from elsinore.quality.stories import Story
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.settings import LakePath
+from elsinore.timeline import Interval, hour_label, instant_of, parse_instant
+from elsinore.wording import visible
+
+#: Results with more trends are skipped: building the trends would take longer than the report.
+MOST_TRENDS = 500
+#: Results that are tried until one has a trend of several events.
+_TRIES = 4
+#: Events of a trend that are listed.
+MOST_EVENTS = 12
+
+
+class ExampleEvent(NamedTuple):
+    """An event of the trend: its place in the window (0 to 1), its time, type and attributes."""
+
+    place: float
+    time: str
+    type: str
+    values: str
+
+
+class ExampleTrend(NamedTuple):
+    """One trend of a result.
+
+    Attributes:
+        query: name of the query.
+        group: the result's group, as JSON.
+        window: the result's window.
+        trends: how many trends the result counts.
+        events: the first events of the trend, at most `MOST_EVENTS`.
+        more: how many events follow.
+    """
+
+    query: str
+    group: str
+    window: Interval
+    trends: int
+    events: tuple[ExampleEvent, ...]
+    more: int
+
+
+def find_example(
+    lake: LakePath,
+    workload: Workload,
+    stories: Iterable[Story],
+    publications: Mapping[str, Publication],
+) -> ExampleTrend | None:
+    """Build the trends of a few small results; return the longest trend of the first one.
+
+    A trend of several events is preferred. None if no result is small enough, or if its events are
+    no longer stored.
+
+    Raises:
+        DataError: a table is missing or cannot be read.
+    """
+    single = None
+    for bound, top in islice(_candidates(workload, stories), _TRIES):
+        hour = hour_label(instant_of(top.window_end) - 1)
+        result = {
+            "query": bound.name,
+            "query_fingerprint": bound.fingerprint,
+            "group_key": top.group_key,
+            "window_start": top.window_start,
+            "window_end": top.window_end,
+        }
+        trends, _ = build_trends(lake, workload, result, publications.get(hour))
+        if trends:
+            longest = max(trends, key=len)
+            example = _example(bound, top, longest)
+            if len(longest) > 1:
+                return example
+            single = single or example
+    return single
+
+
+def _candidates(
+    workload: Workload, stories: Iterable[Story]
+) -> Iterator[tuple[BoundQuery, TopResult]]:
+    """Yield each story's largest result that is small enough; only of queries as they ran."""
+    for story in stories:
+        if not story.text:
+            continue
+        for top in story.tops:
+            if top.aggregate == "COUNT(*)" and 0 < integer_of(top.exact) <= MOST_TRENDS:
+                yield workload.by_name[story.query], top
+                break
+
+
+def _example(query: BoundQuery, top: TopResult, trend: list[dict[str, Any]]) -> ExampleTrend:
+    window = Interval(instant_of(top.window_start), instant_of(top.window_end))
+    keys = {key.attribute for key in query.keys} & set(json.loads(top.group_key))
+    shown = tuple(_event(event, window, keys) for event in trend[:MOST_EVENTS])
+    more = len(trend) - len(shown)
+    return ExampleTrend(query.name, top.group_key, window, integer_of(top.exact), shown, more)
+
+
+def _event(event: Mapping[str, Any], window: Interval, keys: set[str]) -> ExampleEvent:
+    """Return an event without the attributes of the group, which all events share."""
+    own = {
+        name: visible(str(value))
+        for name, value in event.items()
+        if name not in {"type", "time", "id", *keys} and value is not None
+    }
+    at = parse_instant(str(event["time"]))
+    place = (at - window.start) / (window.end - window.start)
+    values = ", ".join(f"{name} {value}" for name, value in own.items())
+    return ExampleEvent(place, str(event["time"])[:19].replace("T", " "), event["type"], values)
