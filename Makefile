@@ -16,13 +16,14 @@ JARS_READY := .jars/.stamp
 AIRFLOW_READY := .airflow/.stamp
 TOOLS_READY := .tools/.stamp
 AUDIT_READY := .audit/.stamp
+DOCS_READY := .docs/.stamp
 BYTECODE_READY := $(VENV)/.stamp-bytecode
 KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
 
 # What runs need; each part by itself, for some wait for a network and some for one core.
 SET_UP := $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY)
 
-SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars docker/supply)
+SOURCES = $(wildcard lib jobs dags benchmarks tests docker/jars docker/supply docs/generate)
 
 # Tests of Spark wait half of their time: more processes than the two cores that this is made for
 # (all of them took 15:37 by three, 13:49 by four).
@@ -72,7 +73,7 @@ wheel: $(PYTHON_READY) ## build the wheel into dist/ and test it in an empty env
 	@ELSINORE_LONG=1 $(BIN)/python -m pytest -q tests/unit/deployment/test_wheel.py
 
 .PHONY: test-long
-test-long: test-faults test-topology ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology
+test-long: test-faults test-topology test-site ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology, the site
 	@ELSINORE_LONG=1 $(MAKE) test
 	@$(BIN)/python -m tests.simulation --seeds 20
 	@$(BIN)/python -m tests.property --pairs 20000
@@ -80,6 +81,10 @@ test-long: test-faults test-topology ## all tests on more cases, 20,000 random p
 .PHONY: test-topology
 test-topology: setup $(TOOLS_READY) ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler
 	@ELSINORE_TOPOLOGY=1 $(BIN)/python -m pytest -s tests/topology
+
+.PHONY: test-site
+test-site: site ## open each page of the site in Chromium, wide and narrow; needs the package chromium
+	@ELSINORE_SITE=1 $(BIN)/python -m pytest -q tests/site
 
 .PHONY: test-faults
 test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
@@ -98,10 +103,25 @@ format: $(PYTHON_READY) ## rewrite the sources into shape
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
 
+SITE_CONFIG := mkdocs.yml
+
+.PHONY: site
+site: $(PYTHON_READY) $(DOCS_READY) ## build the documentation site into build/site; a broken link fails
+	@$(BIN)/python -m docs.generate pages
+	@# Not --quiet: it also hides warnings from --strict, and succeeds.
+	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict -f $(SITE_CONFIG) > build/site.log 2>&1 \
+	    || { grep -v ^INFO build/site.log >&2; exit 1; }
+
+.PHONY: reference
+reference: $(PYTHON_READY) ## write the reference pages that are generated from code
+	@$(BIN)/python -m docs.generate reference
+
 .PHONY: docs
-docs: $(PYTHON_READY) ## run every example of the docs and docstrings
-	@$(BIN)/python -m pytest -q lib/elsinore tests/unit/test_example_pages.py \
-	    tests/unit/test_language_page.py tests/unit/test_schema_pages.py tests/unit/test_recipes_page.py \
+docs: site ## build the documentation site, check its links, run every example
+	@$(BIN)/python -m pytest -q lib/elsinore docs/generate tests/unit/docs \
+	    tests/unit/test_example_pages.py tests/unit/test_language_page.py \
+	    tests/unit/test_schema_pages.py tests/unit/test_recipes_page.py \
+	    tests/unit/test_limits_and_security_pages.py tests/unit/query/test_grammar_page.py \
 	    tests/unit/test_sql_page.py \
 	    tests/unit/sharing/test_explain_page.py
 
@@ -119,7 +139,7 @@ setup: | java ## environment, kernels, jars, Airflow home (the other verbs call 
 
 # The audit has an environment of its own: the lock of the product holds what runs.
 LOCKS := requirements-bootstrap.lock requirements.lock tests/tools/requirements.lock \
-    docker/supply/audit.lock
+    docker/supply/audit.lock docs/generate/requirements.lock
 
 .PHONY: audit
 audit: $(AUDIT_READY) ## look up all locked packages in PyPI's advisories; fails if it could not
@@ -141,6 +161,8 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 	    --no-header tests/tools/requirements.in -o tests/tools/requirements.lock
 	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
 	    --no-header docker/supply/audit.in -o docker/supply/audit.lock
+	@$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --no-header docs/generate/requirements.in -o docs/generate/requirements.lock
 	@$(MAKE) $(PACKAGES_READY)
 	@$(BIN)/python docker/jars/fetch_jars.py --pin .jars
 
@@ -200,6 +222,13 @@ $(TOOLS_READY): tests/tools/requirements.lock $(UV_READY)
 $(AUDIT_READY): docker/supply/audit.lock $(UV_READY)
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .audit
 	@$(BIN)/uv pip install --quiet --python .audit/bin/python --require-hashes -r $<
+	@touch $@
+
+# MkDocs and its theme; see docs/generate/requirements.in.
+$(DOCS_READY): docs/generate/requirements.lock $(UV_READY)
+	@echo "setup: programs of the documentation site"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .docs
+	@$(BIN)/uv pip install --quiet --python .docs/bin/python --require-hashes -r $<
 	@touch $@
 
 # What all processes of tests import at once, each of them would compile: 19 s of a processor.

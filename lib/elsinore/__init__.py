@@ -15,7 +15,28 @@ from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.2.0"
 
-#: Lazy imports: the modules of names that load pandas and Numba on first use.
+#: The public names; docs/reference/python.md lists them.
+__all__ = [
+    "AuthorError",
+    "BudgetError",
+    "DataError",
+    "ElsinoreError",
+    "OutOfMemoryError",
+    "ParameterError",
+    "QueryError",
+    "Results",
+    "SchemaError",
+    "SetupError",
+    "UnsupportedQueryError",
+    "Workload",
+    "connect",
+    "infer_schema",
+    "load_schema",
+    "spark",
+    "workload",
+]
+
+#: Lazy imports: these names load pandas and Numba on first use.
 _PLACES = {
     "Results": "elsinore.library.results",
     "Workload": "elsinore.library.workload",

@@ -73,9 +73,10 @@ class ElsinoreError(Exception):
 
     Attributes:
         code: stable dotted name of the class of error.
-        exit_code: the exit code of a process: 1 for a failure; 2 if the query, the schema, a
-            parameter or the environment must be corrected before a start.
-        transient: whether a retry of the same step may succeed.
+        exit_code: exit code of a command: 1 if it failed; 2 if its query, schema, parameters or
+            set-up must be corrected first.
+        transient: whether the same step may succeed when tried again.
+        who: the person who must act.
         hint: what to do about it; for an error without one, the `default_hint` of its class.
         fields: everything else that a program may want to read.
     """
@@ -83,6 +84,7 @@ class ElsinoreError(Exception):
     code: ClassVar[str] = "elsinore"
     exit_code: ClassVar[int] = 1
     transient: ClassVar[bool] = False
+    who: ClassVar[str] = "developer of Elsinore"
     default_hint: ClassVar[str | None] = None
 
     def __init__(self, message: str, *, hint: str | None = None, **fields: Any) -> None:
@@ -99,10 +101,11 @@ class ElsinoreError(Exception):
 
 
 class AuthorError(ElsinoreError):
-    """An error of a workload, schema or parameter; `diagnostics` lists every error."""
+    """A query, schema or parameter is invalid; `diagnostics` lists every error in it."""
 
     code = "author"
     exit_code = 2
+    who = "author of the query, schema or parameter"
 
     def __init__(
         self, message: str, *, diagnostics: tuple[Diagnostic, ...] = (), **others: Any
@@ -119,60 +122,68 @@ class AuthorError(ElsinoreError):
 
 
 class QueryError(AuthorError):
-    """A query does not parse or bind."""
+    """A query has a syntax error or does not fit the schema."""
 
     code = "author.query"
+    who = "author of the query"
 
 
 class UnsupportedQueryError(AuthorError):
-    """A valid query that the chosen executor cannot run.
+    """The chosen executor cannot run a valid query. Choose another executor, or `auto`.
 
     Fields: `query`, `executor`, `reasons`.
     """
 
     code = "author.unsupported"
+    who = "author of the query"
 
 
 class SchemaError(AuthorError):
-    """A stream schema is not valid."""
+    """A schema is invalid."""
 
     code = "author.schema"
+    who = "author of the schema"
 
 
 class ParameterError(AuthorError):
-    """A parameter of a command, job or DAG is not valid."""
+    """A parameter of a command, job or DAG, or an environment variable, is invalid."""
 
     code = "author.parameter"
+    who = "user who set the parameter"
 
 
 class DataError(ElsinoreError):
-    """The data must be corrected: too many invalid records, unreadable files, missing tables."""
+    """Data cannot be used: too many invalid records, unreadable files or missing tables."""
 
     code = "data"
+    who = "owner of the data"
 
 
 class PlanError(ElsinoreError):
-    """A static plan is stale, damaged, or not valid for the workload."""
+    """A static plan is outdated, damaged or does not fit the workload."""
 
     code = "plan"
+    who = "author of the workload"
 
 
 class EngineError(ElsinoreError):
-    """A defect of Elsinore; please report it."""
+    """The engine has a bug. Report it with the query and, if possible, the events."""
 
     code = "engine"
 
 
 class BudgetError(ElsinoreError):
-    """A computation was stopped at its limit of steps, rows or bytes."""
+    """A computation would exceed its limit of steps, rows or bytes, and was stopped."""
 
     code = "budget"
+    who = "author of the query"
 
 
 class OutOfMemoryError(ElsinoreError):
-    """The process ran out of memory."""
+    """The process ran out of memory. The data may be valid."""
 
     code = "environment.memory"
+    who = "operator"
 
     @classmethod
     def of(cls, doing: str, error: MemoryError, hint: str = "give the process more memory") -> Self:
@@ -182,40 +193,45 @@ class OutOfMemoryError(ElsinoreError):
 
 
 class ValidationError(ElsinoreError):
-    """Checked results differ from the reference, or could not be checked."""
+    """Sampled results differ from the reference, or the check could not run."""
 
     code = "validation"
+    who = "operator"
 
 
 class SetupError(ElsinoreError):
-    """The environment lacks something: Java, jars, a readable warehouse, a reachable master."""
+    """The environment lacks Java, jars, a writable directory or a reachable Spark master."""
 
     code = "environment"
     exit_code = 2
+    who = "operator"
 
 
 class ConflictError(ElsinoreError):
-    """Another writer changed the table; repeat the whole read-compute-write."""
+    """Another process changed the same table first. The whole step can be tried again."""
 
     code = "environment.conflict"
     transient = True
     default_hint = "run it again"
+    who = "operator, if all tries fail"
 
 
 class StoreError(ElsinoreError):
-    """An object store failed or timed out; retry."""
+    """An object store does not answer, or too late. The step can be tried again."""
 
     code = "environment.store"
     transient = True
     default_hint = "run it again if the object store is reachable"
+    who = "operator, if all tries fail"
 
 
 class LostWorkerError(ElsinoreError):
-    """A process of a job died (executor, driver, Python worker); retry."""
+    """An executor, driver or Python worker of a job died. The step can be tried again."""
 
     code = "environment.lost"
     transient = True
     default_hint = "run it again"
+    who = "operator, if all tries fail"
 
 
 @contextmanager

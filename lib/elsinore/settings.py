@@ -200,61 +200,63 @@ class Notifier(BaseModel):
 
 
 class Settings(BaseSettings):
-    """The settings of a process, from environment variables.
+    """Settings of a process: where data is stored and how much of the machine to use.
 
-    The variable of a setting is `ELSINORE_` and its name in capitals. Relative paths start from
-    `root`.
+    An environment variable sets each field: `ELSINORE_` and the field's name in capitals. Relative
+    paths start from `root`.
 
     Attributes:
-        root: directory that contains `schemas/`. Default: the nearest one above the working
-            directory, or else the checkout of this package.
-        home: directory for everything that a run writes. In an object store (`s3://bucket/x`), it
-            contains raw files and tables; see docs/how-to/operate.md.
-        local_home: directory on this machine for reports, Data Docs, alerts, logs, locks and
-            Spark's server. Default: `home`, or `var` if `home` is in an object store.
-        streams: JSON list of further streams that have DAGs, in addition to `schema_file`; see
-            `of_stream`.
-        stream: name of the stream of these settings; empty for the stream of `schema_file`.
-        workload: name of the workload of these settings; empty for `workload_file`; see
-            `of_workload`.
-        schema_file: schema of the stream.
-        workload_file: queries of the stream. Each file in the directory of the same name is another
-            workload of the same runs, with separate results.
-        tables_dir: directory of the declarations of the lake's tables.
-        expectations_dir: directory of the Great Expectations suites.
-        jars: directory of Delta's jars. Elsinore downloads no jars.
-        spark_master: master of the server that is started on demand. `local[*,4]` uses every core
-            and tries each task four times; `spark://...` is a cluster; `sc://...` is a running
-            server.
-        spark_cores: number of tasks that Spark runs at a time. Default: the cores of this machine.
-        spark_token_file: file with the token of a server at `sc://...`, if it needs one.
-        spark_idle_minutes: minutes without work after which the server ends.
-        spark_memory: heap of the server's JVM, in Spark's notation.
-        spark_java_options: options of this JVM and of executors.
-        spark_slots: number of tasks that may use Spark at the same time; the size of Airflow's pool
-            at set-up. One machine has room for one.
-        shuffle_partitions: maximum number of parts of a slice, and of partitions of a shuffle.
-        slices: number of time slices of a run, each aggregated as a task. Default: `spark_slots`.
-        landing_bytes: bytes of raw records that a process ingests at once; it needs 10 to 25 times
-            as much memory. Larger runs are ingested in consecutive hours; a larger hour is ingested
-            by Spark tasks of a quarter of this size.
-        late_days: days before its own hours in which a run looks for late-arriving and changed
-            files; 0: none.
-        reopen_hours: maximum number of stale and missed hours that a run recomputes, in addition to
-            its own. Runs of `catch_up` recompute the others.
-        grace: grace period: minutes between the end of an hour and the start of its run.
-        max_bad_share: maximum share of quarantined records of a run, 0 to 1. Superseded records do
-            not count.
-        sample_windows: maximum number of results (query, group, window) that a run checks. Each
-            slice checks its share by hours, at least 20.
-        sample_budget: maximum number of steps of the two-step reference per result.
-        sample_seed: seed of the sample.
-        keep_hours: hours for which VACUUM keeps files that no table's latest version names, at
-            least a week. During this time, versions that a run reads, or that a result names, stay
-            readable.
-        keep_days: retention in days per table or directory, as a JSON object; others are kept
-            forever. See docs/how-to/operate.md.
-        notifiers: JSON list of receivers of alerts; see docs/how-to/operate.md.
+        root: Directory that contains `schemas/`, and from which jobs are imported. By default the
+            nearest one at or above the working directory that no other user can change; otherwise
+            the checkout of this package.
+        home: Directory of everything that a run writes. An address in an object store, such as
+            `s3://bucket/x`, stores raw files and tables there.
+        local_home: Directory of reports, Data Docs, alerts, logs, locks and the files of the Spark
+            server. By default `home`, or `var` if `home` is in an object store.
+        streams: Names of streams that have DAGs, in addition to the stream of `schema_file`. A
+            JSON list, such as `["rides"]`.
+        stream: Stream that a command works on. Empty: the stream of `schema_file`.
+        workload: Workload that a command works on. Empty: the workload of `workload_file`.
+        schema_file: Schema of the default stream.
+        workload_file: Queries of the default stream. Each `.sase` file in the directory of the same
+            name, next to this file, is a further workload with its own results.
+        tables_dir: Directory with the declarations of the lake's tables.
+        expectations_dir: Directory with the Great Expectations suites.
+        jars: Directory with the jars of Delta Lake. Elsinore loads jars from no other directory.
+        spark_master: Spark master for the server that Elsinore starts: `local[*,4]` (every core of
+            this machine, four tries per task) or `spark://host:7077`. `sc://host` is a Spark
+            Connect server that you run.
+        spark_cores: Number of tasks that Spark runs at the same time. By default the number of
+            cores that this process may use.
+        spark_memory: Heap of the Spark server's JVM, such as `2g` or `512m`.
+        spark_java_options: Java options for the JVMs of the Spark server and its executors.
+        spark_token_file: File with the token of a Spark Connect server that requires one.
+        spark_idle_minutes: Minutes without work after which the Spark server stops.
+        spark_slots: Number of Airflow tasks that may use Spark at the same time. The set-up gives
+            Airflow's pool `spark` as many slots. One machine has the resources for one.
+        shuffle_partitions: Maximum number of partitions of a slice that Spark reads and shuffles.
+        slices: Number of time slices of a run that are aggregated as separate tasks. By default
+            the value of `spark_slots`.
+        landing_bytes: Bytes of raw records that a process ingests at once, in 10 to 25 times as
+            much memory. More bytes are ingested in parts. A larger single hour is ingested by Spark
+            tasks, each with at most a quarter of this number.
+        late_days: Days before its own hours in which a run looks for new and changed files. With 0,
+            it does not look for late files.
+        reopen_hours: Number of stale or missed hours that a run recomputes in addition to its own.
+            The DAG `catch_up` recomputes the others, the same number per run.
+        grace: Minutes after the end of an hour at which its run starts.
+        max_bad_share: Share of quarantined records above which ingestion fails. Records that later
+            ones corrected do not count.
+        sample_windows: Maximum number of results (query, group and window) that a run compares with
+            the reference. Each slice has its share of them, but at least 20.
+        sample_budget: Maximum number of steps that the reference may take for one result.
+        sample_seed: Seed of the sample.
+        keep_hours: Hours for which VACUUM keeps files that no table's latest version uses. Earlier
+            versions of a table stay readable for as long.
+        keep_days: Retention in days per table or directory, as a JSON object such as
+            `{"events": 30}`. Elsinore keeps data forever by default.
+        notifiers: Airflow notifiers that send alerts to people, as a JSON list of objects. Each
+            has the `class` of a notifier and its arguments.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")

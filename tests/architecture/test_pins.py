@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / "docker" / "jars"
-LOCKS = ("requirements.lock", "requirements-bootstrap.lock", "tests/tools/requirements.lock")
+LOCKS = (
+    "requirements.lock", "requirements-bootstrap.lock", "tests/tools/requirements.lock",
+    "docs/generate/requirements.lock",
+)  # fmt: skip
 
 
 def locked(lock: str) -> dict[str, str]:

@@ -131,18 +131,20 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
 def connect(
     settings: Settings | None = None, *, any_text: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """A connection in which the lake's tables have their names, and each query its view.
+    """Return a DuckDB connection with the lake's tables and a view per query.
 
-    Tables are read as they are now, and none is written. Views are those of the workload that the
-    settings name (`view_statements` says what they hold), by default those of the
-    environment. Times are shown in UTC. Where delta-rs has deleted rows by hand, all texts can only
-    be compared with `any_text`, which takes longer (see `arrow_dataset`).
+    The connection reads the current version of each table, and writes none. Times are in UTC.
+
+    Args:
+        settings: Settings that name the lake and the workload. None: read the environment.
+        any_text: Allow every comparison of texts if rows were deleted manually with delta-rs.
+            Queries are slower then.
 
     Raises:
-        DataError: nothing was landed yet.
-        QueryError: the workload does not parse or bind.
-        SchemaError: the stream's schema is not valid.
-        SetupError: it is not known where the lake is.
+        DataError: The lake has no data yet.
+        QueryError: The workload has an error.
+        SchemaError: The stream's schema is invalid.
+        SetupError: The settings name no lake.
     """
     import duckdb  # not where it is another engine that is asked
 

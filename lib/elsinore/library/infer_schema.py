@@ -144,12 +144,12 @@ class Inferred:
 def infer_schema(events: Events, *, stream: str = "events", type_field: str | None = None) -> str:
     """Infer a schema from the first 100,000 events, as YAML to review.
 
-    It infers the fields of time, type and id from their names and values, the unit of time from its
-    size, and the attributes of each type, with their types and whether they may be NULL. If no
-    column looks like event types, all events have one type. Nested fields, and fields whose names
-    are not valid in queries, get a new name. Lines to review end in `# ?`; fields that cannot be
-    attributes are comments. The schema accepts all of these events except those without a time or
-    type.
+    It infers the fields of time, type and id from their names and values, and the unit of time
+    from the size of the values. For each event type, it infers the attributes, their types, and
+    whether they can be NULL. If no column looks like event types, all events have the same type. A
+    nested field, or a field whose name is not valid in a query, gets a new name.
+
+    A line to review ends in `# ?`. A field that cannot be an attribute is a comment.
 
     Args:
         events: as in `Workload`; of several files or tables, the first one is used.

@@ -83,26 +83,28 @@ def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Tab
 
 
 class Results(dict[str, pa.Table]):
-    r"""Results by query name, as Arrow tables; a query without results has an empty table.
+    r"""Results of a workload: a dictionary with an Arrow table per query name.
 
-    A table has a row per group and window, sorted by both, with these columns:
+    A table has one row per group and window, sorted by both. Its columns are:
 
-    - the attributes of GROUP-BY, in its order and with their types;
-    - `window_start` and `window_end`: timestamps in UTC, or int64 for a stream of integer times;
-    - one column per aggregate of RETURN, with its name. AVG and sums of doubles are float64. MIN
-      and MAX have the attribute's type, and are NULL if no event has a value. Counts and sums of
-      longs are exact: int64 if all values of a column fit, else decimal128 with 38 digits, else
-      decimal256 with 76 digits, else strings with all digits.
+    - The attributes of GROUP-BY, in that order, with their types.
+    - `window_start` and `window_end`: timestamps in UTC, or int64 if the stream's times are
+      integers.
+    - One column per aggregate of RETURN, with the name that RETURN gives it. AVG and sums of
+      doubles are float64. MIN and MAX have the attribute's type, and NULL if no event has a value.
+      Counts and sums of longs are exact: int64 if all values fit, otherwise decimal128 with 38
+      digits, decimal256 with 76 digits, or text with all digits.
 
     Attributes:
-        rejected: rejected records: `file`, `position` (int64, from 1), `line`, `reason_code` and
-            `reason`.
-        ignored: number of records of types that the schema ignores.
-        duplicates: number of removed events that equal another event with the same id.
-        events: number of counted events.
-        ties: numbers of events that share their time with another event of their partition
+        rejected: Invalid records, with the columns `file`, `position` (int64, starting at 1),
+            `line`, `reason_code` and `reason`.
+        ignored: Number of records whose type the schema ignores.
+        duplicates: Number of events that were dropped because they equal another with the same id.
+        events: Number of events that were evaluated.
+        ties: Counts of events that have the same time as another event of their partition
             (`queries`, `keys`, `events`, `tied`, `cut`), per set of event types and keys.
-        warnings: sentences about probable mistakes, for example a missing field or a time in 1970.
+        warnings: Sentences about probable errors, such as a missing field or a timestamp of 1970
+            among current ones.
 
     Example:
         >>> import elsinore
@@ -146,18 +148,19 @@ class Results(dict[str, pa.Table]):
         raise KeyError(f"unknown query {name}; use one of {', '.join(self)}")
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Return a dictionary of the tables by query name."""
+        """Return the Arrow table of each query by its name."""
         return dict(self)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
-        """Return pandas DataFrames by query name; decimals are Python's `Decimal`.
+        """Return a pandas DataFrame of each query by its name.
 
-        Longs in a column with NULL have the pandas type `Int64`: NumPy would round them.
+        Decimals are Python's `Decimal`. A column of longs with NULL has the pandas type `Int64`,
+        because NumPy would round them.
         """
         return {name: _frame(table) for name, table in self.items()}
 
     def to_polars(self) -> dict[str, pl.DataFrame]:
-        """Return polars DataFrames by query name; decimals of 76 digits become strings.
+        """Return a polars DataFrame of each query by its name; decimals of 76 digits are text.
 
         Raises:
             SetupError: polars is not installed.

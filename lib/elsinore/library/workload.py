@@ -108,16 +108,16 @@ def _holds_queries(text: str) -> bool:
 
 
 class Workload:
-    """Queries bound to a schema; `workload` makes it.
+    """Queries that were checked against a schema. The function `workload` returns it.
 
-    What events may be is said once, for all methods: anything with `__arrow_c_stream__` (frames of
-    pandas and polars, relations of DuckDB, Arrow's tables and readers), the path of a file or
-    folder, or several of these. Frames have a column for each field of the schema, as Parquet files
-    have; checks, units of time and duplicates are the same as for files. pandas has one value for
-    NULL and NaN: such values are NULL.
+    All methods accept the same events: an object with `__arrow_c_stream__` (a pandas or polars
+    DataFrame, a DuckDB relation, an Arrow table or reader), the path of a file or directory, or
+    several of these. A DataFrame needs a column for each field of the schema, like a Parquet file.
+    Records are checked and deduplicated as in files. pandas does not distinguish NULL from NaN, so
+    both are NULL.
 
     Attributes:
-        bound: the queries as the engine takes them.
+        bound: The queries in the form that the engine reads.
     """
 
     def __init__(self, bound: BoundWorkload) -> None:
@@ -125,12 +125,12 @@ class Workload:
 
     @property
     def schema(self) -> StreamSchema:
-        """How an event is read."""
+        """Return the schema."""
         return self.bound.schema
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """The names of the queries, in order."""
+        """Return the names of the queries, in their order."""
         return tuple(query.name for query in self.bound.queries)
 
     def __repr__(self) -> str:
@@ -144,19 +144,33 @@ class Workload:
         max_bad_share: float = 0.05,
         threads: int | None = None,
     ) -> Results:
-        """Run all queries over events and return their results.
+        r"""Return the results of all queries.
 
         Args:
-            events: see the class.
-            executor: as `elsinore run --executor`.
-            max_bad_share: maximum share of invalid records, 0 to 1.
-            threads: maximum number of threads. Default: the cores of this process.
+            events: Events in any form that the class accepts.
+            executor: Engine that evaluates the queries, as in `elsinore run --executor`. `auto`
+                picks the fastest one per query.
+            max_bad_share: Share of invalid records above which the call fails, 0 to 1.
+            threads: Maximum number of threads. None: the number of cores of this process.
 
         Raises:
-            DataError: too many records are invalid, or a column is missing.
-            ParameterError: an argument is invalid, or a file is missing or of an unknown format.
-            UnsupportedQueryError: the executor cannot run one of the queries.
-            BudgetError: a query that only twostep can run has too many trends.
+            DataError: Too many records are invalid, or a column is missing.
+            ParameterError: An argument is invalid, or a file is missing or of an unknown format.
+            UnsupportedQueryError: The executor cannot run one of the queries.
+            BudgetError: A query that only twostep can run has too many trends.
+
+        Example:
+            Count the trends of rising values. Three rising values have seven: three of one value,
+            three of two, and one of three.
+
+            >>> import pyarrow as pa
+            >>> import elsinore
+            >>> schema = "stream: sensor\ntime: {field: t, unit: integer}\ntypes: {A: {v: long}}"
+            >>> query = "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v WITHIN 10"
+            >>> rising = elsinore.workload(f"QUERY rising {query};", schema=schema)
+            >>> results = rising.run(pa.table({"t": [1, 2, 3], "v": [5, 6, 9]}))
+            >>> results["rising"].to_pylist()
+            [{'window_start': 0, 'window_end': 10, 'COUNT(*)': 7}]
         """
         if executor not in list(Executor):
             known = ", ".join(Executor)
@@ -173,23 +187,29 @@ class Workload:
         return Results(self.bound, sorted_rows(rows), report, ties)
 
     def check(self) -> Checked:
-        """Describe each query, as `elsinore check` does."""
+        """Return a description of each query, as `elsinore check` prints it."""
         return Checked(self.bound)
 
     def plan(self, events: Events) -> Planned:
-        """Find what queries should share over such events, as `elsinore plan` does.
+        """Return the static plan for events like these, as `elsinore plan` prints it.
+
+        Args:
+            events: Events in any form that the class accepts.
 
         Raises:
-            DataError: no events were passed, or they cannot be read.
+            DataError: The input is empty or cannot be read.
         """
         table, _ = self._read(events, 1.0, self.bound.attributes_read)
         return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
 
     def explain(self, events: Events) -> Explained:
-        """Explain the executors and the sharing of queries, as `elsinore explain` does.
+        """Return which queries share work over events like these, as `elsinore explain` prints it.
+
+        Args:
+            events: Events in any form that the class accepts.
 
         Raises:
-            DataError: no events were passed, or they cannot be read.
+            DataError: The input is empty or cannot be read.
         """
         statistics = observe(self.bound, self._read(events, 1.0, self.bound.attributes_read)[0])
         runtime = compile_plan(self.bound, statistics)
@@ -204,19 +224,19 @@ class Workload:
         *,
         limit: int = 10,
     ) -> Why:
-        """The trends behind a result.
+        """Return the trends that one result counts.
 
         Args:
-            events: see the class.
-            query: its name.
-            group: values by the names of GROUP-BY, as results and their frames have them, or
-                instants as ISO 8601 text; `{}` where there is none.
-            window: its start: ISO 8601 text, a date or datetime, or a tick.
-            limit: how many trends to list.
+            events: Events in any form that the class accepts.
+            query: Name of the query.
+            group: Value of each attribute of GROUP-BY, as in the results; a timestamp can be ISO
+                8601 text. `{}` if the query has no groups.
+            window: Start of the window: ISO 8601 text, a date or datetime, or an integer time.
+            limit: Maximum number of trends in the list.
 
         Raises:
-            ParameterError: the query does not exist, group or window.
-            DataError: the events cannot be read.
+            ParameterError: The query, group or window does not exist.
+            DataError: The events cannot be read.
         """
         table, _ = self._read(events, 1.0)
         return Why(self.bound, table, query, group, window, limit)

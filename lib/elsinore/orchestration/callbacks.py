@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from elsinore.errors import ElsinoreError
+from elsinore.orchestration.alert_kinds import AlertKind
 from elsinore.orchestration.run_params import task_label
 from elsinore.places import make_home
 from elsinore.settings import Notifier, Settings
@@ -39,14 +40,21 @@ PROGRESS_FILE = "ELSINORE_PROGRESS_FILE"
 
 
 def raise_alert(
-    kind: str, dag: str, run: str, reason: str, *, task: str = "", label: str = "", log: str = ""
+    kind: AlertKind,
+    dag: str,
+    run: str,
+    reason: str,
+    *,
+    task: str = "",
+    label: str = "",
+    log: str = "",
 ) -> None:
     """Log an alert, append it to `Settings.alerts`, and notify people.
 
     It is one line of JSON in log and file, with these fields and `at`, ISO 8601.
 
     Args:
-        kind: `task_failed`, `run_failed`, `run_late`, or of `warn`.
+        kind: what happened, one of `alert_kinds.ALERTS`.
         dag: id of the DAG.
         run: id of its run.
         reason: what happened, in a sentence.
@@ -94,11 +102,8 @@ def _append(file: Path, line: str) -> None:
         stream.write(b"\n" * torn + f"{line}\n".encode())
 
 
-def warn(context: Mapping[str, Any], kind: str, reason: str) -> None:
-    """Raise an alert from within a task, which goes on.
-
-    Its kind is `landing_refused`, `emptied`, `unread`, `provisional` or `silent`.
-    """
+def warn(context: Mapping[str, Any], kind: AlertKind, reason: str) -> None:
+    """Raise an alert from within a task, which continues."""
     task = context["ti"].task_id
     raise_alert(kind, context["dag"].dag_id, context["run_id"], reason, task=task)
 

@@ -13,24 +13,8 @@ from typing import Any
 
 from airflow.sdk.observability import stats
 
+from elsinore.orchestration.metric_names import METRICS, PUBLISHED_AGE, STEP_DURATION
 from elsinore.timeline import SECOND
-
-#: Counters, by the figures that they add up, of each step.
-COUNTED: dict[str, dict[str, str]] = {
-    "land_events": {
-        "lines": "elsinore.lines.landed",
-        "duplicates": "elsinore.lines.duplicates",
-        "quarantined": "elsinore.lines.quarantined",
-        "reopened_hours": "elsinore.hours.reopened",
-    },
-    "validate_results": {"mismatches": "elsinore.mismatches"},
-}
-
-#: Gauges, by the figures that they show, of all steps that give them.
-SHOWN = {"hours_left": "elsinore.hours.left", "provisional_hours": "elsinore.hours.provisional"}
-
-#: Seconds since the end of the latest published hour (a gauge), and a step's duration (a timer).
-AGE, DURATION = "elsinore.published.age", "elsinore.step.duration"
 
 
 def send_metrics(
@@ -42,13 +26,15 @@ def send_metrics(
     """
     tags = {"dag_id": dag, "step": step} | ({"workload": workload} if workload else {})
     state = {"state": "failed" if failed else "success"}
-    stats.timing(DURATION, timedelta(seconds=seconds), tags=tags | state)
-    for figure, name in COUNTED.get(step, {}).items():
-        if (found := figures.get(figure)) is not None:
-            # An error names what others count.
-            stats.incr(name, found if isinstance(found, int) else len(found), tags=tags)
-    for figure, name in SHOWN.items():
-        if figure in figures:
-            stats.gauge(name, figures[figure], tags=tags)
+    stats.timing(STEP_DURATION.name, timedelta(seconds=seconds), tags=tags | state)
+    for metric in METRICS:
+        value = figures.get(metric.figure)
+        if value is None or metric.step not in ("", step):
+            continue
+        if metric.kind == "gauge":
+            stats.gauge(metric.name, value, tags=tags)
+        else:  # an error lists what a result counts
+            stats.incr(metric.name, value if isinstance(value, int) else len(value), tags=tags)
     if "published_until" in figures:
-        stats.gauge(AGE, time.time() - figures["published_until"] / SECOND, tags=tags)
+        age = time.time() - figures["published_until"] / SECOND
+        stats.gauge(PUBLISHED_AGE.name, age, tags=tags)

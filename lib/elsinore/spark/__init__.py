@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from elsinore.errors import pipeline_packages
 
+__all__ = ["register", "run"]
+
 _PLACES = {"register": "elsinore.spark.lake_names", "run": "elsinore.spark.run_frame"}
 
 if TYPE_CHECKING:

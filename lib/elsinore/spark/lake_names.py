@@ -10,18 +10,19 @@ from elsinore.settings import Settings
 
 
 def register(spark: SparkSession, settings: Settings | None = None) -> None:
-    """Name the lake's tables, and make each query's view, in the current database of a session.
+    """Create views of the lake's tables and queries in the current database of a Spark session.
 
-    Names that are views are replaced; where one is a table, Spark says so and nothing is lost.
+    Views with the same names are replaced. If one of the names is a table, Spark raises an error
+    and keeps the table.
 
     Args:
-        spark: a session, classic or Connect, with Delta's extension, that sees the lake's folder.
-        settings: where the lake and the workload are; by default what the environment says.
+        spark: A session, classic or Connect, that has Delta's extension and can read the lake.
+        settings: Settings that name the lake and the workload. None: read the environment.
 
     Raises:
-        QueryError: the workload does not parse or bind.
-        SchemaError: the stream's schema is not valid.
-        SetupError: it is not known where the lake is.
+        QueryError: The workload has an error.
+        SchemaError: The stream's schema is invalid.
+        SetupError: The settings name no lake.
     """
     for statement in statements(settings or Settings.load(), Engine.SPARK):
         spark.sql(statement)

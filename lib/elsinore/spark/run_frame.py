@@ -28,27 +28,30 @@ _POSITION, _REASON = "position", "reason"
 def run(
     workload: Workload, df: DataFrame, *, max_bad_share: float = 0.05, parts: int | None = None
 ) -> DataFrame:
-    """Run a workload over a Spark DataFrame of raw events, with one row per aggregate.
+    """Return the results of a workload over a Spark DataFrame of raw events.
 
-    Classic Spark and Spark Connect are supported; their Python workers need an installed elsinore.
-    Events are distributed by the keys of the queries. A query without a key that all of its types
-    have runs in one task. `df` has a column per field of the schema. It is read once per set of
-    keys, and once more if `max_bad_share` is below 1: persist it if it is costly.
+    It works with classic Spark and with Spark Connect. The Python workers need elsinore installed.
+    Spark distributes events by the keys of each query. If a query has no key that all its types
+    have, one task evaluates it. Spark reads `df` once for each set of keys, and once more if
+    `max_bad_share` is below 1. Persist `df` if reading it is expensive.
 
     Args:
-        workload: the queries.
-        df: the events, deduplicated by id: the last by partition and row wins.
-        max_bad_share: maximum share of invalid rows, 0 to 1; invalid rows are left out.
-        parts: maximum number of tasks. Default: Spark's number of shuffle partitions.
+        workload: The queries.
+        df: The events, with a column for each field of the schema. If several rows have the same
+            id, the last one by partition and row wins.
+        max_bad_share: Share of invalid rows above which the call fails, 0 to 1. Results leave
+            invalid rows out.
+        parts: Maximum number of tasks. None: the value of `spark.sql.shuffle.partitions`.
 
     Returns:
-        Columns `query`, `group` (a JSON object), `window_start`, `window_end` (timestamps, or
-        integers of a stream of integer times), `aggregate`, `value` (the nearest double) and
-        `exact` (an integer's digits in full, else NULL).
+        A DataFrame with one row per aggregate. Its columns are `query`, `group` (a JSON object),
+            `window_start`, `window_end` (timestamps, or integers if the stream's times are),
+            `aggregate`, `value` (the nearest double) and `exact` (all digits of an integer,
+            otherwise NULL).
 
     Raises:
-        UnsupportedQueryError: only twostep can run one of the queries.
-        DataError: too many rows are invalid, or a column is missing.
+        UnsupportedQueryError: Only twostep can run one of the queries.
+        DataError: Too many rows are invalid, or a column is missing.
         ParameterError: `max_bad_share` or `parts` is invalid.
     """
     require_share("max_bad_share", max_bad_share)

@@ -39,12 +39,12 @@ def test_every_verb_that_a_workflow_calls_is_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     text = "\n".join(file.read_text(encoding="utf-8") for file in WORKFLOWS)
     called = set(re.findall(r"run: make ([a-z-]+)", text))
-    assert {"check", "core", "wheel", "test-long", "audit", "lock"} <= called
+    assert {"check", "core", "docs", "test-site", "wheel", "test-long", "audit", "lock"} <= called
     assert called <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
 
 
 def test_pull_requests_run_lint_all_tests_and_the_wheel() -> None:
     text = (GITHUB / "workflows" / "tests.yml").read_text(encoding="utf-8")
     assert "pull_request:" in text
-    for command in ("make check", "make core", ".ci/run", "make wheel"):
+    for command in ("make check", "make docs", "make core", ".ci/run", "make wheel"):
         assert f"run: {command}" in text
