@@ -27,7 +27,7 @@ from elsinore.lake.result_trends import build_trends
 from elsinore.library.why import event_words
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.query.print_query import print_length
+from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
@@ -116,9 +116,9 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield from _origin_lines(told)
     checked = told["checked"]
     if checked["values"]:
-        outcome = f"{checked['mismatches']} mismatches"
+        outcome = count_of(checked["mismatches"], "mismatch")
         own = f"{checked['own']} of this result" if checked["own"] else "none of this result"
-        text = f"{checked['values']} values of the hour, {outcome}; {own}"
+        text = f"{count_of(checked['values'], 'value')} of the hour, {outcome}; {own}"
     else:
         text = "no value of the hour"
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
@@ -138,7 +138,7 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "events", [f"version {publication['events_version']} of the table events"]
     yield "run", [publication["run"]]
     when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}"
-    what = f"{publication['rows']} rows with digest {publication['digest'][:12]}"
+    what = f"{count_of(publication['rows'], 'row')} with digest {publication['digest'][:12]}"
     yield "published", [f"{when}, {what}"]
 
 
