@@ -35,6 +35,7 @@ from elsinore.files.read_lines import (
     column_problem,
     open_unpacked,
     read_lines,
+    require_few_columns,
 )
 from elsinore.files.read_parquet import (
     UNREADABLE,
@@ -69,6 +70,10 @@ _MAY_LACK = 0.05
 _ONE_TYPE = "Event"
 #: Bytes of a file of text that are looked at.
 _BYTES = 16 << 20
+#: Values, those that are NULL for lack of a key counted, and bytes of the rows that are looked at.
+_VALUES, _DECODED = 20_000_000, 128 << 20
+#: Keys of JSON, also those in nested objects.
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:', re.DOTALL)
 #: Characters of a field's name in a schema.
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
@@ -288,18 +293,20 @@ def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dic
         block += stream.readline(DEFAULT_LIMITS.line_bytes)
     block = block.removeprefix(UTF8_BOM)
     if form is not InputFormat.CSV:
-        return _json_rows(block)
+        return _json_rows(_few_values(source, block))
+    require_few_columns(source, block.partition(b"\n")[0].split(b","))
     # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
     return _csv_rows(block, _csv_rows(block, []).column_names), {}
 
 
 def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
     """Return the first rows of some tables with the same columns."""
-    first, rows = list[pa.Table](), 0
+    first, rows, size = list[pa.Table](), 0, 0
     for piece in pieces:
         first.append(piece)
         rows += piece.num_rows
-        if rows >= _ROWS:
+        size += piece.nbytes
+        if rows >= _ROWS or size >= _DECODED:
             break
     return pa.concat_tables(first)[:_ROWS] if first else pa.table({})
 
@@ -332,6 +339,21 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
             if not is_text:
                 field = changed[1].replace("/[]", "[]").replace("/", ".")
                 mixed[field] = f"{changed[2]} in some places and {changed[3]} in others"
+
+
+def _few_values(path: Path, block: bytes) -> bytes:
+    """Return the first lines of JSON, fewer if they have many different keys.
+
+    Every key becomes a column, with a value for each line.
+
+    Raises:
+        UnreadableFile: the lines have too many different keys, or too long ones.
+    """
+    keys = {found[1] for found in _KEY.finditer(block)}
+    require_few_columns(path, list(keys))
+    most = min(_ROWS, _VALUES // max(len(keys), 1))
+    lines = block.split(b"\n", most)
+    return block if len(lines) <= most else b"\n".join(lines[:most])
 
 
 def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:

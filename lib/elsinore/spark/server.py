@@ -72,7 +72,8 @@ _DRIVER_JAVA = "spark.driver.extraJavaOptions"
 #: The directory for temporary files of the server's processes; only its owner can enter it.
 _SCRATCH = "scratch"
 #: On a port, the daemon of Python workers forks a process for each connection of any local user,
-#: before it checks a secret. So workers and accumulators listen on sockets in the scratch directory.
+#: before it checks a secret. So workers and accumulators listen on sockets in the scratch
+#: directory.
 #: The path is relative to the JVM's working directory: the system allows 107 bytes.
 _SOCKETS = {
     "spark.python.unix.domain.socket.enabled": "true",

@@ -24,8 +24,10 @@ from hypothesis import strategies as st
 import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
+from elsinore.errors import DataError
 from elsinore.files.read_events import read_events
 from elsinore.files.read_parquet import Frame
+from elsinore.library import infer_schema
 from tests.draws import draws
 
 RIDES = Path(__file__).parents[3] / "docs" / "example"
@@ -528,3 +530,24 @@ def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
     assert elsinore.infer_schema(path).endswith(
         "# v: binary, or text that is no UTF-8, is not read\n"
     )
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv"])
+def test_too_many_columns(tmp_path: Path, name: str) -> None:
+    """Every key of JSON becomes a column, with a value for each line."""
+    path, names = tmp_path / name, [f"c{number}" for number in range(10_000)]
+    lines = (f'{{"ts": 1740996000, "{name}": 1}}' for name in names)
+    header = ",".join(["ts", *names])
+    path.write_text("\n".join(lines) if name == "e.jsonl" else f"{header}\n")
+    with pytest.raises(DataError, match="10,001 columns, more than 10,000"):
+        elsinore.infer_schema(path)
+
+
+def test_many_keys_of_json_are_guessed_from_fewer_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(infer_schema, "_VALUES", 30)
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"ts": 1740996000, "a": 1}\n' * 10 + '{"ts": 1740996000, "b": 1}\n')
+    assert "a: long" in (schema := elsinore.infer_schema(path))
+    assert "b: " not in schema
