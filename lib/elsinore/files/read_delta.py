@@ -50,6 +50,8 @@ _FEATURES = {
 }  # fmt: skip
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _SHOWN = 200
+#: Values of partition columns in all data files of a table.
+_MOST_PARTITION_VALUES = 5_000_000
 #: Bytes of a value that is NULL because its data file lacks the column.
 _NULL = 8
 
@@ -249,10 +251,14 @@ def _split(pieces: Iterable[Piece], most: int) -> Iterator[Piece]:
 
 def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
     """Return the data files of a table in the order in which they were added."""
+    partitions = opened.metadata().partition_columns
     with _log_failures(table):
         added = pa.table(opened.get_add_actions(flatten=True))
+        if (values := added.num_rows * len(partitions)) > _MOST_PARTITION_VALUES:
+            problem = f" has {values:,} values of partition columns in its log, more than"
+            problem = f"{problem} {_MOST_PARTITION_VALUES:,}"
+            raise unreadable(table.path, problem, Reason.TOO_LARGE, _export(table))
         masks = _masks(opened, table)
-    partitions = opened.metadata().partition_columns
     names = [f"partition.{name}" for name in partitions]
     found = []
     for row in added.select(["modification_time", "path", *names]).to_pylist():

@@ -495,3 +495,36 @@ def test_a_table_with_too_many_columns(tmp_path: Path) -> None:
     _mark(table, metaData={"schemaString": json.dumps({"type": "struct", "fields": fields + more})})
     with pytest.raises(UnreadableFile, match="has 10,003 columns, more than 10,000"):
         counts(table)
+
+
+def test_a_table_with_too_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of a megabyte can have billions of values: every data file has all columns."""
+    table = put(tmp_path / "t", rows(2, a=[1, 2], b=[1, 2]), partition_by=["a", "b"])
+    assert counts(table) == {1: 2}
+    monkeypatch.setattr(read_delta, "_MOST_PARTITION_VALUES", 3)
+    with pytest.raises(UnreadableFile, match="has 4 values of partition columns in its log, more"):
+        counts(table)
+    names = [f"c{number}" for number in range(21)]
+    other = put(tmp_path / "u", rows(1))
+    fields = json.loads(DeltaTable(str(other)).schema().to_json())["fields"]
+    fields += [{**fields[-1], "name": name} for name in names]
+    text = json.dumps({"type": "struct", "fields": fields})
+    _mark(other, metaData={"schemaString": text, "partitionColumns": names})
+    with pytest.raises(UnreadableFile, match="has 21 partition columns, more than 20"):
+        counts(other)
+    DeltaTable(str(other)).create_checkpoint()
+    with pytest.raises(UnreadableFile, match=r"parquet has 21 partition columns, more than 20"):
+        counts(other)
+    first = table / f"_delta_log/{0:020}.json"
+    first.write_text(first.read_text().replace('"partitionColumns"', '\n"partitionColumns"'))
+    with pytest.raises(UnreadableFile, match="a line is not a short JSON object"):
+        counts(table)
+
+
+def test_a_sparse_commit(tmp_path: Path) -> None:
+    table = put(tmp_path / "t", rows(1))
+    commit = table / "_delta_log" / f"{1:020}.json"
+    with commit.open("wb") as out:
+        out.truncate(1 << 30)
+    with pytest.raises(DataError, match="is a sparse file, and would fill the disk"):
+        counts(table)
