@@ -23,7 +23,7 @@ from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import DataError
-from elsinore.files.decode import ARRAY, PARTED
+from elsinore.files.decode import ARRAY, MAX_DEPTH, PARTED, is_too_deep
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import CR_ALONE
@@ -347,8 +347,11 @@ def _few_values(path: Path, block: bytes) -> bytes:
     Every key becomes a column, with a value for each line.
 
     Raises:
-        UnreadableFile: the lines have too many different keys, or too long ones.
+        DataError: the lines have too many different keys, too long ones, or too many levels, on
+            which Arrow ends the process.
     """
+    if any(is_too_deep(line.decode("utf-8", "replace")) for line in block.splitlines()):
+        raise DataError(f"{path} has a line that is nested deeper than {MAX_DEPTH}")
     keys = {found[1] for found in _KEY.finditer(block)}
     require_few_columns(path, list(keys))
     most = min(_ROWS, _VALUES // max(len(keys), 1))

@@ -551,3 +551,12 @@ def test_many_keys_of_json_are_guessed_from_fewer_lines(
     path.write_text('{"ts": 1740996000, "a": 1}\n' * 10 + '{"ts": 1740996000, "b": 1}\n')
     assert "a: long" in (schema := elsinore.infer_schema(path))
     assert "b: " not in schema
+
+
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a": ', "}")])
+def test_deep_nesting_does_not_end_the_process(tmp_path: Path, opened: str, closed: str) -> None:
+    path = tmp_path / "e.jsonl"
+    inside = f"{opened * 100_000}1{closed * 100_000}"
+    path.write_text(f'{{"ts": 1740996000}}\n{{"ts": 1740996000, "a": {inside}}}\n')
+    with pytest.raises(DataError, match="has a line that is nested deeper than 64"):
+        elsinore.infer_schema(path)
