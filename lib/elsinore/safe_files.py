@@ -26,6 +26,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _PART = re.compile(r"\.[0-9a-f]{32}\.part")
+#: Levels of directories that are searched for unfinished files.
+_LEVELS = 100
 
 
 @contextmanager
@@ -100,15 +102,35 @@ def new_file(directory: int, mode: int = 0o666) -> tuple[str, BinaryIO]:
 
 def remove_unfinished(directory: Path) -> None:
     """Remove unfinished files of `new_file` in a directory and its subdirectories."""
-    for path in directory.rglob(".*.part"):
-        if _PART.fullmatch(path.name):
-            with open_directory(path.parent, directory) as parent, suppress(FileNotFoundError):
-                os.unlink(path.name, dir_fd=parent)
+    with open_directory(directory) as opened:
+        _remove_parts(opened, _LEVELS)
+
+
+def _remove_parts(directory: int, levels: int) -> None:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                    below = os.open(entry.name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+                    try:
+                        if levels:
+                            _remove_parts(below, levels - 1)
+                    finally:
+                        os.close(below)
+            elif _PART.fullmatch(entry.name):
+                with suppress(FileNotFoundError):
+                    os.unlink(entry.name, dir_fd=directory)
 
 
 def remove_tree(path: Path, below: Path) -> None:
-    """Remove a directory with all that it contains, unless it or its parent is a link."""
-    with suppress(DataError, FileNotFoundError), open_directory(path.parent, below) as parent:
+    """Remove a directory with all that it contains, unless it or its parent is a link.
+
+    A tree that is nested too deep for Python is not removed: Elsinore made no such tree.
+    """
+    with (
+        suppress(DataError, FileNotFoundError, RecursionError),
+        open_directory(path.parent, below) as parent,
+    ):
         shutil.rmtree(path.name, ignore_errors=True, dir_fd=parent)
 
 

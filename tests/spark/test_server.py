@@ -139,21 +139,24 @@ def answer(port: int, message: bytes) -> str:
         return link.recv(65_536).decode("latin-1")
 
 
-def in_group(process: psutil.Process, group: int) -> bool:
-    """Whether a process belongs to a process group; one that has ended belongs to none."""
+def connections_of(process: psutil.Process) -> list[Any]:
+    """The connections of a process; one that has ended has none."""
     try:
-        return os.getpgid(process.pid) == group
-    except ProcessLookupError:
-        return False
+        return process.net_connections("inet")
+    except psutil.NoSuchProcess:
+        return []
 
 
 def ports_of(server: Server) -> set[int]:
-    """The ports on which any process of a server listens; all of them are on the loopback."""
+    """The ports on which any process of a server listens; all of them are on the loopback.
+
+    The daemon of Python workers has its own process group.
+    """
+    keeper = psutil.Process(server.group)
     listening = [
         link.laddr
-        for process in psutil.process_iter()
-        if in_group(process, server.group)
-        for link in process.net_connections("inet")
+        for process in (keeper, *keeper.children(recursive=True))
+        for link in connections_of(process)
         if link.status == psutil.CONN_LISTEN
     ]
     assert {where.ip.removeprefix("::ffff:") for where in listening} == {"127.0.0.1"}
@@ -166,6 +169,8 @@ def test_every_port_refuses_a_message_without_credentials(settings: Settings) ->
     body, refusals = b"hello", {}
     call = frame(3, struct.pack(">qi", 7, len(body)) + body)
     upload = struct.pack(">qi", 8, len(body)) + body + struct.pack(">q", len(body)) + body
+    with open_session(settings, "work") as spark:  # starts the daemon of Python workers
+        assert spark.range(2).mapInArrow(lambda rows: rows, "id long").count() == 2
     # The server accepts clients before its block manager listens.
     wait_until(lambda: len(ports_of(server)) > 3, "all ports are open")
     for port in ports_of(server):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +267,19 @@ def test_an_error_names_the_whole_path(zone: Path) -> None:
     with pytest.raises(IsADirectoryError) as wrong, whole_file(zone / "d", below=zone):
         pass
     assert wrong.value.filename == str(zone / "d")
+
+
+def test_directories_of_any_depth_stop_no_removal(tmp_path: Path) -> None:
+    """A producer can nest them deeper than Python's recursion."""
+    tops = [tmp_path / "zone" / name for name in ("_ingest-x", "2013")]
+    for top in tops:
+        top.joinpath(*"d" * 300).mkdir(parents=True)
+    (unfinished := tops[1] / f".{'0' * 32}.part").touch()
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 220)
+    try:
+        remove_tree(tops[0], tmp_path / "zone")
+        remove_unfinished(tmp_path / "zone")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert not unfinished.exists()

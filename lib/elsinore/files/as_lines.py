@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,24 @@ from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_t
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import csv_rows
 from elsinore.files.read_delta import delta_rows
-from elsinore.files.read_lines import LINES_SCHEMA, read_lines, unreadable, unusable_line
+from elsinore.files.read_lines import (
+    DEFAULT_LIMITS,
+    LINES_SCHEMA,
+    read_lines,
+    too_large,
+    unreadable,
+    unusable_line,
+)
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, type_times
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
-_AT_ONCE = 8_192
+#: Maximum number of rows that become lines at a time, and of their values and characters.
+_AT_ONCE, _VALUES_AT_ONCE, _TEXT_AT_ONCE = 8_192, 500_000, 16 << 20
+#: Maximum number of values in one row of Parquet, including those in lists.
+_MOST_VALUES = 1_000_000
 #: JSON types of CSV cells.
 _NOUNS = {
     AttributeType.STRING: "text",
@@ -59,17 +68,47 @@ def as_lines(
     if isinstance(path, LakeTable):
         rows = _row_by_row(delta_rows(path, schema), path.path, schema)
     elif form is InputFormat.JSONL:
+        size = 0
         for batch in read_lines(path):
-            yield with_columns(batch, columns, schema)
+            lines = with_columns(batch, columns, schema)
+            size += lines.nbytes if columns else 0
+            _require_short(size, path)
+            yield lines
         return
     elif form is InputFormat.CSV:
         rows = _csv_lines(path, schema, columns)
     else:
         rows = _row_by_row(parquet_rows(path, schema, columns=columns), path, schema)
-    label = printable(str(path))
-    while part := list(islice(rows, _AT_ONCE)):
+    label, size = printable(str(path)), 0
+    for part in _parts(rows):
+        size += sum(len(text) for _, text in part)
+        _require_short(size, path)
         arrays = [pa.repeat(label, len(part)), *map(pa.array, zip(*part, strict=True))]
         yield pa.record_batch(arrays, schema=LINES_SCHEMA)
+
+
+def _parts(rows: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Yield rows in parts of a bounded number and length."""
+    part, size = list[tuple[int, str]](), 0
+    for row in rows:
+        part.append(row)
+        size += len(row[1])
+        if len(part) == _AT_ONCE or size >= _TEXT_AT_ONCE:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _require_short(size: int, path: Path | LakeTable) -> None:
+    """Refuse a file whose rows, with the names of all columns, become too much text.
+
+    Raises:
+        UnreadableFile: `size` is more than a file may have.
+    """
+    if size > DEFAULT_LIMITS.file_bytes:
+        where = path.path if isinstance(path, LakeTable) else path
+        raise too_large(where, f"becomes more than {DEFAULT_LIMITS.file_bytes} bytes of JSON")
 
 
 def with_columns(
@@ -132,9 +171,9 @@ def _row_by_row(
 ) -> Iterator[tuple[int, str]]:
     position = 0
     for piece in pieces:
-        for begin in range(0, piece.num_rows, _AT_ONCE):
+        for part in _of_few_values(piece, path):
             try:
-                lines = _row_lines(piece.slice(begin, _AT_ONCE), schema)
+                lines = _row_lines(part, schema)
             except (ValueError, OverflowError) as error:  # times and texts that Python lacks
                 problem = f" contains a value that JSON cannot represent: {str(error)[:200]}"
                 raise unreadable(
@@ -142,6 +181,37 @@ def _row_by_row(
                 ) from error
             yield from enumerate(lines, position + 1)
             position += len(lines)
+
+
+def _of_few_values(rows: pa.Table, path: Path) -> Iterator[pa.Table]:
+    """Yield rows in their order, so few at once that their values fit in memory as objects.
+
+    Raises:
+        UnreadableFile: a single row has too many values.
+    """
+    waiting = [rows[begin : begin + _AT_ONCE] for begin in range(0, len(rows), _AT_ONCE)][::-1]
+    while waiting:
+        part = waiting.pop()
+        values = sum(_number_of_values(c) for column in part.columns for c in column.chunks)
+        names = sum(map(len, part.column_names)) * len(part)
+        if len(part) > 1 and (values > _VALUES_AT_ONCE or names > _TEXT_AT_ONCE):
+            half = len(part) // 2
+            waiting += [part[half:], part[:half]]
+        elif values > _MOST_VALUES:
+            problem = f" has a row of {values:,} values, more than {_MOST_VALUES:,}"
+            raise unreadable(path, problem, Reason.TOO_LARGE, "shorten its lists")
+        else:
+            yield part
+
+
+def _number_of_values(column: pa.Array) -> int:
+    """Return how many values a column has, those inside of its structs and lists counted."""
+    of = column.type
+    if types.is_struct(of):
+        return len(column) + sum(map(_number_of_values, column.flatten()))
+    if of.num_fields and hasattr(column, "flatten"):
+        return len(column) + _number_of_values(column.flatten())
+    return len(column)
 
 
 def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:

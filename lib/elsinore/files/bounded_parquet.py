@@ -23,11 +23,20 @@ from elsinore.catalog.source_rule import PACKED
 from elsinore.errors import DataError, OutOfMemoryError
 from elsinore.files.advice import MAGIC, odd_file
 from elsinore.files.parquet_pages import Pages, longest_text, read_pages
-from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
+from elsinore.files.read_lines import (
+    ReadLimits,
+    open_unpacked,
+    require_few_columns,
+    too_large,
+    unreadable,
+)
 from elsinore.files.rejection import Reason
 
 #: Row groups of a file: each takes a millisecond to check, and memory for its description.
 MAX_ROW_GROUPS = 10_000
+#: Bytes of the description at the end of a packed file, unless the packed file has more: reading it
+#: takes 25 times as much memory.
+_FOOTER = 16 << 20
 #: Rows of a batch, at most.
 BATCH_ROWS = 65_536
 #: Bytes per value of each physical type once decoded; a text takes an offset and its own bytes.
@@ -104,6 +113,8 @@ def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
             size, source = os.fstat(stream.fileno()).st_size, pa.PythonFile(stream, "r")
         if odd := odd_file(head := source.read(64), MAGIC[".parquet"]):
             raise unreadable(path, f" {odd[0]}", Reason.CORRUPT_FILE, odd[1])
+        if is_packed:
+            _require_short_footer(path, source, size)
         source.seek(0)
         try:
             yield _BoundedFile(path, source, size, limits)
@@ -116,6 +127,16 @@ def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
             if "magic bytes" in problem and head.startswith(MAGIC[".parquet"]):
                 problem = " is truncated: its end is missing"
             raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
+
+
+def _require_short_footer(path: Path, source: pa.NativeFile, packed_size: int) -> None:
+    if source.size() >= 8:
+        source.seek(source.size() - 8)
+        length, most = int.from_bytes(source.read(4), "little"), max(_FOOTER, packed_size)
+        if length > most:
+            problem = f" describes its columns in {length:,} bytes, more than {most:,}"
+            hint = "write it again with fewer columns and larger row groups"
+            raise unreadable(path, problem, Reason.TOO_LARGE, hint)
 
 
 @dataclass(slots=True)
@@ -135,9 +156,12 @@ class _BoundedFile:
 
     def __init__(self, path: Path, source: pa.NativeFile, size: int, limits: ReadLimits) -> None:
         self._path, self._source, self._limits = path, source, limits
-        self._allowed = min(limits.file_bytes, max(limits.ratio_from, limits.ratio * size))
+        self._allowed = limits.decoded(size)
         self._file = self._open()
         self._metadata = self._file.metadata
+        schema = self._metadata.schema
+        self._paths = [schema.column(at).path for at in range(self._metadata.num_columns)]
+        require_few_columns(path, self._paths)
         if (groups := self._metadata.num_row_groups) > MAX_ROW_GROUPS:
             problem = f" has {groups:,} row groups, more than {MAX_ROW_GROUPS:,}"
             hint = "write it with larger row groups, for example of 100,000 rows"
@@ -176,7 +200,8 @@ class _BoundedFile:
     def _plan(self, columns: Sequence[str], optional: Collection[str]) -> tuple[list[str], int]:
         """Return the columns to read, and how many rows at once to stay below the bounds."""
         groups = range(self._metadata.num_row_groups)
-        found = [leaf for group in groups for leaf in self._leaves(group, columns)]
+        chosen = self._chosen(columns)
+        found = [leaf for group in groups for leaf in self._leaves(group, chosen)]
         sizes = {column: _Size() for column in columns}
         for leaf in found:
             sizes[leaf.column].least += leaf.least
@@ -190,38 +215,50 @@ class _BoundedFile:
                     raise self._too_long(column, size.longest)
                 del sizes[column]
         most = {column: size.most for column, size in sizes.items()}
+        total = sum(most.values())
         for column in sorted(most, key=lambda name: -most[name]):
-            if sum(most.values()) > self._allowed and most[column] > sizes[column].least:
-                most[column] = self._exact_size(column, sizes[column])
+            if total > self._allowed and most[column] > sizes[column].least:
+                exact = self._exact_size(column, sizes[column])
+                total += exact - most[column]
+                most[column] = exact
         self._fit(sizes, optional, most)
         per_row = int(sum(size.per_row for size in sizes.values()))
         rows = self._limits.decoded_batch_bytes // max(per_row, 1)
         return list(sizes), max(1, min(BATCH_ROWS, rows))
 
-    def _leaves(self, group: int, columns: Sequence[str]) -> Iterator[_Leaf]:
-        """Yield the chunks of some columns in a row group, as `iter_batches` selects them."""
+    def _chosen(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the leaves of some columns, as `iter_batches` selects them, with their columns."""
+        order = {column: at for at, column in reversed(list(enumerate(columns)))}
+        lengths = sorted({*map(len, columns)})
+        chosen = []
+        for index, path in enumerate(self._paths):
+            starts = (path[:n] for n in lengths if len(path) == n or path[n : n + 1] == ".")
+            if found := [start for start in starts if start in order]:
+                chosen.append((index, min(found, key=order.__getitem__)))
+        return chosen
+
+    def _leaves(self, group: int, chosen: Sequence[tuple[int, str]]) -> Iterator[_Leaf]:
+        """Yield the chunks of some leaves in a row group."""
         row_group = self._metadata.row_group(group)
-        for index in range(row_group.num_columns):
-            chunk = row_group.column(index)
-            path = chunk.path_in_schema
-            column = next((c for c in columns if path == c or path.startswith(f"{c}.")), None)
-            if column is not None:
-                stored = self._metadata.schema.column(index)
-                if _is_plainly_bounded(chunk, stored):
-                    values = max(chunk.num_values, row_group.num_rows)
-                    pages = Pages(values, chunk.total_uncompressed_size)
-                else:
-                    pages = read_pages(self._source, chunk)
-                yield _Leaf(chunk, column, group, row_group.num_rows, stored, pages)
+        for index, column in chosen:
+            chunk, stored = row_group.column(index), self._metadata.schema.column(index)
+            if _is_plainly_bounded(chunk, stored):
+                values = max(chunk.num_values, row_group.num_rows)
+                pages = Pages(values, chunk.total_uncompressed_size)
+            else:
+                pages = read_pages(self._source, chunk)
+            yield _Leaf(chunk, column, group, row_group.num_rows, stored, pages)
 
     def _fit(
         self, sizes: dict[str, _Size], optional: Collection[str], decoded: dict[str, int]
     ) -> None:
         """Leave out optional columns, the largest first, until the others are allowed."""
+        total = sum(decoded.values())
         for column in sorted(decoded, key=lambda name: -decoded[name]):
-            if sum(decoded.values()) > self._allowed and column in optional:
-                del sizes[column], decoded[column]
-        if sum(decoded.values()) > self._allowed:
+            if total > self._allowed and column in optional:
+                total -= decoded.pop(column)
+                del sizes[column]
+        if total > self._allowed:
             column = max(decoded, key=lambda name: decoded[name])
             raise self._too_much(f"column {column} decodes to {decoded[column]:,} bytes or more")
 

@@ -178,7 +178,7 @@ def parse_json(line: str) -> dict[str, Any] | Fault:
     keys, and nesting beyond `MAX_DEPTH`. `NaN` and `Infinity` are numbers: a double may be NaN, and
     for other attributes the error can then name the attribute.
     """
-    if line.count("[") + line.count("{") > MAX_DEPTH and _is_too_deep(line):
+    if is_too_deep(line):
         return _refusal(line, Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
     if len(line) > MAX_KEYS * _KEY_BYTES and _has_too_many_keys(line):
         return _refusal(line, Reason.TOO_MANY_KEYS, f"more than {MAX_KEYS:,} keys")
@@ -200,8 +200,10 @@ def _refusal(line: str, code: Reason, text: str) -> Fault:
     return fault_in(line) or Fault(code, text)
 
 
-def _is_too_deep(line: str) -> bool:
-    """Return whether a line is nested too deep; the rest of one that is so is not looked at."""
+def is_too_deep(line: str) -> bool:
+    """Return whether a line is nested deeper than `MAX_DEPTH`; its rest is not looked at then."""
+    if line.count("[") + line.count("{") <= MAX_DEPTH:
+        return False
     steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(line))
     return any(depth > MAX_DEPTH for depth in accumulate(steps))
 

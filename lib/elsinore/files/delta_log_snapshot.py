@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from elsinore.errors import DataError
 from elsinore.files.bounded_parquet import require_bounded
 from elsinore.files.lake_tables import LakeTable
-from elsinore.files.read_lines import ReadLimits, too_large, unreadable
+from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, too_large, unreadable
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.safe_files import open_directory, open_file
 
@@ -34,7 +34,11 @@ _HINT = "_last_checkpoint"  #: names the newest checkpoint; the list of files sh
 _MOST_HINT = 1 << 20
 #: Maximum number of files in a log, or of its sidecars.
 MOST_ENTRIES = 100_000
+#: Maximum number of partition columns: delta-rs makes a value of each for every data file.
+MOST_PARTITIONS = 20
 _BLOCK = 1 << 20
+#: Bytes of a block that `stat` counts.
+_STORED_BLOCK = 512
 
 
 @contextmanager
@@ -60,11 +64,13 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
                 left -= _copy(log / name, table.trusted, whole / LOG / name, left)
                 if left < 0:
                     raise too_large(log, f"has more than {limits.file_bytes} bytes of commits")
+                _require_few_partitions(log / name, _partitions_of_json(whole / LOG / name))
                 if not _COMMIT.fullmatch(name):
                     _require_sidecars(log / name, _sidecars_of_json(whole / LOG / name))
             else:
                 _link(log / name, table, whole / LOG / name, limits, stack)
                 _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
+                _require_few_partitions(log / name, _partitions_of_parquet(whole / LOG / name))
         if _SIDECARS in names:
             for name in _names(log / _SIDECARS, table):
                 if name.endswith(".parquet"):
@@ -106,8 +112,12 @@ def _require_short(path: Path, trusted: Path) -> None:
 def _copy(path: Path, trusted: Path, target: Path, most: int) -> int:
     """Copy a file of at most `most` bytes; return its size, or more than `most`."""
     with open_file(path, trusted) as file, target.open("wb") as out:
-        if os.fstat(file.fileno()).st_size > most:
+        status = os.fstat(file.fileno())
+        if status.st_size > most:
             return most + 1
+        stored = status.st_blocks * _STORED_BLOCK
+        if status.st_size > DEFAULT_LIMITS.decoded(stored):  # a copy would take all of it
+            raise too_large(path, "is a sparse file, and would fill the disk")
         size = 0
         while size <= most and (block := file.read(_BLOCK)):
             size += out.write(block)
@@ -120,6 +130,43 @@ def _link(path: Path, table: LakeTable, target: Path, limits: ReadLimits, stack:
     target.symlink_to(f"/proc/self/fd/{file.fileno()}")
     with naming_file(path, target):
         require_bounded(target, limits)
+
+
+def _partitions_of_json(path: Path) -> Iterator[int]:
+    """Yield how many partition columns each description of a table has.
+
+    Raises:
+        ValueError, TypeError, RecursionError: the line of a description is not one action.
+    """
+    most = DEFAULT_LIMITS.line_bytes
+    with path.open("rb") as lines:
+        while line := lines.readline(most + 1):
+            if len(line) > most:
+                raise ValueError(f"a line has more than {most:,} bytes")
+            # The name may be escaped.
+            if b"partitionColumns" in line or b"\\u" in line:
+                for _, content in json.loads(line, object_pairs_hook=list):
+                    pairs = content if isinstance(content, list) else ()
+                    yield from (len(value) for key, value in pairs if key == "partitionColumns")
+
+
+def _partitions_of_parquet(path: Path) -> Iterator[int]:
+    with pq.ParquetFile(path) as file:
+        if "metaData" in file.schema_arrow.names:
+            for batch in file.iter_batches(columns=["metaData.partitionColumns"]):
+                for table in batch.to_struct_array().field("metaData").to_pylist():
+                    yield len((table or {}).get("partitionColumns") or ())
+
+
+def _require_few_partitions(path: Path, numbers: Iterable[int]) -> None:
+    try:
+        most = max(numbers, default=0)
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = " is damaged: a line is not a short JSON object"
+        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+    if most > MOST_PARTITIONS:
+        problem = f" has {most:,} partition columns, more than {MOST_PARTITIONS}"
+        raise unreadable(path, problem, Reason.TOO_LARGE, "write the table with fewer of them")
 
 
 def _sidecars_of_json(path: Path) -> Iterator[object]:

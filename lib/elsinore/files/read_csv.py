@@ -24,6 +24,7 @@ from elsinore.files.read_lines import (
     column_problem,
     names_read,
     raw_lines,
+    require_few_columns,
     unreadable,
 )
 from elsinore.files.records import ArrowRecords
@@ -32,7 +33,7 @@ from elsinore.files.type_records import Decoded, type_records
 
 #: Lines that are decoded at a time, and characters of them at most.
 _AT_ONCE = 8_192
-_MOST_TEXT = 32 << 20
+_MOST_TEXT = 16 << 20
 #: Lines that are read before their lengths are looked at.
 _AT_A_TIME = 64
 
@@ -203,6 +204,8 @@ def _records(lines: _Lines) -> Iterator[_Record]:
             fault = Fault(Reason.BAD_CSV, problem)
         if cells or fault:
             lines.width = lines.width or len(cells)
+            if fault:
+                cells = []  # a line of commas has millions
             text = "\n".join(line.text for line in lines.taken).rstrip("\r")
             yield _Record(lines.taken[0].position, cells, text, fault)
 
@@ -215,6 +218,7 @@ def _header(
     if header is None:
         return None
     fault = header.fault
+    require_few_columns(path, header.cells)
     names = [*header.cells, *(name for name in columns if name not in header.cells)]
     if found := (fault.text, "correct the header") if fault else column_problem(names, schema):
         problem = (
@@ -277,10 +281,12 @@ def _decode(
 ) -> Decoded:
     """Events of records as the csv module reads them, with whatever is wrong in them."""
     faults = {row: record.fault for row, record in enumerate(block) if record.fault}
-    nothing = [""] * len(names)
-    rows = (nothing if row in faults else record.cells for row, record in enumerate(block))
-    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
-    texts = {name: [cell or None for cell in cells[name]] for name in read}
+    # Only columns that are read: all cells of a wide file would take gigabytes.
+    at = {name: index for index, name in enumerate(names)}
+    texts = {
+        name: [record.cells[at[name]] or None if record.cells else None for record in block]
+        for name in read
+    }
     table = pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
     table = add_texts(table, columns)
     records = ArrowRecords(table, [record.text for record in block], quoted=True)

@@ -7,7 +7,7 @@ same limits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,9 +28,12 @@ from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
     column_problem,
+    require_few_columns,
+    too_large,
     unreadable,
 )
 from elsinore.files.read_parquet import columns_read, typed_rows
+from elsinore.files.records import field_paths
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded
 from elsinore.places import is_here, local_copy, scheme, state
@@ -47,6 +50,10 @@ _FEATURES = {
 }  # fmt: skip
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _SHOWN = 200
+#: Values of partition columns in all data files of a table.
+_MOST_PARTITION_VALUES = 5_000_000
+#: Bytes of a value that is NULL because its data file lacks the column.
+_NULL = 8
 
 
 class _DataFile(NamedTuple):
@@ -193,7 +200,9 @@ def _export(table: LakeTable) -> str:
 
 def _names(opened: DeltaTable, table: LakeTable, schema: StreamSchema | None) -> list[str]:
     """Return the names of a table's columns, if a schema can be read from them."""
-    names = [str(field.name) for field in opened.schema().fields]
+    columns = pa.schema(opened.schema().to_arrow())
+    require_few_columns(table.path, list(field_paths(columns)))
+    names = columns.names
     if schema is not None and (problem := column_problem(names, schema, nested=True)):
         raise unreadable(table.path, f": {problem[0]}", Reason.BAD_HEADER, problem[1])
     return names
@@ -207,17 +216,24 @@ def _pieces(
     fields = [schema.field(name) for name in columns.wanted]
     stored = {_physical_name(field): field for field in fields}
     optional = {name for name, field in stored.items() if field.name in columns.optional}
+    nulls = _NULL * sum(1 for _ in field_paths(pa.schema(fields)))
 
     def choose(names: list[str]) -> Columns:
         return Columns([name for name in names if name in stored], optional)
 
     for file in _data_files(opened, table):
-        at = 0
+        at, text = 0, sum(len(v) for v in file.partition.values() if isinstance(v, str | bytes))
         below = table.trusted if is_here(file.path) else None
         with local_copy(file.path, below) as path, naming_file(file.path, path):
-            for rows, left_out in parquet_batches(path, limits, choose):
+            allowed = limits.decoded(path.stat().st_size)
+            most = max(1, limits.decoded_batch_bytes // max(text + nulls, 1))
+            batches = parquet_batches(path, limits, choose)
+            for rows, left_out in _split(batches, most):
                 keep = _kept(file.keep, at, rows.num_rows)
                 at += rows.num_rows
+                if at * text > allowed:
+                    problem = f"has more than {allowed:,} bytes of partition values in its rows"
+                    raise too_large(path, problem)
                 of_table = _conformed(rows, fields, file, lambda: path)
                 names = tuple(stored[name].name for name in left_out)
                 of_table = of_table.drop_columns(list(names))
@@ -227,12 +243,23 @@ def _pieces(
             raise unreadable(file.path, problem, Reason.CORRUPT_FILE, _export(table))
 
 
+def _split(pieces: Iterable[Piece], most: int) -> Iterator[Piece]:
+    """Yield pieces of at most some rows each."""
+    for piece in pieces:
+        for begin in range(0, piece.rows.num_rows, most):
+            yield piece._replace(rows=piece.rows[begin : begin + most])
+
+
 def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
     """Return the data files of a table in the order in which they were added."""
+    partitions = opened.metadata().partition_columns
     with _log_failures(table):
         added = pa.table(opened.get_add_actions(flatten=True))
+        if (values := added.num_rows * len(partitions)) > _MOST_PARTITION_VALUES:
+            problem = f" has {values:,} values of partition columns in its log, more than"
+            problem = f"{problem} {_MOST_PARTITION_VALUES:,}"
+            raise unreadable(table.path, problem, Reason.TOO_LARGE, _export(table))
         masks = _masks(opened, table)
-    partitions = opened.metadata().partition_columns
     names = [f"partition.{name}" for name in partitions]
     found = []
     for row in added.select(["modification_time", "path", *names]).to_pylist():

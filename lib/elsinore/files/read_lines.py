@@ -66,8 +66,15 @@ class ReadLimits:
     #: limit the decoded bytes of a Parquet file, and `line_bytes` the bytes of each value.
     decoded_batch_bytes: int = 128 << 20
 
+    def decoded(self, size: int) -> int:
+        """Return the maximum number of decoded bytes of a file of some bytes."""
+        return min(self.file_bytes, max(self.ratio_from, self.ratio * size))
+
 
 DEFAULT_LIMITS = ReadLimits()
+#: Columns of a file, those inside of structs and lists counted, and characters of all their names.
+#: Rows that become JSON repeat the names.
+MAX_COLUMNS, MAX_NAMES = 10_000, 1_000_000
 TOO_LONG = Fault(
     Reason.LINE_TOO_LONG, f"the line is longer than {DEFAULT_LIMITS.line_bytes:,} bytes"
 )
@@ -245,6 +252,21 @@ def too_large(path: Path, what: str) -> UnreadableFile:
 def unreadable(path: Path, problem: str, code: Reason, hint: str) -> UnreadableFile:
     """Return the error of a file that cannot be used; `problem` follows its path."""
     return UnreadableFile(f"{path}{problem}", reason_code=code, hint=hint, file=str(path))
+
+
+def require_few_columns(path: Path, names: Sequence[str] | Sequence[bytes]) -> None:
+    """Refuse a file with too many columns, or with too long names.
+
+    Raises:
+        UnreadableFile: it has more than `MAX_COLUMNS` columns or `MAX_NAMES` characters of names.
+    """
+    problem = ""
+    if len(names) > MAX_COLUMNS:
+        problem = f" has {len(names):,} columns, more than {MAX_COLUMNS:,}"
+    elif (length := sum(map(len, names))) > MAX_NAMES:
+        problem = f" has {length:,} characters of column names, more than {MAX_NAMES:,}"
+    if problem:
+        raise unreadable(path, problem, Reason.TOO_LARGE, "write it with fewer or shorter columns")
 
 
 def column_problem(

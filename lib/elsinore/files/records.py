@@ -19,6 +19,9 @@ from elsinore.files.typed import Column, is_plain, one_chunk
 
 Rows = npt.NDArray[np.int64]
 
+#: Characters of rows that become JSON at a time, and of a row that are kept.
+_TEXT_AT_ONCE, _LONGEST_TEXT = 16 << 20, 10_000
+
 
 def first_name(path: str, names: Container[str]) -> str | None:
     """The longest of some names that a field's path begins with; None: it begins with none."""
@@ -104,12 +107,27 @@ class ArrowRecords:
         return column.cast(pa.string()) if types.is_large_string(column.type) else column
 
     def texts(self) -> list[str]:
-        """Each row as it came, or as a JSON object, values that JSON lacks as text."""
+        """Each row as it came, or as a JSON object, values that JSON lacks as text.
+
+        Of a long object the start is kept.
+        """
         if self._lines is not None:
             return self._lines
-        names = self._table.column_names
-        rows = zip(*map(_texts, self._table.columns), strict=True)
-        return [json.dumps(dict(zip(names, row, strict=True)), default=str) for row in rows]
+        names, paths = self._table.column_names, list(field_paths(self._table.schema))
+        most = max(1, _TEXT_AT_ONCE // (sum(map(len, paths)) + 32 * len(paths) + 1))
+        texts: list[str] = []
+        for begin in range(0, self._table.num_rows, most):
+            rows = zip(*map(_texts, self._table[begin : begin + most].columns), strict=True)
+            records = (dict(zip(names, row, strict=True)) for row in rows)
+            texts += (_shortened(json.dumps(record, default=str)) for record in records)
+        return texts
+
+
+def _shortened(text: str) -> str:
+    """Return a text, or its start: each row repeats the names of all columns."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]} …[cut, {len(text)} bytes]"
 
 
 #: What Arrow selects no rows of, nor of what holds some, and what it is as good as.

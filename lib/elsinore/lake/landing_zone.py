@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from errno import ENOENT
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import TypeGuard
+from typing import BinaryIO, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,9 @@ from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_h
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
+
+#: Bytes of a line that are copied at a time.
+_PIECE = 1 << 20
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -255,12 +258,24 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
         open_unpacked(copy, DEFAULT_LIMITS) as lines,
         whole_file(path, packed, below=zone, like=like) as out,
     ):
-        out.writelines(b"\n" if n in positions else line for n, line in enumerate(lines, 1))
+        out.writelines(_without(lines, positions))
         _require_same(file)
     size, changed = _state(file)
     if like is not None:  # else it was changed as soon as it was there
         _require_same(replace(file, size=size))
     return replace(file, size=size, changed=changed)
+
+
+def _without(lines: BinaryIO, positions: Collection[int]) -> Iterator[bytes]:
+    """Yield a file with some lines made blank, in pieces, because one line may fill the file."""
+    position, is_start = 1, True
+    while piece := lines.readline(_PIECE):
+        if position not in positions:
+            yield piece
+        elif is_start:
+            yield b"\n"
+        is_start = piece.endswith(b"\n")
+        position += is_start
 
 
 def _require_same(file: LandingFile) -> None:

@@ -25,7 +25,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import InputFormat
 from elsinore.errors import DataError, ParameterError
-from elsinore.files.decode import ARRAY, PARTED
+from elsinore.files.decode import ARRAY, MAX_DEPTH, PARTED, is_too_deep
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import CR_ALONE
@@ -37,6 +37,7 @@ from elsinore.files.read_lines import (
     column_problem,
     open_unpacked,
     read_lines,
+    require_few_columns,
 )
 from elsinore.files.read_parquet import (
     UNREADABLE,
@@ -61,9 +62,9 @@ from elsinore.query.parse import parse_statements
 from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
 from elsinore.wording import some_of, suggest
 
-#: Rows that are looked at.
+#: Maximum number of rows to read.
 _ROWS = 100_000
-#: A column with more values holds no names of event types.
+#: Maximum number of event types in a column.
 _MOST_TYPES = 100
 #: A field with more values is not a candidate for the event type; and how many are named.
 _MOST_LIKELY_TYPES, _SHOWN_CANDIDATES = 20, 5
@@ -71,9 +72,13 @@ _MOST_LIKELY_TYPES, _SHOWN_CANDIDATES = 20, 5
 _MAY_LACK = 0.05
 #: The type of all events that have no column for it.
 _ONE_TYPE = "Event"
-#: Bytes of a file of text that are looked at.
+#: Maximum number of bytes to read of a text file.
 _BYTES = 16 << 20
-#: Characters of a field's name in a schema.
+#: Maximum number of values (missing keys count, too) and decoded bytes of the rows to read.
+_VALUES, _DECODED = 20_000_000, 128 << 20
+#: Keys of JSON, also those in nested objects.
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:', re.DOTALL)
+#: Maximum number of characters of a field's name in a schema.
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
 _CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
@@ -322,18 +327,20 @@ def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dic
         block += stream.readline(DEFAULT_LIMITS.line_bytes)
     block = block.removeprefix(UTF8_BOM)
     if form is not InputFormat.CSV:
-        return _json_rows(block)
+        return _json_rows(_few_values(source, block))
+    require_few_columns(source, block.partition(b"\n")[0].split(b","))
     # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
     return _csv_rows(block, _csv_rows(block, []).column_names), {}
 
 
 def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
     """Return the first rows of some tables with the same columns."""
-    first, rows = list[pa.Table](), 0
+    first, rows, size = list[pa.Table](), 0, 0
     for piece in pieces:
         first.append(piece)
         rows += piece.num_rows
-        if rows >= _ROWS:
+        size += piece.nbytes
+        if rows >= _ROWS or size >= _DECODED:
             break
     return pa.concat_tables(first)[:_ROWS] if first else pa.table({})
 
@@ -366,6 +373,24 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
             if not is_text:
                 field = changed[1].replace("/[]", "[]").replace("/", ".")
                 mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"
+
+
+def _few_values(path: Path, block: bytes) -> bytes:
+    """Return the first lines of JSON, fewer if they have many different keys.
+
+    Every key becomes a column, with a value for each line.
+
+    Raises:
+        DataError: the lines have too many different keys, too long ones, or too many levels, on
+            which Arrow ends the process.
+    """
+    if any(is_too_deep(line.decode("utf-8", "replace")) for line in block.splitlines()):
+        raise DataError(f"{path} has a line that is nested deeper than {MAX_DEPTH}")
+    keys = {found[1] for found in _KEY.finditer(block)}
+    require_few_columns(path, list(keys))
+    most = min(_ROWS, _VALUES // max(len(keys), 1))
+    lines = block.split(b"\n", most)
+    return block if len(lines) <= most else b"\n".join(lines[:most])
 
 
 def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:

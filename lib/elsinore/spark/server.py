@@ -71,6 +71,14 @@ _DRIVER_JAVA = "spark.driver.extraJavaOptions"
 
 #: The directory for temporary files of the server's processes; only its owner can enter it.
 _SCRATCH = "scratch"
+#: On a port, the daemon of Python workers forks a process for each connection of any local user,
+#: before it checks a secret. So workers and accumulators listen on sockets in the scratch
+#: directory.
+#: The path is relative to the JVM's working directory: the system allows 107 bytes.
+_SOCKETS = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.unix.domain.socket.dir": _SCRATCH,
+}
 #: Runs this module; `-P` keeps the working directory out of the module search path.
 _PROGRAM = (sys.executable, "-P", "-m", "elsinore.spark.server")
 
@@ -197,6 +205,8 @@ def _start(settings: Settings, conf: Mapping[str, str], digest: str) -> Server:
     scratch.mkdir(mode=0o700)
     port = _free_port()
     own = {"spark.local.dir": str(scratch), _DRIVER_JAVA: _java_in(scratch, conf[_DRIVER_JAVA])}
+    if settings.spark_master.startswith("local"):
+        own |= _SOCKETS
     command = _command(settings, {**conf, **own}, _LOOPBACK, port)
     alive = _open_private(folder / "alive")
     fcntl.flock(alive, fcntl.LOCK_EX)

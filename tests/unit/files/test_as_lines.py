@@ -12,13 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
-from elsinore.catalog.source_rule import format_of
+from elsinore.catalog.source_rule import InputFormat, format_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
+from elsinore.files import as_lines as as_lines_module
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines, line_times
 from elsinore.files.read_csv import read_csv
+from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import read_parquet
+from elsinore.files.rejection import UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
 
 SECOND = 1740996000
@@ -180,3 +183,56 @@ def test_bytes_are_a_list_of_their_text(tmp_path: Path) -> None:
     schema = read_schema("stream: s\ntime: {field: ts, unit: s}\ntypes: {A: {}}\n")
     lines = lines_of(tmp_path / "x.parquet", schema)["line"].to_pylist()
     assert [json.loads(line)["x"] for line in lines] == [["x"], ["\\xff"]]
+
+
+FLAT = read_schema("""\
+stream: s
+time: {field: t, unit: s}
+type: {field: k}
+types: {A: {}}
+""")
+
+
+def wide_csv(path: Path) -> Path:
+    """Write 200 rows of 2,000 bytes, whose names have 900,000."""
+    names = (f"{'n' * 450}{number}" for number in range(1_998))
+    row = f"{SECOND},A{',' * 1_998}\n"
+    path.write_text(f"t,k,{','.join(names)}\n{row * 200}")
+    return path
+
+
+def wide_parquet(path: Path) -> Path:
+    columns = {f"{'n' * 9_000}{number}": pa.nulls(200, pa.int32()) for number in range(99)}
+    pq.write_table(pa.table({"t": [SECOND] * 200, "k": ["A"] * 200, **columns}), path)
+    return path
+
+
+@pytest.mark.parametrize("write", [wide_csv, wide_parquet])
+def test_long_names_of_columns_take_bounded_memory(
+    tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line of JSON repeats all names."""
+    form = InputFormat.CSV if write is wide_csv else InputFormat.PARQUET
+    path = write(tmp_path / f"e.{form}")
+    sizes = [part.nbytes for part in as_lines(path, form, FLAT)]
+    assert sum(sizes) > 150 << 20
+    assert max(sizes) < 20 << 20
+    monkeypatch.setattr(as_lines_module, "DEFAULT_LIMITS", ReadLimits(file_bytes=100 << 20))
+    with pytest.raises(UnreadableFile, match="becomes more than 104857600 bytes of JSON"):
+        [*as_lines(path, form, FLAT)]
+
+
+def test_a_row_with_too_many_values(tmp_path: Path) -> None:
+    many = pa.ListArray.from_arrays([0, 1, 1_100_001], pa.repeat(pa.scalar(True), 1_100_001))
+    table = pa.table({"t": [SECOND] * 2, "k": ["A"] * 2, "many": many})
+    pq.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(UnreadableFile, match="has a row of 1,100,003 values, more than 1,000,000"):
+        lines_of(tmp_path / "e.parquet", FLAT)
+
+
+def test_columns_of_directories_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(as_lines_module, "DEFAULT_LIMITS", ReadLimits(file_bytes=2_000))
+    (tmp_path / "e.jsonl").write_text("{}\n" * 20)
+    columns = {"c": "x" * 200}
+    with pytest.raises(UnreadableFile, match="becomes more than 2000 bytes of JSON"):
+        [*as_lines(tmp_path / "e.jsonl", InputFormat.JSONL, FLAT, columns)]

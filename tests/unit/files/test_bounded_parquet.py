@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -267,3 +268,37 @@ def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UnreadableFile, match=r"has 4 row groups, more than 3") as found:
         read(write(tmp_path / "four.parquet", table, row_group_size=1))
     assert found.value.hint == "write it with larger row groups, for example of 100,000 rows"
+
+
+def test_too_many_columns(tmp_path: Path) -> None:
+    """Those inside of structs count."""
+    inside = pa.StructArray.from_arrays([pa.nulls(1, pa.int32())] * 9_998, names(9_998))
+    path = write(tmp_path / "e.parquet", rows_with(["a"], 1, inside=inside))
+    with pytest.raises(UnreadableFile, match="has 10,002 columns, more than 10,000"):
+        read(path)
+
+
+def names(count: int) -> list[str]:
+    return [f"c{number}" for number in range(count)]
+
+
+def test_all_columns_of_a_wide_file_are_read_in_seconds(tmp_path: Path) -> None:
+    others = dict.fromkeys(names(9_000), pa.nulls(1, pa.int32()))
+    path = write(tmp_path / "e.parquet", rows_with(["a"], 1, **others))
+    begin = time.process_time()
+    [lines] = as_lines(path, InputFormat.PARQUET, SCHEMA)
+    assert lines["line"][0].as_py().count("null") == 9_000
+    assert time.process_time() - begin < 8
+
+
+def test_a_packed_file_with_a_long_description(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_parquet, "_FOOTER", 1_000)
+    others = dict.fromkeys(names(900), pa.nulls(1, pa.int32()))
+    path = write(tmp_path / "e.parquet", rows_with(["a"], 1, **others))
+    packed = tmp_path / "packed.parquet.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read(path).events.num_rows == 1
+    with pytest.raises(UnreadableFile, match=r"describes its columns in [0-9,]+ bytes, more"):
+        read(packed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tempfile
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -377,3 +378,29 @@ def test_arrow_reads_plain_instants_as_we_do(
 def test_the_fast_way_is_taken_for_clean_lines_only(line: str, taken: bool) -> None:
     lines = [RawLine(n, text, None) for n, text in enumerate([GOOD, *line.split("\n"), GOOD])]
     assert (read_csv_module._clean_block(lines, COLUMNS, COLUMNS) is not None) is taken
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        ([f"c{number}" for number in range(10_001)], "10,004 columns, more than 10,000"),
+        (["c" * 125_000] * 8, "1,000,010 characters of column names, more than 1,000,000"),
+    ],
+)
+def test_too_many_columns_or_too_long_names(tmp_path: Path, names: list[str], why: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text(",".join(["id", "time", "type", *names]) + "\n")
+    with pytest.raises(UnreadableFile, match=why):
+        read(path)
+
+
+def test_bad_rows_of_a_wide_file_take_no_memory_for_each_column(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    others = ",".join(f"c{number}" for number in range(5_000))
+    path.write_text(f"{HEADER},{others}\n" + "x\n" * 5_000)
+    tracemalloc.start()
+    decoded = read(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert decoded.rejected.num_rows == 5_000
+    assert peak < 50 << 20

@@ -23,7 +23,9 @@ from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError, ElsinoreError, ParameterError, SetupError
 from elsinore.files import delta_log_snapshot, read_delta
+from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_events import read_events
+from elsinore.files.read_lines import ReadLimits
 from elsinore.files.rejection import UnreadableFile
 from elsinore.library.infer_schema import infer_schema
 from elsinore.places import local_copy
@@ -466,3 +468,65 @@ def test_without_delta_rs_a_table_is_no_directory_of_parquet(
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(SetupError, match=r"needs deltalake, .*pip install '.\[pipeline\]'"):
         counts(path)
+
+
+def test_columns_that_a_file_lacks_take_bounded_memory(tmp_path: Path) -> None:
+    """Their NULLs are stored in no file."""
+    table = put(tmp_path / "t", rows(5_000))
+    fields = json.loads(DeltaTable(str(table)).schema().to_json())["fields"]
+    more = [{**fields[-1], "name": f"c{number}"} for number in range(500)]
+    _mark(table, metaData={"schemaString": json.dumps({"type": "struct", "fields": fields + more})})
+    limits = ReadLimits(decoded_batch_bytes=1 << 20)
+    sizes = [part.nbytes for part in read_delta.delta_rows(LakeTable(table), None, limits=limits)]
+    assert sum(sizes) > 5_000 * 500 * 8
+    assert max(sizes) < 2 << 20
+
+
+def test_partition_values_count_for_each_row(tmp_path: Path) -> None:
+    table = put(tmp_path / "t", rows(5_000, city=["a" * 200] * 5_000), partition_by=["city"])
+    source, limits = LakeTable(table), ReadLimits(ratio_from=1 << 19, ratio=1)
+    assert sum(len(part) for part in read_delta.delta_rows(source, None)) == 5_000
+    with pytest.raises(UnreadableFile, match="more than 524,288 bytes of partition values"):
+        [*read_delta.delta_rows(source, None, limits=limits)]
+
+
+def test_a_table_with_too_many_columns(tmp_path: Path) -> None:
+    table = put(tmp_path / "t", rows(1))
+    fields = json.loads(DeltaTable(str(table)).schema().to_json())["fields"]
+    more = [{**fields[-1], "name": f"c{number}"} for number in range(10_000)]
+    _mark(table, metaData={"schemaString": json.dumps({"type": "struct", "fields": fields + more})})
+    with pytest.raises(UnreadableFile, match="has 10,003 columns, more than 10,000"):
+        counts(table)
+
+
+def test_a_table_with_too_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of a megabyte can have billions of values: every data file has all columns."""
+    table = put(tmp_path / "t", rows(2, a=[1, 2], b=[1, 2]), partition_by=["a", "b"])
+    assert counts(table) == {1: 2}
+    monkeypatch.setattr(read_delta, "_MOST_PARTITION_VALUES", 3)
+    with pytest.raises(UnreadableFile, match="has 4 values of partition columns in its log, more"):
+        counts(table)
+    names = [f"c{number}" for number in range(21)]
+    other = put(tmp_path / "u", rows(1))
+    fields = json.loads(DeltaTable(str(other)).schema().to_json())["fields"]
+    fields += [{**fields[-1], "name": name} for name in names]
+    text = json.dumps({"type": "struct", "fields": fields})
+    _mark(other, metaData={"schemaString": text, "partitionColumns": names})
+    with pytest.raises(UnreadableFile, match="has 21 partition columns, more than 20"):
+        counts(other)
+    DeltaTable(str(other)).create_checkpoint()
+    with pytest.raises(UnreadableFile, match=r"parquet has 21 partition columns, more than 20"):
+        counts(other)
+    first = table / f"_delta_log/{0:020}.json"
+    first.write_text(first.read_text().replace('"partitionColumns"', '\n"partitionColumns"'))
+    with pytest.raises(UnreadableFile, match="a line is not a short JSON object"):
+        counts(table)
+
+
+def test_a_sparse_commit(tmp_path: Path) -> None:
+    table = put(tmp_path / "t", rows(1))
+    commit = table / "_delta_log" / f"{1:020}.json"
+    with commit.open("wb") as out:
+        out.truncate(1 << 30)
+    with pytest.raises(DataError, match="is a sparse file, and would fill the disk"):
+        counts(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from elsinore.catalog.load_schema import read_schema
 from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import UnreadableFile
@@ -267,3 +269,26 @@ def test_columns_of_frames_that_arrow_selects_no_rows_of() -> None:
     ]  # fmt: skip
     (line,) = decoded.rejected["line"].to_pylist()
     assert json.loads(line).items() >= {"driver": "b", "stops": 1}.items()
+
+
+def test_rejected_rows_with_long_names_take_bounded_memory(tmp_path: Path) -> None:
+    """A field inside of a column makes all fields of that column part of a rejected row."""
+    schema = read_schema("""\
+stream: s
+time: {field: t, unit: s}
+type: {field: k}
+types: {A: {x: {type: long, field: a.b}}}
+""")
+    names = ["b", *(f"{'n' * 1_000}{number}" for number in range(50))]
+    inside = [pa.repeat(pa.scalar("no"), 2_000), *[pa.nulls(2_000, pa.int32())] * 50]
+    column = pa.StructArray.from_arrays(inside, names)
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"t": [1] * 2_000, "k": ["A"] * 2_000, "a": column}), path)
+    tracemalloc.start()
+    [decoded] = read_parquet(path, schema)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lines = decoded.rejected["line"].to_pylist()
+    assert len(lines) == 2_000
+    assert all(len(line) < 10_050 and " …[cut, 5" in line for line in lines)
+    assert peak < 100 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,6 +174,26 @@ def test_a_link_within_the_zone_is_refused_too(tmp_path: Path) -> None:
     path.with_name("events-2013-02-08T22-copy.jsonl").symlink_to(path)
     with pytest.raises(DataError, match="is a symbolic link"):
         landing_files(tmp_path, HOURS)
+
+
+def test_blank_lines_of_any_length(tmp_path: Path) -> None:
+    """One line may be as long as a file, which takes no space if it is sparse."""
+    path = raw_file(tmp_path / "zone")
+    with path.open("wb") as out:
+        out.write(b"a\nb\nc\n")
+        out.truncate(100 << 20)
+    (file,) = landing_files(tmp_path / "zone", HOURS)
+    tracemalloc.start()
+    blank_lines(file, {2})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 << 20
+    assert path.stat().st_size == (100 << 20) - 1
+    with path.open("rb") as opened:
+        assert opened.read(7) == b"a\n\nc\n\0\0"
+    (file,) = landing_files(tmp_path / "zone", HOURS)
+    blank_lines(file, {1, 4})
+    assert path.read_bytes() == b"\n\nc\n\n"
 
 
 def test_blank_lines_write_no_other_file_of_their_user(tmp_path: Path) -> None:

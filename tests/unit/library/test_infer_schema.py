@@ -24,8 +24,10 @@ from hypothesis import strategies as st
 import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
+from elsinore.errors import DataError
 from elsinore.files.read_events import read_events
 from elsinore.files.read_parquet import Frame
+from elsinore.library import infer_schema
 from tests.draws import draws
 
 RIDES = Path(__file__).parents[3] / "docs" / "example"
@@ -577,3 +579,33 @@ def test_a_field_that_cannot_be_the_type_is_refused(field: str, message: str) ->
     ]
     with pytest.raises(elsinore.ParameterError, match=message):
         elsinore.infer_schema(pd.DataFrame(events), type_field=field)
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv"])
+def test_too_many_columns(tmp_path: Path, name: str) -> None:
+    """Every key of JSON becomes a column, with a value for each line."""
+    path, names = tmp_path / name, [f"c{number}" for number in range(10_000)]
+    lines = (f'{{"ts": 1740996000, "{name}": 1}}' for name in names)
+    header = ",".join(["ts", *names])
+    path.write_text("\n".join(lines) if name == "e.jsonl" else f"{header}\n")
+    with pytest.raises(DataError, match="10,001 columns, more than 10,000"):
+        elsinore.infer_schema(path)
+
+
+def test_many_keys_of_json_are_guessed_from_fewer_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(infer_schema, "_VALUES", 30)
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"ts": 1740996000, "a": 1}\n' * 10 + '{"ts": 1740996000, "b": 1}\n')
+    assert "a: long" in (schema := elsinore.infer_schema(path))
+    assert "b: " not in schema
+
+
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a": ', "}")])
+def test_deep_nesting_does_not_end_the_process(tmp_path: Path, opened: str, closed: str) -> None:
+    path = tmp_path / "e.jsonl"
+    inside = f"{opened * 100_000}1{closed * 100_000}"
+    path.write_text(f'{{"ts": 1740996000}}\n{{"ts": 1740996000, "a": {inside}}}\n')
+    with pytest.raises(DataError, match="has a line that is nested deeper than 64"):
+        elsinore.infer_schema(path)
