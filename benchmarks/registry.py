@@ -17,7 +17,7 @@ from benchmarks.many_keys import many_keys
 from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
 from benchmarks.segment_costs import fitted
-from benchmarks.start_up import start_up
+from benchmarks.start_up import show_help, start_up
 from benchmarks.static_plan import LARGEST, STATIC_PLAN
 from benchmarks.varpulis_shapes import shapes
 
@@ -45,6 +45,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     landing,
     many_keys,
     start_up,
+    show_help,
     cost_by_construct,
     fitted,
     auto.picks,

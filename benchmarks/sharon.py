@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
+from elsinore.choices import Finder
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
 from elsinore.engine.linear.choose import choose_segments, predict
@@ -36,7 +37,6 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder
 
 ROUNDS = 7
 ITEMS, CUSTOMERS = 50, 20

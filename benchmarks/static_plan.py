@@ -19,9 +19,10 @@ import numpy as np
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import peak_megabytes, stream_of, workload_of
+from elsinore.choices import Finder
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
 

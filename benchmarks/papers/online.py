@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.papers import systems
+from elsinore.choices import Finder
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
@@ -30,7 +31,6 @@ from elsinore.results.row import ResultRow
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sharable_sets
 
 #: Two-step, then online; of each those first that share nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -87,10 +88,13 @@ def plural(noun: str, number: float) -> str:
     return re.sub("(?<![aeiou])y$", "ie", noun) + ending
 
 
-def program() -> str:
+def program(*, anywhere: bool = False) -> str:
     """Return the command that starts Elsinore in this shell, for printed commands.
 
     It is `elsinore` if that is on PATH, or else the path of the running command.
+
+    Args:
+        anywhere: whether the command must also work in another directory.
     """
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent.name == "elsinore":
@@ -98,7 +102,7 @@ def program() -> str:
     found = shutil.which("elsinore")
     if called.name != "elsinore" or (found and called.resolve() == Path(found).resolve()):
         return "elsinore"
-    return shlex.quote(sys.argv[0])
+    return shlex.quote(os.path.abspath(sys.argv[0]) if anywhere else sys.argv[0])
 
 
 #: Characters that control a terminal or reorder what it shows: C0 but for tabs and line ends, DEL,

@@ -123,8 +123,8 @@ def test_a_command_of_the_pipeline_says_how_to_get_it(told: Told) -> None:
 
 def test_help_lists_all_commands_without_the_pipeline(told: Told) -> None:
     listed, _ = told["help"]
-    assert re.search(r"run +Answer the queries", listed)
-    assert re.search(r"why +Needs the pipeline's packages", listed)
+    assert re.search(r"run +Run the queries", listed)
+    assert re.search(r"stop +Stop the Spark server .*Needs\s+elsinore\[pipeline\]\.", listed)
 
 
 def test_the_core_asks_for_no_package_that_the_pipeline_pins() -> None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
+from elsinore.choices import Finder
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
@@ -29,7 +30,6 @@ from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, split_rows
 from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cut_into_parts

@@ -155,7 +155,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
 
     figures = run_jobs(settings, hours(20, 21), "next")
     assert figures["late_landings"] == 0
-    assert f"published hours re-opened {figures['reopened_hours']:>10}" in told
+    assert f"published hours now stale {figures['reopened_hours']:>10}" in told
     assert figures["reopened_hours"] == 6, "10 to 15"
     tables = [contents(home.lake, ["trend_aggregates"]) for home in (settings, clean)]
     assert differences(*tables) == []

@@ -949,7 +949,7 @@ def test_a_new_type_may_require_what_no_event_of_it_can_lack(
     settings = with_schema(home, tmp_path, "\ntypes:\n", "\ntypes:\n  Gift: {worth: long}\n")
     monkeypatch.setattr(Settings, "load", lambda: settings)
     assert run_command(["migrate"]) == 0
-    assert capsys.readouterr().out == "events has got worth (long)\n"
+    assert capsys.readouterr().out == "the table events got worth (long)\n"
     gift = {"id": "g", "type": "Gift", "time": "2013-01-01T10:00:00Z", "worth": 7}
     put(settings, 10, departure(1), gift)
     land(Lake.open(settings), settings, hours(10, 11))

@@ -208,23 +208,23 @@ def test_a_schema_that_grows(
 
     code, said = migrate("paid: string")
     assert code == 2
-    assert "events that landed before lack Sale.paid" in said
+    assert "existing events have no Sale.paid" in said
     code, said = migrate("shop: long")
     assert code == 2, "one name twice"
     optional = "paid: {type: string, nullable: true}"
-    assert migrate(optional, "--dry-run") == (0, "events would get paid (string)\n")
+    assert migrate(optional, "--dry-run") == (0, "the table events would get paid (string)\n")
     files.append(sell(11, paid="cash"))
     with files[-1].open("a") as late:
         late.write('{"at": "2013-01-01T10:30:00Z", "shop": "x", "price": 9}\n')
     with pytest.raises(SetupError, match=r"no column paid .*elsinore migrate"):
         run_hours(settings, 11, 12)
-    assert migrate(optional) == (0, "events has got paid (string)\n")
+    assert migrate(optional) == (0, "the table events got paid (string)\n")
     path = Lake.open(settings).path(VALIDATIONS)  # as an earlier release made it
     less = deltalake.DeltaTable(path).to_pyarrow_table().drop_columns(["has_result"])
     deltalake.write_deltalake(path, less, mode="overwrite", schema_mode="overwrite")
     with pytest.raises(SetupError, match=r"no column has_result .*elsinore migrate"):
         run_step("report_quality", Arguments(hours(10, 12), "report"), settings)
-    assert migrate(optional) == (0, "events has all columns of the schema\n")
+    assert migrate(optional) == (0, "the table events has all columns of the schema\n")
     assert "has_result" in Lake.open(settings).dataset(VALIDATIONS).schema.names
     reopened = [{"start": "2013-01-01T10:00:00.000000Z", "end": "2013-01-01T11:00:00.000000Z"}]
     assert run_hours(settings, 11, 12)["reopened"] == reopened, "its results are still its own"

@@ -18,7 +18,7 @@ from benchmarks.claim import Benchmark, Measured
 from benchmarks.registry import BENCHMARKS
 from benchmarks.report import as_page, draw_results
 from benchmarks.results import KEPT, load, run_benchmark, save
-from elsinore.cli import main as bench
+from elsinore.cli import bench
 from elsinore.cli.main import run_command
 from elsinore.errors import SetupError
 

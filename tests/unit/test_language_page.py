@@ -166,4 +166,4 @@ def test_check_says_what_the_page_says(
     (block,) = (block for block in BLOCKS if name_of(block) == "described")
     (tmp_path / "w.sase").write_text(block, encoding="utf-8")
     assert run_command(["check", str(tmp_path / "w.sase"), "--schema", str(letters)]) == 0
-    assert capsys.readouterr().out == REPORT + "\n1 query, it binds.\n"
+    assert capsys.readouterr().out == REPORT + "\n1 query is valid.\n"

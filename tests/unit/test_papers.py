@@ -19,6 +19,7 @@ from benchmarks.papers.measure import Found, measure
 from benchmarks.papers.online import Task
 from benchmarks.papers.page import HEADLINES, table_of
 from benchmarks.streams import events_of, stream_of, workload_of
+from elsinore.choices import Finder
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
@@ -27,7 +28,6 @@ from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder
 
 STREAM = stream_of("ABCDN", "k", "v", "w")
 RETURNED = "RETURN COUNT(*), COUNT(b), SUM(b.v)"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from elsinore.catalog.source_rule import InputFormat, SourceRule
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import (
     Attribute,
     AttributeType,
@@ -19,7 +20,8 @@ from elsinore.catalog.stream import (
     Plausible,
     StreamSchema,
 )
-from elsinore.catalog.yaml_text import Strict, model_of, read_model
+from elsinore.catalog.yaml_text import Strict, model_of, model_of_mapping, read_model
+from elsinore.choices import InputFormat
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 from elsinore.wording import some_of
 
@@ -59,6 +61,15 @@ def load_schema(path: Path | str) -> StreamSchema:
 def read_schema(text: str, file: str = "<schema>") -> StreamSchema:
     """Read a stream schema from a YAML string; SchemaError lists every error."""
     return model_of(text.encode(), _SchemaFile, "a schema", file).to_schema()
+
+
+def schema_of(document: Mapping[str, Any]) -> StreamSchema:
+    """Return the stream schema in a mapping, with the keys of a schema file.
+
+    Raises:
+        SchemaError: the mapping is not a schema; lists every error with the path of its key.
+    """
+    return model_of_mapping(document, _SchemaFile, "<schema>").to_schema()
 
 
 class _PlausibleEntry(Strict):

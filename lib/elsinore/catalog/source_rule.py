@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import takewhile
 from pathlib import PurePosixPath
 
+from elsinore.choices import InputFormat
 from elsinore.timeline import parse_instant
-
-
-class InputFormat(StrEnum):
-    """How events can be written in a file."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-
 
 #: Endings of names, and the formats that they say.
 SUFFIXES = {

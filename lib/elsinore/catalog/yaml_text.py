@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -123,6 +124,8 @@ class Strict(pydantic.BaseModel):
 
 
 _Model = TypeVar("_Model", bound=Strict)
+#: Keys and numbers of list entries that lead to a part of a document.
+_Path = tuple[int | str, ...]
 
 
 def read_model(
@@ -155,20 +158,67 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
     try:
         return model.model_validate(document)
     except pydantic.ValidationError as error:
-        names = _settings(model.model_json_schema())
-        faults: dict[tuple[Location, str], Diagnostic] = {}
-        for fault in error.errors():
-            message, note = in_plain_words(fault, names)
-            raised = fault.get("ctx", {}).get("error")  # it may have a position
-            node, known = _node_at(root, fault["loc"] + getattr(raised, "args", ())[1:])
-            where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
-            at = Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
-            told = plain(f"{where}: {message}" if where else message)
-            found = Diagnostic(told, at, plain(note))
-            # A value of several possible types has a fault for each.
-            faults.setdefault((at, "" if known < len(fault["loc"]) else told), found)
+
+        def position(path: _Path) -> tuple[Location, int]:
+            node, known = _node_at(root, path)
+            return Location(file, node.start_mark.line + 1, node.start_mark.column + 1), known
+
         lines = _lines(text)
-        raise SchemaError.of([_with_source(found, lines) for found in faults.values()]) from error
+        found = [_with_source(each, lines) for each in _diagnostics(error, model, position)]
+        raise SchemaError.of(found) from error
+
+
+def model_of_mapping(document: Mapping[str, Any], model: type[_Model], file: str) -> _Model:
+    """Return a mapping of Python as a model; errors name the path of a key, without a line.
+
+    Raises:
+        SchemaError: the mapping is not valid; lists every error.
+    """
+    try:
+        return model.model_validate(dict(document))
+    except pydantic.ValidationError as error:
+
+        def position(path: _Path) -> tuple[Location, int]:
+            return Location(file), _known_keys(document, path)
+
+        raise SchemaError.of(_diagnostics(error, model, position)) from error
+
+
+def _diagnostics(
+    error: pydantic.ValidationError,
+    model: type[Strict],
+    position: Callable[[_Path], tuple[Location, int]],
+) -> list[Diagnostic]:
+    """Return the errors of a document.
+
+    `position` returns the location of a path of keys, and how many of the keys the document has.
+    """
+    names = _settings(model.model_json_schema())
+    found: dict[tuple[Location, str], Diagnostic] = {}
+    for fault in error.errors():
+        message, note = in_plain_words(fault, names)
+        raised = fault.get("ctx", {}).get("error")  # its arguments may have more of the path
+        at, known = position(fault["loc"] + getattr(raised, "args", ())[1:])
+        where = ".".join(str(part) for part in fault["loc"][:known] if part != "[key]")
+        text = plain(f"{where}: {message}" if where else message)
+        # A value of several possible types has an error per type.
+        key = (at, where if known < len(fault["loc"]) else text)
+        found.setdefault(key, Diagnostic(text, at, None if note is None else plain(note)))
+    return list(found.values())
+
+
+def _known_keys(document: Any, path: _Path) -> int:
+    """Return how many keys of a path a document has, and one more if only the last is missing."""
+    for depth, part in enumerate(path):
+        if isinstance(document, list | tuple) and isinstance(part, int):
+            document = dict(enumerate(document))
+        if isinstance(document, Mapping) and part in document:
+            document = document[part]
+        elif isinstance(document, Mapping):
+            return depth + (depth == len(path) - 1)
+        else:
+            return depth
+    return len(path)
 
 
 def _settings(schema: Any) -> list[str]:

@@ -1,15 +1,15 @@
-"""How answers are written: tables for people, JSON lines and files of long rows for programs."""
+"""Writes results: tables for people, CSV for spreadsheets, JSON Lines and more for programs."""
 
 from __future__ import annotations
 
 import io
 import os
+import shlex
 import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.yaml_text import plain
+from elsinore.choices import Format
 from elsinore.errors import ParameterError
 from elsinore.files.read_events import files_below
 from elsinore.integers import digits_of, to_json
@@ -38,16 +39,6 @@ _DIGITS = 40
 _WIDTH = 160
 
 
-class Format(StrEnum):
-    """How answers can be written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
 _SUFFIXES = {
     ".txt": Format.TABLE,
     **dict.fromkeys(("", ".json", ".jsonl", ".ndjson"), Format.JSON),
@@ -56,44 +47,47 @@ _SUFFIXES = {
 
 
 def format_for(asked: Format | None, output: Path | None) -> Format:
-    """The format that is asked for, or that the output's name says; else what suits the reader.
+    """Return the format that was asked for, or the format of the output's name, or a default.
 
     Raises:
-        ParameterError: the name says none, bytes would go to a terminal, or nothing can be printed.
+        ParameterError: the name has no known ending, bytes would go to a terminal, or standard
+            output is closed.
     """
     if output is None and sys.stdout is None:
         raise ParameterError("standard output is closed", hint="add --output FILE")
     if output is None and sys.stdout.isatty():
         if asked in (Format.PARQUET, Format.ARROW):
-            raise ParameterError(f"{asked} is not for a terminal", hint="add --output FILE")
+            raise ParameterError(f"{asked} is binary, not for a terminal", hint="add --output FILE")
         return asked or Format.TABLE
     suffix = "" if output is None else output.suffix.lower()
     if asked is None and suffix not in _SUFFIXES:
         endings = ", ".join(filter(None, _SUFFIXES))
         hint = f"let it end in {endings}, or give --format"
-        raise ParameterError(f"cannot tell a format of answers from {output}", hint=hint)
+        raise ParameterError(f"no result format has the ending of {output}", hint=hint)
     return asked or _SUFFIXES[suffix]
 
 
 def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
-    """Refuse to write where something is read, or twice to one file (ParameterError).
+    """Refuse to write a file that is read, or one file twice (ParameterError).
 
-    `written` is by option, None where it was not given. What is no file, such as a pipe, may be
-    written at will.
+    `written` has the paths by option, None if the option was not given. Pipes and devices are not
+    files: they may be written at will.
     """
     files, seen = [path for path in read if path], dict[Path, str]()
     for option, path in written.items():
         if path is None or _is_special(path):
             continue
         if path.is_file() and any(file.samefile(path) for file in _files_of(files)):
-            raise ParameterError(f"--{option} {path} is read, too", hint="write to another file")
+            raise ParameterError(
+                f"--{option} {path} is also an input", hint="write to another file"
+            )
         if (other := seen.setdefault(path.resolve(), option)) != option:
-            what = f"--{other} and --{option} are one file: {path}"
-            raise ParameterError(what, hint="write to two")
+            what = f"--{other} and --{option} name the same file: {path}"
+            raise ParameterError(what, hint="write to two files")
 
 
 def _files_of(read: Iterable[Path]) -> Iterator[Path]:
-    """Those that are there, for a folder those below it that are read as events."""
+    """Yield existing files, and for a directory the event files below it."""
     for path in read:
         if path.is_dir():
             yield from (file for file in files_below(path) if format_of(file.name) is not None)
@@ -118,7 +112,7 @@ def write(
     lines: Iterable[str],
     table: Callable[[], pa.Table],
 ) -> None:
-    """Write what is asked for of one thing's three forms, to a file or to standard output."""
+    """Write one of three forms of the same data, to a file or to standard output."""
     with opened(output) as out:
         if form is Format.TABLE:
             out.write(_printed(sheets, output).encode())
@@ -126,7 +120,8 @@ def write(
         if form is Format.JSON:
             out.writelines(f"{escaped(line)}\n".encode() for line in lines)
             return
-        from pyarrow import csv, ipc, parquet  # not where they are not needed
+        # Lazy import: JSON and tables need none of them.
+        from pyarrow import csv, ipc, parquet
 
         match form:
             case Format.CSV:
@@ -145,9 +140,12 @@ def write(
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[BinaryIO]:
-    """A file to write to, or standard output; ParameterError: it cannot be written.
+    """Open a file to write to, or standard output.
 
-    What is in the file stays until all is written.
+    An existing file keeps its content until the new content is complete.
+
+    Raises:
+        ParameterError: the file cannot be written.
     """
     if path is None:
         out = unguarded(sys.stdout).buffer
@@ -160,12 +158,12 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         if descriptor is None:
             # A name that exists is not opened: it might be a link that another user has put there.
             file = part.open("wb" if is_special else "xb")
-        else:  # written on where it stands: opened anew, a file would begin anew
+        else:  # opened again, a file would be truncated
             for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
             file = os.fdopen(descriptor, "wb", closefd=False)
     except OSError as error:
-        hint = None if whole.parent.exists() else f"make the folder {path.parent} first"
+        hint = None if whole.parent.exists() else f"mkdir -p {shlex.quote(str(path.parent))}"
         raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
     try:
         with file:
@@ -180,14 +178,14 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of what is open already, which a path such as /dev/stdout stands for."""
+    """Return the number of the open file that a path such as /dev/stdout represents."""
     name = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(str(path), str(path))
     number = name.removeprefix("/dev/fd/").removeprefix("/proc/self/fd/")
     return int(number) if number != name and number.isdecimal() else None
 
 
 def _is_special(path: Path) -> bool:
-    """Whether what is written there replaces no file: a pipe, or what is open already."""
+    """Return whether a path is a pipe, a device or an open file, which no file replaces."""
     return _descriptor(path) is not None or (path.exists() and not path.is_file())
 
 
@@ -231,16 +229,21 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-# ---- answers
+# ---- results
 
 
 def write_answers(
     rows: Sequence[ResultRow], form: Format, output: Path | None, top: int | None, *, calendar: bool
 ) -> None:
-    """Write the rows of all queries, given in canonical order.
+    """Write the result rows of all queries.
 
-    `top` leaves of each query so many rows with the largest first aggregate; None: all of them, in
-    a table as many as people look at.
+    Args:
+        rows: in canonical order.
+        form: format to write.
+        output: file to write to; None for standard output.
+        top: number of rows per query, those with the largest first aggregate. None keeps all rows,
+            except that tables show about 40.
+        calendar: whether times are timestamps; else they are ticks.
     """
     queries = [list(own) for _, own in groupby(rows, key=lambda row: row.query)]
     if top is not None:
@@ -249,7 +252,10 @@ def write_answers(
         form, output,
         sheets=_sheets(queries, top),
         lines=map(encode_row, rows),
-        table=lambda: long_table(rows, text=form is Format.CSV, calendar=calendar),
+        table=lambda: (
+            _without_formulas(wide_table(rows)) if form is Format.CSV
+            else long_table(rows, text=False, calendar=calendar)
+        ),
     )  # fmt: skip
 
 
@@ -261,19 +267,19 @@ def write_rows(
     *,
     table: Callable[[], pa.Table],
 ) -> None:
-    """Write one table, which is asked for as rows or as Arrow has it; for people its first rows."""
+    """Write a table, given as rows and as an Arrow table; for people only its first rows."""
 
     def sheets() -> Iterator[Sheet]:
         found = rows()
         left = len(found) - _ROWS
-        below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+        below = f"and {left:,} more: --output FILE.csv writes all" if left > 0 else ""
         yield Sheet(count_of(len(found), "row"), [*columns], [*map(list, found[:_ROWS])], below)
 
     def lines() -> Iterator[str]:
         if twice := [name for name, count in Counter(columns).items() if count > 1]:
             raise ParameterError(
-                f"two columns are called {twice[0]}",
-                hint="as in SELECT a AS first, b AS second",
+                f"two columns have the name {twice[0]}",
+                hint="rename one, as in SELECT a AS first, b AS second",
             )
         for row in rows():
             yield _json(dict(zip(columns, row, strict=True)))
@@ -289,7 +295,7 @@ def _json(value: Any) -> str:
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
-    """Texts that spreadsheets would run get a quote before them; numbers are none of these."""
+    """Put a quote before strings that a spreadsheet would run as a formula, except numbers."""
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             texts = table[at]
@@ -303,7 +309,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """By the first aggregate, largest first; what has no value last."""
+    """Sort rows by the first aggregate, largest first, NULL and NaN last."""
 
     def size(row: ResultRow) -> tuple[bool, int | float]:
         value = row.values[0][1]
@@ -323,12 +329,12 @@ def _sheets(queries: list[list[ResultRow]], top: int | None) -> Iterator[Sheet]:
             for row in _largest(own)[:most]
         ]
         title = f"{first.query}: {count_of(len(own), 'row')}, largest {first.values[0][0]} first"
-        below = f"and {left:,} more: --top {len(own)} shows them, --output FILE.csv keeps them"
+        below = f"and {left:,} more: --top {len(own)} shows all, --output FILE.csv writes all"
         yield Sheet(title, ["from", "until", *named], cells, below if left > 0 else "")
 
 
 def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.Table:
-    """Rows as one table that plain SQL can query, a row for each aggregate.
+    """Return rows as one table that plain SQL can query, a row per aggregate.
 
     Returns:
         `query`, `group_key` (a JSON object), `window_start` and `window_end` (timestamps in UTC, or
@@ -352,6 +358,51 @@ def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.T
     )
 
 
+def wide_table(rows: Sequence[ResultRow]) -> pa.Table:
+    """Return rows as a table for spreadsheets, a column per group attribute and per aggregate.
+
+    Returns:
+        `query`, `window_start` and `window_end` (`2013-02-08 10:00:00` in UTC, or int64 ticks),
+        the attributes of all groups, the aggregates of all queries. A cell is NULL if the query of
+        its row does not have the column. A name that occurs twice gets a trailing `_`.
+    """
+    columns = {
+        "query": pa.array([row.query for row in rows], pa.string()),
+        "window_start": _cells([row.window_start for row in rows]),
+        "window_end": _cells([row.window_end for row in rows]),
+    }
+    for cells in ([dict(row.group) for row in rows], [dict(row.values) for row in rows]):
+        for label in dict.fromkeys(label for own in cells for label in own):
+            name = label
+            while name in columns:
+                name += "_"
+            columns[name] = _cells([own.get(label) for own in cells])
+    return pa.table(columns)
+
+
+def _cells(values: Sequence[Any]) -> pa.Array:
+    """Return values as a column: integers in full, doubles, booleans, or else strings."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {float} or kinds == {bool}:
+        return pa.array(values)
+    if kinds == {int}:
+        return exact_integers(values)
+    return pa.array(map(_cell_text, values), pa.string())
+
+
+def _cell_text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case Instant():
+            return value_text(value)
+        case bool():
+            return str(value).lower()
+        case int():
+            return digits_of(value)
+    return str(plain_value(value))
+
+
 def _group_key(row: ResultRow) -> str:
-    """A group as strict JSON, as JSON lines have it."""
+    """Return a group as strict JSON, as JSON Lines have it."""
     return group_text(tuple((label, plain_value(value)) for label, value in row.group))

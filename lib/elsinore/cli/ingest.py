@@ -1,4 +1,4 @@
-"""`elsinore ingest`: events of any file into the landing zone; `new-stream`: a stream for them."""
+"""`elsinore ingest` writes events to the landing zone; `elsinore new-stream` adds a stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from itertools import pairwise
 from os.path import relpath
 from pathlib import Path
 from string import Template
-from typing import Annotated
 from uuid import uuid4
 
 import numpy as np
@@ -22,10 +21,11 @@ import pyarrow.compute as pc
 import typer
 
 from elsinore.catalog.load_schema import load_schema, read_schema
-from elsinore.catalog.source_rule import InputFormat, format_of
+from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import Otherwise, StreamSchema
-from elsinore.cli.init import PROJECT, first_query
-from elsinore.cli.main import EventFiles, MaxBadShare, warn_of_open_home
+from elsinore.choices import InputFormat
+from elsinore.cli.init import PROJECT, first_query, tell_of_types
+from elsinore.cli.main import warn_of_open_home
 from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
 from elsinore.files.as_lines import as_lines
@@ -49,7 +49,7 @@ from elsinore.lake.collect import (
 )
 from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.lake.open_windows import replay_command, show_minute, split_at
-from elsinore.library.infer_schema import infer_schema
+from elsinore.library.infer_schema import infer
 from elsinore.orchestration.run_step import at_work
 from elsinore.places import is_here, make_home, whole_file
 from elsinore.query.load_workload import load_workload
@@ -64,15 +64,18 @@ from elsinore.wording import program, some_of
 _MOST_COMMANDS = 10
 
 
-def new_stream(
-    name: Annotated[str, typer.Argument(help="Small letters, digits and _.")],
-    events: Annotated[Path, typer.Option("--from", help="A file of its events.")],
-) -> None:
-    """Give a stream of its own to the pipeline: a schema that fits EVENTS, and a first query."""
+def new_stream(name: str, events: Path, type_field: str | None) -> None:
+    """Write a schema and a first query for a stream, and print the commands to run next."""
     settings = Settings.load(must_exist=False)  # its name may be in the environment already
     if not re.fullmatch(STREAM_NAME, name) or name in RESERVED:
-        raise ParameterError(f"{name!r} is no name of a stream", hint="take one such as rides")
-    schema = infer_schema(events, stream=name)
+        is_reserved = name in RESERVED
+        problem = (
+            f"{name!r} is reserved: it is a directory in ELSINORE_HOME" if is_reserved
+            else f"{name!r} is not a name of a stream"
+        )  # fmt: skip
+        raise ParameterError(problem, hint="choose a name such as rides: a-z, 0-9 and _")
+    inferred = infer(events, stream=name, type_field=type_field)
+    schema = inferred.text
     query = (PROJECT / "queries.sase").read_text(encoding="utf-8")
     texts = {
         f"events/{name}.yaml": schema,
@@ -80,39 +83,33 @@ def new_stream(
     }
     paths = {settings.root / "schemas" / path: text for path, text in texts.items()}
     if there := [path for path in paths if path.exists()]:
-        raise ParameterError(f"{there[0]} is there already", hint="choose another name")
+        raise ParameterError(f"{there[0]} exists", hint="choose another name")
     for path, text in paths.items():
         with whole_file(path) as out:  # replaces a link, does not follow it
             out.write(text.encode())
-        typer.echo(f"{relpath(path)} was written")
+        typer.echo(f"wrote {relpath(path)}")
     others = json.dumps([*settings.streams, name])
-    typer.echo("look at both; then:")
+    tell_of_types(inferred)
+    typer.echo("review both files, then run:")
     typer.echo(f"export ELSINORE_STREAM={name}")
     typer.echo(f"{program()} ingest {shlex.quote(str(events))}")
-    typer.echo("and in the environment of Airflow:")
+    typer.echo("and set in the environment of Airflow:")
     typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 
 
-def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
-    """Put EVENTS into the landing zone, by the hour of their time, for `replay` to land.
-
-    Nothing there is overwritten, and events that are there already are not written again. An hour
-    without an event gets an empty file, which says so, if it lies between two events that are less
-    than a week apart: results of windows that reach an hour without a file are provisional.
-
-    Prints the `replay` that computes all windows of the events.
-    """
+def ingest(events: Sequence[Path], max_bad_share: float) -> None:
+    """Write events to the landing zone, and print the replays that compute their windows."""
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
     if not stream.time_unit.is_calendar:
         raise ParameterError(
-            f"events of the stream {stream.name} have no calendar time, so no hour to land in",
-            hint="`elsinore run` answers queries over them",
+            f"events of the stream {stream.name} have no calendar time, so they belong to no hour",
+            hint="`elsinore run` evaluates queries over them",
         )
     make_home(settings.home)
     warn_of_open_home(settings.home)
     now = instant_of(datetime.now(UTC))
-    with at_work(settings.local):  # not while something is forgotten
+    with at_work(settings.local):  # not while `elsinore forget` runs
         aside = private_directory(settings.local / settings.stream / ASIDE)
         spool = HourLines(aside / f"{INGESTED}{uuid4().hex}")
         try:
@@ -171,7 +168,7 @@ def _replays(
     if invalid:
         problem = f"cannot read the queries ({some_of(invalid, 2)})"
         typer.echo(
-            f"elsinore: {problem}: these hours do not cover their windows that end later", err=True
+            f"elsinore: {problem}: the hours below do not include windows that end later", err=True
         )
     ranges = replay_ranges(windows, last, gap=GAP, most=_MOST_COMMANDS)
     parts = [split_at(hours, now) for hours in ranges]
@@ -190,8 +187,8 @@ def _print_rest(rest: list[Interval], times: _Times, stream: str) -> None:
     for part in rest:
         command = replay_command(part, program(), stream)
         typer.echo(
-            f"elsinore: the last of these windows ends by {show_minute(part.end)}: the scheduled "
-            f"runs publish them, or call then: {command}",
+            f"elsinore: the last of these windows ends by {show_minute(part.end)}: scheduled runs "
+            f"publish them, or run this command then: {command}",
             err=True,
         )
 
@@ -202,20 +199,19 @@ def _warn_of_gaps(hours: list[int], filled: int) -> None:
     missing = sum(gap // HOUR - 1 for gap in gaps if gap <= GAP) - filled
     if missing:
         typer.echo(
-            f"elsinore: {count_of(missing, 'hour')} without an event between these have no empty "
-            f"file (at most {MOST_EMPTY:,} are written): results of windows that reach them are "
-            "provisional",
+            f"elsinore: {count_of(missing, 'hour')} without events got no empty file (at most "
+            f"{MOST_EMPTY:,} are written): results of windows that reach them are provisional",
             err=True,
         )
 
 
 def _read(
-    events: list[Path], stream: StreamSchema, allowed: float, spool: HourLines, now: int
+    events: Sequence[Path], stream: StreamSchema, allowed: float, spool: HourLines, now: int
 ) -> _Times:
-    """Put the lines of all events into their hours, in the order of the files.
+    """Assign the records of all events to their hours, in the order of the files.
 
     Raises:
-        DataError: too many lines are bad, the files have no event, or events are in too many hours.
+        DataError: too many records are invalid, or the files have no events or too many hours.
     """
     files = [file for file in files_of(events)[0] if not isinstance(file, Frame)]
     roots, missing = [path for path in events if path.is_dir()], MissingFields(stream)
@@ -241,11 +237,11 @@ def _read(
     if report.bad_share > allowed:
         raise too_many_bad(report, allowed)
     if not accepted:
-        raise DataError("these files have no event", hint=f"{lines} lines were read")
+        raise DataError("the files have no events", hint=f"{lines} records were read")
     for warning in missing.warnings():
         typer.echo(f"elsinore: {warning}", err=True)
     if aside := lines - accepted:
-        typer.echo(f"elsinore: {aside} of {lines} lines left out", err=True)
+        typer.echo(f"elsinore: {aside} of {lines} records left out", err=True)
     return found
 
 

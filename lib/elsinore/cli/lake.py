@@ -1,11 +1,11 @@
-"""`elsinore forget` and `migrate`: a key leaves the lake, or a new attribute comes to it.
+"""`elsinore forget` erases a key from the lake; `elsinore migrate` adds new attributes to it.
 
-With a key go its events, raw lines and results, and every file that holds them.
+Erasing a key removes its events, raw records and results, and rewrites every file that has them.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
 
 import pyarrow.compute as pc
 import typer
@@ -19,17 +19,8 @@ from elsinore.quality.report import write_index
 from elsinore.settings import Settings
 
 
-def forget_key(
-    key: Annotated[
-        list[str],
-        typer.Argument(help="attribute=value; of several, events with all of them are forgotten."),
-    ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-) -> None:
-    """Remove a key from raw files, tables, reports, Data Docs and logs, with all older versions.
-
-    Published hours that it changes are re-opened: the next run computes them anew.
-    """
+def forget_key(key: Sequence[str], dry_run: bool) -> None:
+    """Erase a key, and print the number of rows and files per table."""
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
     wanted = Key.parse(key, stream)
@@ -38,23 +29,17 @@ def forget_key(
         for own in settings.with_results() if not dry_run else ():
             if own.reports.is_dir():
                 write_index(own.reports)
-    typer.echo(f"{'would go' if dry_run else 'removed':26}{'rows':>10}{'files':>8}")
+    typer.echo(f"{'would be erased' if dry_run else 'erased':26}{'rows':>10}{'files':>8}")
     for name, (rows, files) in removed.items():
         typer.echo(f"{name:26}{rows:>10,}{files:>8,}")
     if not dry_run:
-        typer.echo(f"{'published hours re-opened':26}{hours:>10,}")
+        typer.echo(f"{'published hours now stale':26}{hours:>10,}")
     if stream.sources:
-        typer.echo("files that were collected, not landed where they lie, stay as they are")
+        typer.echo("source files that Elsinore collects from stay as they are: erase the key there")
 
 
-def migrate(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do.")] = False,
-) -> None:
-    """Add a column to the table events for each new attribute of the schema.
-
-    No file is written anew: new attributes are NULL in the events that are there. The other tables
-    get the columns that this release has added to them.
-    """
+def migrate(dry_run: bool) -> None:
+    """Add the columns of new attributes and of this release, and print which ones."""
     settings = Settings.load()
     with at_work(settings.local, alone=not dry_run):
         typer.echo(_migrate(settings, dry_run=dry_run))
@@ -76,13 +61,12 @@ def _migrate(settings: Settings, *, dry_run: bool) -> str:
     ]  # fmt: skip
     if required:
         raise SchemaError(
-            f"events that landed before lack {', '.join(required)}, which {settings.schema_file} "
-            "requires",
-            hint="say nullable: true of it there",
+            f"existing events have no {', '.join(required)}, which {settings.schema_file} requires",
+            hint="declare it with nullable: true",
         )
     if not new:
-        return "events has all columns of the schema"
+        return "the table events has all columns of the schema"
     columns = [f"{name} ({lake.schema('events').columns[name].type})" for name in new]
     if not dry_run:
         lake.add_columns("events", new)
-    return f"events {'would get' if dry_run else 'has got'} {', '.join(columns)}"
+    return f"the table events {'would get' if dry_run else 'got'} {', '.join(columns)}"

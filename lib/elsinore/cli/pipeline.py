@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import Annotated
-
-import typer
 
 from elsinore.cli.main import warn_of_open_home
 from elsinore.console import SafeConsole
@@ -17,44 +13,38 @@ from elsinore.lake.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.places import make_home
-from elsinore.replay import DEFAULT_END, DEFAULT_START, replay
+from elsinore.replay import DEFAULT_END, DEFAULT_START, FLIGHTS, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
 from elsinore.timeline import Interval
 
-Start = Annotated[str, typer.Option(help="First hour of the interval, ISO 8601, UTC.")]
-End = Annotated[str, typer.Option(help="End of the interval, ISO 8601, UTC.")]
 
-
-def replay_hours(start: Start = DEFAULT_START, end: End = DEFAULT_END) -> None:
-    """Run the whole pipeline over some hours of the stream of ELSINORE_SCHEMA_FILE, in Airflow.
-
-    Lands the raw files, answers the queries, checks a sample and publishes; prints the largest
-    results, and which windows are still open. Replaying hours again leaves the same tables. If the
-    stream is `flights`, as it comes with Elsinore, raw files that are missing are made from real
-    flights of 2013; the default hours are theirs.
-    """
+def replay_hours(start: str | None, end: str | None) -> None:
+    """Run the whole pipeline over a range of hours; the sample stream has default hours."""
     settings = Settings.load()
+    if settings.schema_file == settings.root / FLIGHTS:
+        start, end = start or DEFAULT_START, end or DEFAULT_END
+    if start is None or end is None:
+        raise ParameterError(
+            f"replay needs the hours of the stream {settings.stream}",
+            hint="add --start TIME and --end TIME; `elsinore ingest` prints them",
+        )
     make_home(settings.home)
     warn_of_open_home(settings.home)
     replay(settings, start, end, SafeConsole())
 
 
 def report(
-    run: Annotated[
-        str | None, typer.Argument(help="A run by its name, such as 2013-02-08T00_2013-02-10T00.")
-    ] = None,
-    start: Annotated[str | None, typer.Option(help="First hour of a run, ISO 8601, UTC.")] = None,
-    end: Annotated[str | None, typer.Option(help="End of the run, ISO 8601, UTC.")] = None,
-    night: Annotated[
-        str | None, typer.Option(help="A day (UTC), such as 2013-02-08: all its runs.")
-    ] = None,
+    run: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    night: str | None = None,
 ) -> int:
-    """Write the data-quality report of a run, or of a day with all its runs, from the tables."""
+    """Write the data quality report of a run, or of a day with all its runs."""
     given = [run is not None, start is not None or end is not None, night is not None]
     if sum(given) != 1:
         raise ParameterError(
-            "a report is of one run or of one day",
+            "a report covers either a run or a day",
             hint="give RUN, or --start and --end, or --night",
         )
     if night is not None:
@@ -65,11 +55,11 @@ def report(
 
 
 def require_run(lake: LakePath, interval: Interval) -> None:
-    """Refuse hours that no run was over; DataError: no step of such a run left a figure."""
+    """Refuse hours that no run covered; DataError: the lake has no metrics of such a run."""
     known = run_keys(lake)
     if (key := run_key(interval)) not in known:
-        last = f"the last ones are {', '.join(known[-3:])}" if known else "there was none at all"
-        raise DataError(f"there was no run {key}", hint=last)
+        last = f"the last runs are {', '.join(known[-3:])}" if known else "no run has finished yet"
+        raise DataError(f"run {key} not found", hint=last)
 
 
 def _named_run(name: str) -> Interval:
@@ -81,32 +71,19 @@ def _named_run(name: str) -> Interval:
     return Interval.parse(f"{found[1]}:00", f"{found[2]}:00")
 
 
+def run_hours(job: str, start: str, end: str) -> int:
+    """Run a job over a range of hours and print its metrics."""
+    return _run_job(job, run_interval(start, end))
+
+
 def _run_job(job: str, interval: Interval) -> int:
     arguments = Arguments(interval, f"{job} {interval}", by_hand=True)
-    figures = run_step(job, arguments, Settings.load())
-    print(json.dumps({"job": job, **figures}))
+    metrics = run_step(job, arguments, Settings.load())
+    print(json.dumps({"job": job, **metrics}))
     return 0
 
 
-def _step(job: str, text: str) -> Callable[[Start, End], int]:
-    """A command that runs a job over an interval; `text` is its help."""
-
-    def step(start: Start, end: End) -> int:
-        return _run_job(job, run_interval(start, end))
-
-    step.__doc__ = text
-    return step
-
-
-land = _step("land_events", "Land the raw files of an interval.")
-aggregate = _step(
-    "aggregate_trends", "Find a plan, and aggregate the windows that end in an interval."
-)
-validate = _step("validate_results", "Check a sample of staged results against the reference.")
-publish = _step("publish_results", "Publish the validated results of an interval.")
-
-
 def stop() -> None:
-    """End the Spark server that was started on demand, if it runs."""
-    ended = stop_server(Settings.load())
-    print("Spark has ended" if ended else "Spark does not run")
+    """Stop the Spark server that was started on demand, if it runs."""
+    stopped = stop_server(Settings.load())
+    print("Spark stopped" if stopped else "Spark was not running")

@@ -1,16 +1,15 @@
-"""`elsinore check`, `plan` and `explain`: what each query is, what is shared, and by whom."""
+"""`elsinore check`, `plan` and `explain`: describe queries and the work that they share."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.cli.main import AsJson, QueryFile, SchemaFile
+from elsinore.choices import Finder
 from elsinore.console import SafeConsole
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
@@ -22,22 +21,14 @@ from elsinore.library.plan import Planned
 from elsinore.plot import require_picture
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
-from elsinore.sharing.find_plan import TIME_LIMIT, find_plan
+from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
 
 
-def check(
-    workload: QueryFile,
-    schema: SchemaFile,
-    as_json: AsJson = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw the templates: a .svg or .png file.")
-    ] = None,
-) -> None:
-    """Parse and bind WORKLOAD; say what each query is, or list all faults at once."""
+def check(workload: Path, schema: Path, as_json: bool, plot: Path | None) -> None:
+    """Print a description of each query, as text or as JSON."""
     if plot is not None:
         require_picture(plot)
     found = Checked(load_workload(workload, load_schema(schema)))
@@ -48,37 +39,19 @@ def check(
         return
     found.print(SafeConsole(highlight=False, soft_wrap=True))
     number = len(found.to_list())
-    count = "1 query, it binds" if number == 1 else f"{number} queries, all of them bind"
-    typer.echo(f"{count}." if plot is None else f"{count}; drawn in {plot}.")
+    count = "1 query is valid" if number == 1 else f"{number} queries are valid"
+    typer.echo(f"{count}." if plot is None else f"{count}; templates drawn in {plot}.")
 
 
 def plan(
-    workload: QueryFile,
-    schema: SchemaFile,
-    rates: Annotated[
-        Path | None, typer.Option(help="Rates of the event types, a .yaml file.")
-    ] = None,
-    events: Annotated[
-        list[Path] | None, typer.Option(help="Or event files to count, or a lake's table.")
-    ] = None,
-    finder: Annotated[
-        Finder,
-        typer.Option(
-            help="gwmin is greedy; sharon and exhaustive are the paper's, for small workloads;"
-            " optimal uses a solver over all subsets of queries."
-        ),
-    ] = Finder.OPTIMAL,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for the finder, but for gwmin and exhaustive.")
-    ] = TIME_LIMIT,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw the Sharon graph: a .svg or .png file.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The whole artifact.")] = False,
-) -> None:
-    """Find the static plan of WORKLOAD: candidates, benefits, conflicts, and what is shared."""
+    workload: Path, schema: Path, rates: Path | None, events: Sequence[Path] | None,
+    finder: Finder, time_limit: float, plot: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Find a static plan and print it, as text or as JSON."""
     if (rates is None) == (not events):
-        raise ParameterError("give either --rates FILE or --events FILE")
+        raise ParameterError(
+            "a plan needs either rates or events", hint="give one of --rates FILE and --events FILE"
+        )
     bound = load_workload(workload, load_schema(schema))
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
@@ -93,24 +66,10 @@ def plan(
 
 
 def explain(
-    workload: QueryFile,
-    schema: SchemaFile,
-    plan: Annotated[
-        Path | None, typer.Option(help="The plan, as `elsinore plan --json` prints it.")
-    ] = None,
-    rates: Annotated[
-        Path | None, typer.Option(help="Or find it from rates of the event types, a .yaml file.")
-    ] = None,
-    events: Annotated[list[Path] | None, typer.Option(help="Or from event files to count.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw who shares what: a .svg or .png file.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Explain the sharing in WORKLOAD: each query's cut, what sharing saves, Kleene sets.
-
-    With a plan the gains per query are told only beside the rates or events that it was found from.
-    """
+    workload: Path, schema: Path, plan: Path | None, rates: Path | None,
+    events: Sequence[Path] | None, plot: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Print which queries share which work, as text or as JSON."""
     if plot is not None:
         require_picture(plot)
     bound = load_workload(workload, load_schema(schema))
@@ -120,8 +79,11 @@ def explain(
     elif statistics is not None:
         found = find_plan(bound, statistics)
     else:
-        raise ParameterError("give --plan FILE, or --rates FILE or --events FILE to find one")
-    # A stored plan is what the pipeline runs, none what `elsinore run` does.
+        raise ParameterError(
+            "explain needs a plan, rates or events",
+            hint="add --plan FILE, --rates FILE or --events FILE",
+        )
+    # The pipeline runs a stored plan; `elsinore run` decides without one.
     runtime = compile_plan(bound, statistics, static_plan=None if plan is None else found)
     explained = Explained(bound, found, statistics, runtime)
     if plot is not None:
@@ -131,30 +93,32 @@ def explain(
         return
     explained.print(SafeConsole(highlight=False, soft_wrap=True))
     if plot is not None:
-        typer.echo(f"drawn in {plot}")
+        typer.echo(f"sharing drawn in {plot}")
 
 
 def read_statistics(
     rates: Path | None, paths: Sequence[Path] | None, workload: Workload
 ) -> tuple[Statistics | None, EventTable | None]:
-    """Statistics from a rates file or from the events in files, and these events.
+    """Return statistics from a rates file or from events, and these events.
 
-    What cannot be read as an event does not count. Of a lake's table of events all are counted, and
-    the last ones given.
+    Invalid records are ignored. For a lake's table of events, the statistics cover all of them, and
+    the latest ones are returned.
 
     Raises:
-        ParameterError: both are given, or a table beside files, or the rates file is not valid.
-        DataError: the files hold no events, or cannot be read.
+        ParameterError: there are rates and events, or a table and files, or the rates are invalid.
+        DataError: the files have no events, or cannot be read.
     """
     if rates is not None and paths:
-        raise ParameterError("give either --rates FILE or --events FILE")
+        raise ParameterError("--rates and --events exclude each other", hint="remove one of them")
     if rates is not None:
         return load_rates(rates, workload.schema), None
     if not paths:
         return None, None
     if any((path / "_delta_log").is_dir() for path in paths):
         if len(paths) > 1:
-            raise ParameterError("give one table of events, or files")
+            raise ParameterError(
+                "a table of events cannot be combined with other events", hint="give only the table"
+            )
         from elsinore.lake.stored_events import StoredEvents
 
         stored = StoredEvents.of(paths[0], workload)

@@ -1,30 +1,33 @@
-"""`elsinore run`: answers from files, without a lake and without a JVM."""
+"""`elsinore run`: results from files, without a lake and without a JVM."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import StreamSchema
-from elsinore.cli.answers import Format, format_for, opened, require_apart, write_answers
-from elsinore.cli.main import MaxBadShare, QueryFile, SchemaFile, progress_line
+from elsinore.choices import Executor, Format, InputFormat
+from elsinore.cli.answers import format_for, opened, require_apart, write_answers
+from elsinore.cli.main import progress_line
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.evaluate import holds
-from elsinore.engine.plan import Executor, Request, require
+from elsinore.engine.plan import Request, require
 from elsinore.engine.ties import Ties, ties_of
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
-from elsinore.files.read_events import OnProgress, ReadReport, read_events
+from elsinore.files.read_events import OnProgress, ReadReport, Source, read_events
 from elsinore.files.rejection import write_rejected
-from elsinore.library.results import BUDGET, answer, process_cores
+from elsinore.library.check import misses_at_borders
+from elsinore.library.results import answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
@@ -41,97 +44,65 @@ if TYPE_CHECKING:
 _NAMED = 5
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
-_Input = Annotated[
-    list[Path],
-    typer.Option(
-        "--input",
-        help="jsonl, csv, parquet, .gz, .zst; files, directories, Delta tables, - (stdin).",
-    ),
-]
-_More = Annotated[
-    list[Path] | None, typer.Argument(help="More input files, as the shell expands them.")
-]
-_Executor = Annotated[Executor, typer.Option(help="Who works it out.")]
-_InputFormat = Annotated[
-    InputFormat | None, typer.Option(help="Of `--input -` and of files whose names do not say.")
-]
-_Output = Annotated[Path | None, typer.Option(help="Where to write; its name says the format.")]
-_Form = Annotated[
-    Format | None,
-    typer.Option("--format", help="Else a table on a terminal, JSON lines in a pipe."),
-]
-_Top = Annotated[int | None, typer.Option(min=1, help="Of each query only its N largest rows.")]
-_Quarantine = Annotated[
-    Path | None, typer.Option(help="Where to write the lines that were set aside.")
-]
-_Budget = Annotated[int, typer.Option(min=1, help="Steps that twostep may take for a query.")]
-_Plan = Annotated[
-    Path | None,
-    typer.Option(help="What sharon shares, from `elsinore plan --json`; else GWMIN's plan."),
-]
-_Decisions = Annotated[
-    Path | None,
-    typer.Option(help="What hamlet decides burst by burst: a .json, .svg or .png file."),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Arguments and options of `elsinore run`."""
+
+    workload: Path
+    schema: Path
+    inputs: Sequence[Path]
+    executor: Executor
+    input_format: InputFormat | None
+    output: Path | None
+    form: Format | None
+    top: int | None
+    quarantine: Path | None
+    max_bad_share: float
+    budget: int
+    plan: Path | None
+    decisions: Path | None
+    verbose: bool
 
 
-def run(
-    workload: QueryFile,
-    schema: SchemaFile,
-    input_: _Input,
-    more: _More = None,
-    executor: _Executor = Executor.AUTO,
-    input_format: _InputFormat = None,
-    output: _Output = None,
-    form: _Form = None,
-    top: _Top = None,
-    quarantine: _Quarantine = None,
-    max_bad_share: MaxBadShare = 0.05,
-    budget: _Budget = BUDGET,
-    plan: _Plan = None,
-    decisions: _Decisions = None,
-) -> None:
-    """Answer the queries of WORKLOAD from files or standard input.
-
-    JSON lines are by query, group and window; tables, and what --top leaves, largest first.
-    """
+def run_queries(options: RunOptions) -> None:
+    """Run a workload over event files, and write the results."""
     began = time.monotonic()
-    chosen = format_for(form, output)
-    read = [workload, schema, plan, *(inputs := [*input_, *(more or [])])]
-    require_apart(read, output=output, quarantine=quarantine, decisions=decisions)
-    stream = load_schema(schema)
-    bound = load_workload(workload, stream)
-    require(bound.queries, executor)
-    if executor is Executor.AUTO:
+    chosen = format_for(options.form, options.output)
+    _require_apart(options)
+    stream = load_schema(options.schema)
+    bound = load_workload(options.workload, stream)
+    require(bound.queries, options.executor)
+    if options.executor is Executor.AUTO:
         _tell_of_twostep(bound)
-    if plan is not None and executor is not Executor.SHARON:
-        raise ParameterError("--plan is for --executor sharon")
-    given = None if plan is None else load_plan(plan, bound)
-    told = _decisions_report(decisions, stream, executor)
+    if options.plan is not None and options.executor is not Executor.SHARON:
+        raise ParameterError("--plan needs --executor sharon", hint="add --executor sharon")
+    if options.verbose or sys.stderr.isatty():
+        _tell_of_borders(bound)
+    plan = None if options.plan is None else load_plan(options.plan, bound)
+    decisions = _decisions_report(options, stream)
     with progress_line() as progress:
         task = progress.add_task("reading")
-        events, report = _read(
-            inputs,
-            stream,
-            max_bad_share,
-            quarantine,
-            input_format,
-            bound.attributes_read,
-            lambda path, lines: progress.update(
-                task, description=f"reading {path.name}: {lines:,} lines"
-            ),
-        )
+
+        def on_progress(source: Source, records: int) -> None:
+            progress.update(task, description=f"reading {source.name}: {records:,} records")
 
         def tell(names: Sequence[str]) -> None:
             which = names[0] if len(names) == 1 else f"{len(names)} queries"
             progress.update(task, description=f"{which} over {len(events):,} events")
 
-        observe = None if told is None else told.observe
+        events, report = _read(options, stream, bound.attributes_read, on_progress)
+        observe = None if decisions is None else decisions.observe
         request = Request(observe=observe, threads=process_cores(), tell=tell)
-        rows = answer(bound, events, executor, budget, static_plan=given, request=request)
-    if told is not None:
-        _say(told.write())
-    write_answers(sorted_rows(rows), chosen, output, top, calendar=stream.time_unit.is_calendar)
+        rows = answer(
+            bound, events, options.executor, options.budget, static_plan=plan, request=request
+        )
+    if decisions is not None:
+        _say(decisions.write())
+    write_answers(
+        sorted_rows(rows), chosen, options.output, options.top,
+        calendar=stream.time_unit.is_calendar,
+    )  # fmt: skip
     ties = ties_of(bound.queries, events, report.nanoseconds)
     _tell_why_empty(bound, events, report, rows, ties)
     _tell_ties(ties, rows)
@@ -140,60 +111,78 @@ def run(
     _say(f"{counts[0]}, {counts[1]} of {queries}, {seconds:.1f} seconds")
 
 
+def _require_apart(options: RunOptions) -> None:
+    """Refuse to write a file that is read, or one file twice (ParameterError)."""
+    require_apart(
+        [options.workload, options.schema, options.plan, *options.inputs],
+        output=options.output,
+        quarantine=options.quarantine,
+        decisions=options.decisions,
+    )
+
+
 def _say(text: str) -> None:
     typer.echo(f"elsinore: {visible(text)}", err=True)
 
 
 def _tell_of_twostep(workload: Workload) -> None:
-    """Say at once which queries take the way that may never end."""
+    """Print which queries only twostep can run: they may take very long."""
     for query in workload.queries:
         if refusals := greta_refusals(query):
             _say(
-                f"{query.name} is left to twostep, which builds every trend and may take "
-                f"very long; greta cannot run it: {'; '.join(refusals)}"
+                f"{query.name} runs on twostep, which builds every trend and may take very long; "
+                f"greta cannot run it: {'; '.join(refusals)}"
             )
 
 
-def _decisions_report(
-    path: Path | None, stream: StreamSchema, executor: Executor
-) -> DecisionsReport | None:
-    if path is None:
-        return None
-    if executor not in _HAMLET:
-        raise ParameterError("--decisions is for --executor hamlet or hamlet-static")
-    from elsinore.cli.report_decisions import DecisionsReport  # matplotlib takes its time
+def _tell_of_borders(workload: Workload) -> None:
+    """Print which queries miss matches because their windows do not overlap."""
+    if names := [query.name for query in workload.queries if misses_at_borders(query)]:
+        _say(
+            f"{some_of(names, _NAMED)}: matches across a window border are not counted "
+            "(`elsinore check` suggests a SLIDE)"
+        )
 
-    return DecisionsReport(path, stream.time_unit.is_calendar)
+
+def _decisions_report(options: RunOptions, stream: StreamSchema) -> DecisionsReport | None:
+    if options.decisions is None:
+        return None
+    if options.executor not in _HAMLET:
+        raise ParameterError(
+            "--decisions needs --executor hamlet or hamlet-static", hint="add --executor hamlet"
+        )
+    # Lazy import: matplotlib is slow to load.
+    from elsinore.cli.report_decisions import DecisionsReport
+
+    return DecisionsReport(options.decisions, stream.time_unit.is_calendar)
 
 
 def _read(
-    paths: list[Path],
-    stream: StreamSchema,
-    max_bad_share: float,
-    quarantine: Path | None,
-    form: InputFormat | None,
-    read: Collection[str],
-    progress: OnProgress,
+    options: RunOptions, stream: StreamSchema, attributes: Collection[str], progress: OnProgress
 ) -> tuple[EventTable, ReadReport]:
-    """The events of all files; whatever else they hold is told and set aside."""
+    """Return the events of all inputs; report and quarantine everything else in them."""
+    paths = list(options.inputs)
     if Path("-") in paths:
-        if form is None:
-            raise ParameterError("what is the input's format?", hint="add --input-format jsonl")
+        if options.input_format is None:
+            raise ParameterError(
+                "standard input has no format", hint="add --input-format jsonl, csv or parquet"
+            )
         paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:
         events, report = read_events(
-            paths, stream, max_bad_share=max_bad_share, progress=progress, form=form, read=read
-        )
+            paths, stream, max_bad_share=options.max_bad_share, progress=progress,
+            form=options.input_format, read=attributes,
+        )  # fmt: skip
     except DataError as error:
         if isinstance(error.fields.get("report"), ReadReport):
-            _set_aside(error.fields["report"], quarantine)
+            _set_aside(error.fields["report"], options.quarantine)
         raise
-    _set_aside(report, quarantine)
+    _set_aside(report, options.quarantine)
     return events, report
 
 
 def _set_aside(report: ReadReport, target: Path | None) -> None:
-    """Say what could not be read as events, and write it where asked."""
+    """Report rejected records, and write them to the quarantine file if there is one."""
     if target is not None:
         with opened(target) as out, TextIOWrapper(out, encoding="utf-8") as text:
             write_rejected(report.rejected, text)
@@ -201,28 +190,28 @@ def _set_aside(report: ReadReport, target: Path | None) -> None:
 
 
 def tell_set_aside(report: ReadReport, hint: str = "") -> None:
-    """Say which files and lines have not been read as events."""
+    """Print which files and records were not read as events."""
     if report.passed_over:
         names = some_of((path.name for path in report.passed_over), _NAMED)
-        _say(f"{count_of(len(report.passed_over), 'file')} passed over, no events by name: {names}")
+        _say(f"{count_of(len(report.passed_over), 'file')} skipped, not an event file: {names}")
     if report.rejected.num_rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.by_reason.items())
-        _say(f"{report.rejected.num_rows} of {report.lines} lines set aside ({reasons}){hint}")
+        _say(f"{report.rejected.num_rows} of {report.lines} records rejected ({reasons}){hint}")
     if report.ignored:
-        _say(f"{report.ignored} of {report.lines} lines passed over: the schema ignores their type")
+        _say(f"{report.ignored} of {report.lines} records skipped: the schema ignores their type")
     if report.duplicates:
-        _say(f"{report.duplicates} duplicate events counted once")
+        _say(f"{report.duplicates} duplicate events removed")
     if 2 * report.by_reason.get("superseded", 0) > report.lines:
-        _say("most events have the id of a later one: is the schema's id one for each event?")
+        _say("most events have the id of a later one: check that the schema's id is unique")
     for warning in report.warnings:
         _say(warning)
 
 
-# ---- why there is no answer
+# ---- why a query has no results
 
 
 def _tell_ties(ties: Sequence[Ties], rows: list[ResultRow]) -> None:
-    """Print how many events share their time, once for each partitioning of the events."""
+    """Print how many events share their time, once per partitioning of the events."""
     answered = {row.query for row in rows}
     for one in ties:
         names = f"{some_of(one.queries, _NAMED)}: "
@@ -239,10 +228,9 @@ def _tell_why_empty(
     rows: list[ResultRow],
     ties: Sequence[Ties],
 ) -> None:
-    """Print for each query without a row what it lacks, if that is cheap to find."""
+    """Print why a query has no row, if that is cheap to find."""
     if not len(events):
-        aside = "every line was set aside or passed over"
-        why = aside if report.lines else "there is not a line in them"
+        why = "every record was rejected or skipped" if report.lines else "they are empty"
         read = count_of(report.files, "file")
         _say(f"no results, because the input has no events: {read} read, {why}")
         return
@@ -257,16 +245,17 @@ def _tell_why_empty(
 
 
 def _lacking(query: BoundQuery, columns: EventColumns, ties: Ties | None) -> str:
-    """Why there is no trend, in the order in which a reader would look."""
+    """Return why a query has no trend, the simplest reason first."""
     types = required(query.pattern, attrgetter("type"))
     if missing := sorted(name for name in types if not columns.rows_of(name).size):
-        return f"there is no event of type {listed(missing)}"
+        return f"the input has no event of type {listed(missing)}"
     aliases = required(query.pattern, attrgetter("alias"))
     for predicate in query.local_predicates:
         position = query.positions[predicate.position]
         rows = columns.rows_of(position.type)
         if position.alias in aliases and not holds(predicate.condition, columns, rows).any():
             condition = print_bound(predicate.condition, query.aliases)
-            return f"none of {count_of(rows.size, 'event')} of type {position.type} has {condition}"
-    why = "there are events of its types, but no trend: none meet all its clauses in one window"
+            events = f"{count_of(rows.size, 'event')} of type {position.type}"
+            return f"none of {events} has {condition}"
+    why = "the input has events of its types, but no match: none meet all clauses in one window"
     return why if ties is None else f"{why}; {ties.text}"

@@ -1,4 +1,4 @@
-"""`elsinore sql` asks the lake; `elsinore views` prints what other engines need to do so."""
+"""`elsinore sql` queries the lake; `elsinore views` prints views for other engines."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ import re
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import typer
 
-from elsinore.cli.answers import Format, format_for, write_rows
+from elsinore.choices import Engine, Format
+from elsinore.cli.answers import format_for, write_rows
 from elsinore.errors import ParameterError
-from elsinore.lake.views import Engine, connect, statements
+from elsinore.lake.views import connect, statements
 from elsinore.settings import Settings
 from elsinore.timeline import Instant, instant_of
 
 _ASKED = duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN
-#: What to write instead, by what is found in the SQL or in what DuckDB says; the first that is.
+#: Hints by a pattern of the SQL or of DuckDB's message; the first match is used.
 _HINTS = {
-    r"^\s*QUERY\s": "`elsinore run` answers queries of the language",
-    r"^\S+\.sql\n": 'give the text, as in "$(cat report.sql)"',
+    r"^\s*QUERY\s": "`elsinore run` evaluates queries of this language",
+    r"^\S+\.sql\n": 'pass the text, as in "$(cat report.sql)"',
     r'column "count" not found': "the count of trends is the column trends",
-    r"^\s*(delete|insert|update|drop|alter|truncate)\b": "the lake is only read here",
-    "": "SHOW TABLES lists tables and views, DESCRIBE and a name its columns",
+    r"^\s*(delete|insert|update|drop|alter|truncate)\b": "the lake is read-only here",
+    "": "SHOW TABLES lists tables and views, DESCRIBE NAME lists columns",
 }
 
 
-def views(
-    workload: Annotated[
-        Path | None, typer.Argument(help="The queries, a .sase file; by default the pipeline's.")
-    ] = None,
-    schema: Annotated[Path | None, typer.Option(help="How to read an event, a .yaml file.")] = None,
-    dialect: Annotated[Engine, typer.Option(help="Whose SQL.")] = Engine.DUCKDB,
-) -> None:
-    """Print the SQL that names the lake's tables and makes a typed view for each query."""
+def views(workload: Path | None, schema: Path | None, dialect: Engine) -> None:
+    """Print SQL that defines the lake's tables and a typed view per query."""
     settings = Settings.load()
     if schema is not None:
         settings = settings.model_copy(update={"schema_file": schema})
@@ -45,18 +40,14 @@ def views(
 
 
 def _of(settings: Settings, file: Path) -> Settings:
-    """Those of the workload whose file it is; it takes the place of the first one's if of none."""
+    """Return the settings of the workload with this file, or else the defaults with this file."""
     every = map(settings.of_workload, settings.known_workloads)
     mine = (own for own in every if own.queries.resolve() == file.resolve())
     return next(mine, settings.model_copy(update={"workload_file": file, "workload": ""}))
 
 
-def sql(
-    query: Annotated[str, typer.Argument(help="SQL as DuckDB speaks it.")],
-    form: Annotated[Format | None, typer.Option("--format", help="As of `run`.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Where to write, as of `run`.")] = None,
-) -> None:
-    """Ask the lake: its tables by their names, and for each query a view of its results."""
+def sql(query: str, form: Format | None, output: Path | None) -> None:
+    """Query the lake with one statement, and write its result."""
     chosen = format_for(form, output)
     try:
         try:
@@ -77,11 +68,11 @@ def sql(
 def _answer(lake: duckdb.DuckDBPyConnection, query: str, form: Format, output: Path | None) -> None:
     every = lake.extract_statements(query)
     if not every:
-        raise ParameterError("there is no SQL", hint="as in SHOW TABLES")
+        raise ParameterError("the SQL is empty", hint="try SHOW TABLES")
     if any(one.type in _ASKED for one in every[:-1]):
-        raise ParameterError(f"these are {len(every)} statements", hint="ask one at a time")
+        raise ParameterError(f"the SQL has {len(every)} statements", hint="run one at a time")
     found = lake.sql(query)
-    if found is not None:  # as it is where nothing was asked: CREATE, SET
+    if found is not None:  # CREATE and SET return nothing
         table = found.to_arrow_table
         write_rows(found.columns, lambda: _rows(found), form, output, table=table)
 
@@ -91,7 +82,7 @@ def _rows(found: duckdb.DuckDBPyRelation) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of DuckDB as results have it: decimals without a fraction are integers."""
+    """Return a value of DuckDB as in results: decimals without a fraction are integers."""
     match value:
         case datetime():
             return Instant(instant_of(value))

@@ -1,16 +1,16 @@
-"""`elsinore why`: what a published result comes from, and the trends behind it.
+"""`elsinore why`: the origin of a published result, its checks, and its trends.
 
-Read from the tables without a JVM; trends are built by the two-step reference.
+It reads the tables without a JVM. The two-step reference builds the trends.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,6 @@ import typer
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
-from elsinore.cli.main import AsJson
 from elsinore.errors import DataError, ParameterError
 from elsinore.integers import integer_of, text_of, to_json
 from elsinore.lake.delta_log import read_rows
@@ -35,40 +34,45 @@ from elsinore.settings import LakePath, Settings
 from elsinore.timeline import format_instant, instant_of, parse_instant
 from elsinore.wording import some_of, suggest
 
-#: Columns that the titles of lines take.
+#: Width of the titles of lines.
 _MARGIN = 11
 _INSTANT = pa.timestamp("us", tz="UTC")
-#: What stands for NULL where no group has the text: as JSON, replays and pages write it.
+#: Words for NULL if no group has that text: JSON, replays and pages write it so.
 _NULLS = ("null", "None", "none")
-#: How many of the groups that there are an error names.
+#: Maximum number of groups that an error names.
 _NAMED = 5
 
 
-def why(
-    query: Annotated[str, typer.Argument(help="Name of the query.")],
-    group: Annotated[
-        str, typer.Argument(help="The group: name=value,... or a JSON object; {} where none.")
-    ],
-    window: Annotated[str, typer.Argument(help="Start of the window, ISO 8601, UTC.")],
-    lake: Annotated[Path | None, typer.Option(help="Folder of the Delta tables.")] = None,
-    workload: Annotated[Path | None, typer.Option(help="The queries, a .sase file.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="How to read an event, a .yaml file.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many trends to list.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """Say where a published result comes from, how far it was checked, and what its trends are."""
+@dataclass(frozen=True)
+class WhyOptions:
+    """Arguments and options of `elsinore why`."""
+
+    query: str
+    group: str
+    window: str
+    lake: LakePath | None
+    workload: Path | None
+    schema: Path | None
+    limit: int
+    as_json: bool
+
+
+def explain_result(options: WhyOptions) -> None:
+    """Print a published result with its origin, as text or as JSON."""
     settings = Settings.load()
-    wanted = _group(group)
+    wanted = _group(options.group)
     try:
-        start = parse_instant(window)
+        start = parse_instant(options.window)
     except ValueError as error:
-        hint = "give the window's start, as in 2013-02-08T10:00"
+        hint = "write the start of the window, as in 2013-02-08T10:00"
         raise ParameterError(str(error), hint=hint) from error
     queries = load_workload(
-        workload or settings.queries, load_schema(schema or settings.schema_file)
+        options.workload or settings.queries,
+        load_schema(options.schema or settings.schema_file),
     )
-    told = _told(lake or settings.lake, queries, query, wanted, start, limit=limit)
-    if as_json:
+    lake, limit = options.lake or settings.lake, options.limit
+    told = _told(lake, queries, options.query, wanted, start, limit=limit)
+    if options.as_json:
         plain = plain_value(told)
         typer.echo(
             to_json(
@@ -82,7 +86,7 @@ def why(
 
 
 def _group(text: str) -> dict[str, Any]:
-    """The group that an argument names.
+    """Return the group of an argument.
 
     >>> _group("carrier=UA,hub=EWR") == _group('{"carrier": "UA", "hub": "EWR"}')
     True
@@ -92,7 +96,8 @@ def _group(text: str) -> dict[str, Any]:
             found: dict[str, Any] = json.loads(text)
         except (ValueError, RecursionError) as error:
             hint = 'as in {"carrier": "UA"}, or carrier=UA'
-            raise ParameterError(f"the group is no JSON object: {text[:60]}", hint=hint) from error
+            problem = f"the group is not a JSON object: {text[:60]}"
+            raise ParameterError(problem, hint=hint) from error
         return found
     parts = [part.partition("=") for part in text.split(",") if part]
     if any(not equals for _, equals, _ in parts):
@@ -111,11 +116,11 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield from _origin_lines(told)
     checked = told["checked"]
     if checked["values"]:
-        outcome = f"{checked['mismatches']} differ" if checked["mismatches"] else "all agree"
+        outcome = f"{checked['mismatches']} mismatches"
         own = f"{checked['own']} of this result" if checked["own"] else "none of this result"
         text = f"{checked['values']} values of the hour, {outcome}; {own}"
     else:
-        text = "no value of the hour: not validated"
+        text = "no value of the hour"
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
     yield "trends", _trend_lines(told["trends"], told["group"])
 
@@ -123,10 +128,10 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     publication = told["publication"]
     if publication is None:
-        yield "published", ["by a run that was killed before it said so; publish the hour again"]
+        yield "published", ["by a run that was killed before it finished; publish the hour again"]
         return
     if not publication["settled"]:
-        yield "warning", ["the results are not those that this is about: publish the hour again"]
+        yield "warning", ["the results do not match the publication: publish the hour again"]
     finder = f"found by {told['finder']}" if told["finder"] else "not stored"
     yield "workload", [f"{publication['workload']}  ({publication['workload_fingerprint'][:12]})"]
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
@@ -178,7 +183,7 @@ def _told(
     built, reason = build_trends(lake, workload, result, publication)
     known = values.get("COUNT(*)")
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
-        reason = "the events that are still kept make no more"
+        reason = "the events that are still stored have no more trends"
     count = len(built) if reason is None else known if isinstance(known, int) else None
     listed = built[:limit]
     return {
@@ -216,7 +221,7 @@ def _rows(
         groups = sorted({row["group_key"] for row in rows})
         named = some_of(groups, _NAMED) or _windows(lake, query)
         raise DataError(
-            f"nothing is published of query {query} for this group in the window",
+            f"query {query} has no published result for this group and window",
             hint=_no_such(workload, query, group, window_start)
             or f"published in this window: {named}",
         )
@@ -228,22 +233,22 @@ def _rows(
 
 
 def _windows(lake: LakePath, query: str) -> str:
-    """Of which windows there are results of a query."""
+    """Return the range of windows with results of a query."""
     rows = read_rows(lake, PUBLISHED, columns=["window_start"], query=[query])
     if not len(rows):
-        return "none of the query at all"
+        return "no result of the query"
     bounds = pc.min_max(rows["window_start"]).as_py().values()
     return f"none; windows are from {' to '.join(f'{bound:%Y-%m-%dT%H:%M}' for bound in bounds)}"
 
 
 def _no_such(workload: Workload, query: str, group: Collection[str], start: int) -> str | None:
-    """What is wrong with the name of a query, of a key, or with the start of a window."""
+    """Return what is wrong with the query's name, a key's name, or the window's start."""
     known = workload.by_name
     if query not in known:
         return suggest(query, known) or f"queries are {some_of(known)}"
     keys = [str(key.group_label) for key in known[query].group_keys]
     if wrong := [name for name in group if name not in keys]:
-        return f"its groups have {some_of(keys) or 'no names'}, not {wrong[0]}"
+        return f"its groups have {some_of(keys) or 'no attributes'}, not {wrong[0]}"
     slide = known[query].window.slide
     if before := start % slide:
         nearest = (format_instant(start - before + step)[:19] for step in (0, slide))

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from elsinore.catalog.source_rule import InputFormat
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
+from elsinore.choices import InputFormat
 from elsinore.errors import DataError
 from elsinore.files.directory_columns import NO_COLUMNS, DirectoryColumns, add_to_lines
 from elsinore.files.lake_tables import LakeTable

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.source_rule import PACKED, SUFFIXES, InputFormat, format_of
+from elsinore.catalog.source_rule import PACKED, SUFFIXES, format_of
 from elsinore.catalog.stream import AttributeType, Otherwise, StreamSchema
+from elsinore.choices import InputFormat
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file, odd_name

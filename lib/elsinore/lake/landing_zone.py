@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.source_rule import InputFormat, SourceRule
+from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.choices import InputFormat
 from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far

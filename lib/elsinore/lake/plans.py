@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from elsinore.choices import TIME_LIMIT, Finder
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
@@ -17,10 +18,10 @@ from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import partition_keys
-from elsinore.sharing.find_plan import TIME_LIMIT, find_plans
+from elsinore.sharing.find_plan import find_plans
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import EventCounts, event_types
-from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
 from elsinore.sharing.statistics import Statistics

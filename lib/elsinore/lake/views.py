@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.choices import Engine
 from elsinore.lake.delta_log import arrow_dataset
 from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
@@ -27,14 +27,6 @@ TABLES = (
 )  # fmt: skip
 #: Aggregates that may be of any size.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
-
-
-class Engine(StrEnum):
-    """Whose SQL views can be written in."""
-
-    DUCKDB = "duckdb"
-    SPARK = "spark"
-    TRINO = "trino"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,15 @@ from elsinore.library.shown import Drawn
 from elsinore.lowering.layout import answered_by_order
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.print_query import print_bound, print_length, print_pattern
+from elsinore.query.syntax import EventPattern
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
+#: Fractions of WITHIN that are suggested as SLIDE: the first that divides it.
+_FRACTIONS = (4, 5, 3, 2)
 
 
 class Checked(Drawn):
@@ -34,7 +37,8 @@ class Checked(Drawn):
     def to_list(self) -> list[dict[str, Any]]:
         """The same as mappings that JSON can hold, one a query.
 
-        `within`, `slide` and `pane` are numbers, `window` says the same in words; `templates` is
+        `within`, `slide` and `pane` are numbers, `window` says the same in words, `window_notes`
+        which matches the windows miss or repeat; `templates` is
         empty where the pattern cannot be made unambiguous. `by_order` of an edge predicate: greta
         answers it from order statistics, not by pairs.
         """
@@ -77,7 +81,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "edge", edges or ["-"]
     yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
     yield "returns", [", ".join(found["aggregates"])]
-    yield "window", [found["window"]]
+    yield "window", [found["window"], *found["window_notes"]]
     yield "semantics", [found["semantics"]]
     yield "executors", [", ".join(found["executors"])]
     for executor, reasons in found["refused"].items():
@@ -143,10 +147,36 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "aggregates": [aggregate.label for aggregate in query.aggregates],
         **lengths,
         "window": ", ".join(words),
+        "window_notes": _window_notes(query, calendar=calendar),
         "semantics": str(query.semantics),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
     }
+
+
+def misses_at_borders(query: BoundQuery) -> bool:
+    """Return whether matches can cross a window border and are then in no window."""
+    return query.window.slide >= query.window.within and not isinstance(query.pattern, EventPattern)
+
+
+def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
+    """Return where windows start, and which matches they miss or repeat."""
+    within, slide = query.window.within, query.window.slide
+    every = print_length(slide, calendar=calendar).removeprefix("1 " if calendar else "")
+    notes = [
+        f"slots of the UTC clock: one starts every {every} from 1970-01-01 on"
+        if calendar
+        else f"windows start at the multiples of {every}"
+    ]
+    if misses_at_borders(query):
+        notes.append("matches across a window border are not counted")
+        if smaller := next((within // n for n in _FRACTIONS if within % n == 0), None):
+            length, rest = (print_length(n, calendar=calendar) for n in (smaller, within - smaller))
+            notes.append(f"SLIDE {length} would count all matches of up to {rest}, some repeatedly")
+    elif slide < within:
+        longest = print_length(within - slide, calendar=calendar)
+        notes.append(f"windows overlap: they count all matches of up to {longest}, some repeatedly")
+    return notes
 
 
 def _key(query: BoundQuery, key: Key) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from pyarrow import csv, types
 from pyarrow import json as arrow_json
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
-from elsinore.catalog.source_rule import InputFormat, format_of
+from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
-from elsinore.errors import DataError
+from elsinore.choices import InputFormat
+from elsinore.errors import DataError, ParameterError
 from elsinore.files.decode import ARRAY, PARTED
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.lake_tables import LakeTable
@@ -57,12 +59,14 @@ from elsinore.files.typed import (
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
 from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
-from elsinore.wording import some_of
+from elsinore.wording import some_of, suggest
 
 #: Rows that are looked at.
 _ROWS = 100_000
 #: A column with more values holds no names of event types.
 _MOST_TYPES = 100
+#: A field with more values is not a candidate for the event type; and how many are named.
+_MOST_LIKELY_TYPES, _SHOWN_CANDIDATES = 20, 5
 #: Share of events that may lack a type; equal to the default share of invalid records.
 _MAY_LACK = 0.05
 #: The type of all events that have no column for it.
@@ -111,6 +115,8 @@ _KINDS_OF = {
 #: How fields are called, likely names first.
 _TIMES = ("time", "timestamp", "ts", "event_time", "occurred_at", "created_at", "datetime", "date")
 _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
+#: Names of fields that often hold event types, but also other things.
+_KIND_LIKE = ("status", "state", "code", "operation", "method", "category", "level", "outcome")
 _IDS = ("id", "event_id", "uuid", "eventid")
 #: Units of numbers since 1970.
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
@@ -121,25 +127,47 @@ _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
 _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
 
 
-def infer_schema(events: Events, *, stream: str = "events") -> str:
-    """Return a schema, as YAML, that fits the first events. Correct it before you use it.
+@dataclass(frozen=True)
+class Inferred:
+    """A schema that fits some events.
 
-    The function reads at most 100,000 events. It guesses the fields of time, type and id from their
-    names and values, and the unit of time from the size of the values. For each event type, it
-    guesses the attributes, their types, and whether they can be NULL. If no column looks like event
-    types, all events have the same type. A nested field, or a field whose name is not valid in a
-    query, gets a new name.
+    Attributes:
+        text: the schema, as YAML.
+        type_candidates: fields that may contain the event type, likely ones first; empty if the
+            schema has one.
+    """
 
-    A guess ends in `# ?`. A field that cannot be an attribute is a comment.
+    text: str
+    type_candidates: tuple[str, ...]
+
+
+def infer_schema(events: Events, *, stream: str = "events", type_field: str | None = None) -> str:
+    """Infer a schema from the first 100,000 events, as YAML to review.
+
+    It infers the fields of time, type and id from their names and values, the unit of time from its
+    size, and the attributes of each type, with their types and whether they may be NULL. If no
+    column looks like event types, all events have one type. Nested fields, and fields whose names
+    are not valid in queries, get a new name. Lines to review end in `# ?`; fields that cannot be
+    attributes are comments. The schema accepts all of these events except those without a time or
+    type.
 
     Args:
-        events: Events in any form that `Workload` accepts. If there are several files or
-            DataFrames, the function reads the first.
-        stream: Name of the stream.
+        events: as in `Workload`; of several files or tables, the first one is used.
+        stream: name of the stream.
+        type_field: field that contains the event type; None to infer it.
+
+    Returns:
+        The schema as YAML, for `elsinore.workload(..., schema=...)`.
 
     Raises:
-        DataError: No column looks like a time, the input is empty, or a file cannot be read.
+        DataError: no column looks like times, no events were passed, or a file cannot be read.
+        ParameterError: no field has this name, or its values cannot be event types.
     """
+    return infer(events, stream=stream, type_field=type_field).text
+
+
+def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
+    """Return a schema and what it leaves open; see `infer_schema`."""
     sources = sources_of(events)
     files, _ = files_of(sources)
     if not files:
@@ -148,15 +176,17 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
     table = _with_directories(table, files, sources)
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
     time, unit = _time_of(named)
-    kinds = _types_of(named)
+    kinds = _types_of(named) if type_field is None else [_type_field(named, type_field)]
     most = _MAY_LACK * table.num_rows
-    kind = next((name for name in kinds if table[name].null_count <= most), None)
+    is_given = type_field is not None
+    kind = next((name for name in kinds if is_given or table[name].null_count <= most), None)
     if kind is not None:  # numbers are types by their digits
         table = table.set_column(
             table.column_names.index(kind), kind, table[kind].cast(pa.string())
         )
     ids = [n for n in _named(named, _IDS) if len(_distinct(table[n])) == table.num_rows][:1]
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
+    candidates = () if kind is not None else _type_candidates(named, fields)
     inner = {field: field.rpartition(".")[2] for field in fields}
     columns = _names(inner, _OF_ATTRIBUTE, RESERVED_NAMES)
     rows_of = {_ONE_TYPE: table} if kind is None else _by_type(table, kind)
@@ -168,7 +198,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
         "# Inferred from events: check the lines that end in a question mark.",
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
-        _no_type_line(kinds) if kind is None else _type_line(kind, names, table),
+        _no_type_line(kinds, candidates) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         *["quoted_numbers: true  # ? times are numbers in quotes"] * is_quoted,
         *(f"# {plain(field)}: {why}; ignored" for field, why in mixed.items()),
@@ -178,7 +208,7 @@ def infer_schema(events: Events, *, stream: str = "events") -> str:
         lines.append(f"  {_quoted(names[value])}:")
         lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
                   if rows[field].null_count < rows.num_rows]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return Inferred("\n".join(lines) + "\n", candidates)
 
 
 def _with_directories(
@@ -566,6 +596,33 @@ def _types_of(table: pa.Table) -> list[str]:
     return found
 
 
+def _type_field(table: pa.Table, name: str) -> str:
+    """Return the field that a caller names; ParameterError: its values cannot be types."""
+    if name not in table.column_names:
+        hint = suggest(name, table.column_names) or f"fields are {some_of(table.column_names)}"
+        raise ParameterError(f"no event has a field {plain(name)}", hint=plain(hint))
+    number = len(_distinct(table[name]))
+    if not 0 < number <= _MOST_TYPES:
+        problem = (
+            f"has {number:,} values" if number else "has empty values, or neither text nor integers"
+        )
+        hint = f"choose a field with at most {_MOST_TYPES} names of types"
+        raise ParameterError(f"{plain(name)} {problem}", hint=hint)
+    return name
+
+
+def _type_candidates(table: pa.Table, fields: Sequence[str]) -> tuple[str, ...]:
+    """Return fields with few values that occur again and again, likely names first."""
+    found = []
+    for name in (field for field in fields if field in table.column_names):
+        values = len(_distinct(table[name]))
+        if 1 < values <= _MOST_LIKELY_TYPES and 2 * values <= table.num_rows:
+            is_likely = name.lower().rpartition(".")[2] in _KIND_LIKE
+            complete = table[name].null_count <= _MAY_LACK * table.num_rows
+            found.append((not is_likely, not complete, values, name))
+    return tuple(name for *_, name in sorted(found)[:_SHOWN_CANDIDATES])
+
+
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
     """The values of texts or whole numbers; none of other types, nor where a text is empty."""
     if not (types.is_string(column.type) or types.is_integer(column.type)):
@@ -585,8 +642,9 @@ def _type_line(kind: str, names: Mapping[str, str], table: pa.Table) -> str:
     return f"type: {{field: {_quoted(kind)}{f', names: {{{other}}}' if other else ''}}}  # ?{why}"
 
 
-def _no_type_line(likely: list[str]) -> str:
+def _no_type_line(likely: list[str], candidates: Sequence[str]) -> str:
     field, why = (_quoted(likely[0]), "some events lack it; ") if likely else ("...", "")
+    why += f"candidates: {', '.join(map(plain, candidates))}; " if candidates and not why else ""
     return f"# type: {{field: {field}}}  # ? {why}without it, all events have one type"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.choices import BUDGET
 from elsinore.engine.finish import finish
 from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for
 from elsinore.engine.row_bound import require_few_rows
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-#: Maximum number of steps per query that twostep runs: about a minute.
-BUDGET = 10_000_000
 #: Rows of a table that are shown.
 _SHOWN = 10
 _BOUNDS = ("window_start", "window_end")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from typing import Any, Protocol, cast
 
-from elsinore.catalog.load_schema import load_schema, read_schema
+from elsinore.catalog.load_schema import load_schema, read_schema, schema_of
 from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import Executor, Request, compile_plan, require
 from elsinore.engine.ties import ties_of
@@ -50,21 +50,36 @@ _QUERY = re.compile(r"\s*(QUERY\s|\Z)", re.IGNORECASE)
 
 
 def workload(
-    text_or_path: str | os.PathLike[str], *, schema: str | os.PathLike[str] | StreamSchema
+    text_or_path: str | os.PathLike[str],
+    *,
+    schema: str | os.PathLike[str] | Mapping[str, Any] | StreamSchema,
 ) -> Workload:
-    """Queries bound to a schema.
+    """Return queries bound to a schema.
 
     Args:
         text_or_path: queries; a text that begins with QUERY or holds `;` or a line break is
             queries, any other the path of a file.
-        schema: how to read an event: a schema that was loaded, the path of a YAML file, or YAML,
-            which is what holds a line break.
+        schema: how to read an event: the path of a YAML file, YAML text with a line break, a dict
+            with the keys of such a file, or the result of `load_schema`.
 
     Raises:
         QueryError: the queries do not parse or bind; `diagnostics` lists every fault with its
             place.
         SchemaError: the schema is not valid.
-        ParameterError: what is given is neither a text nor a path.
+        ParameterError: an argument is neither a text nor a path.
+
+    Example:
+        >>> visits = workload(
+        ...     "QUERY visits RETURN COUNT(*) PATTERN View+ WITHIN 10",
+        ...     schema={
+        ...         "stream": "shop",
+        ...         "time": {"field": "time", "unit": "integer"},
+        ...         "type": {"field": "event"},
+        ...         "types": {"View": {"user": "string"}},
+        ...     },
+        ... )
+        >>> visits.queries
+        ('visits',)
     """
     if not isinstance(schema, StreamSchema):
         schema = _schema_of(schema)
@@ -78,10 +93,12 @@ def workload(
     return Workload(load_workload(path, schema))
 
 
-def _schema_of(given: str | os.PathLike[str]) -> StreamSchema:
+def _schema_of(given: str | os.PathLike[str] | Mapping[str, Any]) -> StreamSchema:
+    if isinstance(given, Mapping):
+        return schema_of(given)
     if isinstance(given, str) and ("\n" in given or not given.strip()):
         return read_schema(given)
-    hint = "pass YAML, the path of a .yaml file, or the result of load_schema"
+    hint = "pass YAML text, the path of a .yaml file, a dict, or the result of load_schema"
     with hints_in_python():
         return load_schema(path_of("schema", given, hint=hint))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
 
+from elsinore.choices import TIME_LIMIT, Finder
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.sharing.assignment import assign
@@ -16,7 +17,6 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.graph import Reduction, SharonGraph, build_graph, gwmin, reduce
 from elsinore.sharing.plan import (
     Fate,
-    Finder,
     KleenePart,
     Occurrence,
     PlannedCandidate,
@@ -148,8 +148,6 @@ def _tell(
 
 # ---- the plan
 
-#: Seconds for a finder that can be bounded by time.
-TIME_LIMIT = 60.0
 #: Seconds after which GWMIN's plan should not be waited for any longer.
 PATIENCE = 2.0
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pydantic
 
+from elsinore.choices import Finder
 from elsinore.sharing.candidates import Place
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
@@ -106,22 +107,6 @@ class Fate(StrEnum):
     PRUNED = "pruned by the reduction"
     IN_CONFLICT = "in conflict"
     NOT_BENEFICIAL = "not beneficial"
-
-
-class Finder(StrEnum):
-    """How a plan is chosen.
-
-    The paper compares the first three (section 8.3); the last one goes beyond its workloads.
-    """
-
-    #: Algorithm 8 on the graph of whole candidates.
-    GWMIN = "gwmin"
-    #: Expansion, reduction, and all valid plans level by level (Algorithms 5, 6, 2, 4).
-    SHARON = "sharon"
-    #: Expansion, and all plans, valid or not.
-    EXHAUSTIVE = "exhaustive"
-    #: A solver over all subsets of queries at once.
-    OPTIMAL = "optimal"
 
 
 class Occurrence(Part):

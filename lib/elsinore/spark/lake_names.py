@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from elsinore.lake.views import Engine, statements
+from elsinore.choices import Engine
+from elsinore.lake.views import statements
 from elsinore.settings import Settings
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
-from elsinore.catalog.source_rule import InputFormat, SourceRule, format_of
+from elsinore.catalog.source_rule import SourceRule, format_of
+from elsinore.choices import InputFormat
 from elsinore.errors import SchemaError
 
 SCHEMA = "stream: s\ntime: {field: t, unit: iso}\ntypes: {A: }\nsources: "

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, ipc
 
-from elsinore.catalog.source_rule import InputFormat
+from elsinore.choices import InputFormat
 from elsinore.cli.main import run_command
 
 SCHEMA = """
@@ -79,14 +79,34 @@ def test_files_hold_every_integer_in_full(groups: list[str], kind: pa.DataType) 
         if row["aggregate"] == "COUNT(*)"
     }
     assert counts == {name: 2 ** SIZES[name] - 1 for name in groups}
-    as_text = csv.ConvertOptions(column_types={"exact": pa.string()})
-    from_csv = csv.read_csv("o.csv", convert_options=as_text)
-    assert from_csv["exact"].to_pylist() == [
-        "" if row is None else str(row) for row in table["exact"].to_pylist()
-    ]
+    from_csv = csv.read_csv(
+        "o.csv", convert_options=csv.ConvertOptions(column_types={"COUNT(*)": pa.string()})
+    ).to_pylist()
+    assert {row["k"]: int(row["COUNT(*)"]) for row in from_csv} == counts
     asked = "SELECT sum(value) FROM 'o.parquet' WHERE aggregate = 'AVG(A.x)'"
     averages = sum((SIZES[name] - 1) / 2 for name in groups)
     assert duckdb.sql(asked).fetchall() == [(averages,)]
+
+
+def test_csv_has_a_column_per_group_attribute_and_aggregate() -> None:
+    Path("w.sase").write_text(
+        "QUERY some RETURN k, COUNT(*), AVG(A.x) PATTERN A+ GROUP-BY k WITHIN 1 hour;\n"
+        "QUERY other RETURN query, MAX(A.time) PATTERN A GROUP-BY query WITHIN 1 hour;\n"
+    )
+    Path("s.yaml").write_text(SCHEMA.replace("k: string", "k: string, query: string"))
+    events = [
+        {"time": "2020-01-01T10:20:30.5Z", "type": "A", "k": k, "query": "=1+1", "x": x}
+        for k, x in (("one, or", 2), ('"two"', None))
+    ]
+    Path("e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert run("--output", "o.csv") == 0
+    assert Path("o.csv").read_text().splitlines() == [
+        '"query","window_start","window_end","query_","k","MAX(A.time)","COUNT(*)","AVG(A.x)"',
+        '"other","2020-01-01 10:00:00","2020-01-01 11:00:00","\'=1+1",,'
+        '"2020-01-01 10:20:30.500000",,',
+        '"some","2020-01-01 10:00:00","2020-01-01 11:00:00",,"""two""",,1,',
+        '"some","2020-01-01 10:00:00","2020-01-01 11:00:00",,"one, or",,1,2',
+    ]
 
 
 def test_a_stream_without_a_calendar_has_ticks(capsysbinary: Any) -> None:
@@ -122,11 +142,14 @@ def test_what_cannot_be_written_is_refused(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--output", "e.jsonl"], "--output e.jsonl is read, too (write to another file)"),
-        (["--quarantine", "w.sase"], "--quarantine w.sase is read, too"),
-        (["--decisions", "link.json"], "--decisions link.json is read, too"),
-        (["--input", "in", "--output", "in/a.json"], "--output in/a.json is read, too"),
-        (["--output", "o", "--quarantine", "./o"], "--output and --quarantine are one file: o"),
+        (["--output", "e.jsonl"], "--output e.jsonl is also an input (write to another file)"),
+        (["--quarantine", "w.sase"], "--quarantine w.sase is also an input"),
+        (["--decisions", "link.json"], "--decisions link.json is also an input"),
+        (["--input", "in", "--output", "in/a.json"], "--output in/a.json is also an input"),
+        (
+            ["--output", "o", "--quarantine", "./o"],
+            "--output and --quarantine name the same file: o",
+        ),
     ],
 )
 def test_what_is_read_is_not_written_to(
@@ -205,7 +228,7 @@ def test_a_table_has_digits_in_full_and_says_what_it_leaves_out(
         ["two", "3       0.5"],
     ]
     assert all(line.startswith("2020-01-01 10:00:00  2020-01-01 11:00:00") for line in body)
-    assert (more, empty) == ("and 1 more: --top 4 shows them, --output FILE.csv keeps them", "")
+    assert (more, empty) == ("and 1 more: --top 4 shows all, --output FILE.csv writes all", "")
     assert "elsinore: 207 events, 4 rows of 2 queries, " in error
 
 
@@ -230,16 +253,16 @@ EMPTY = "no results, because the input has no events: 1 file read"
 @pytest.mark.parametrize(
     ("query", "text", "more", "said"),
     [
-        ("A", "", [], f"{EMPTY}, there is not a line in them"),
-        ("A", "\n  \n", [], f"{EMPTY}, there is not a line in them"),
-        ("A", '{"a": 1}\n', ["--max-bad-share", "1"], f"{EMPTY}, every line was set aside"),
-        ("SEQ(A, B)", None, [], "q has no row: there is no event of type B"),
-        ("SEQ(A, B b OR SEQ(C, B c))", None, [], "q has no row: there is no event of type B"),
-        ("SEQ(A, B?, C*, A a)", None, [], "but no trend"),
+        ("A", "", [], f"{EMPTY}, they are empty"),
+        ("A", "\n  \n", [], f"{EMPTY}, they are empty"),
+        ("A", '{"a": 1}\n', ["--max-bad-share", "1"], f"{EMPTY}, every record was rejected"),
+        ("SEQ(A, B)", None, [], "q has no row: the input has no event of type B"),
+        ("SEQ(A, B b OR SEQ(C, B c))", None, [], "q has no row: the input has no event of type B"),
+        ("SEQ(A, B?, C*, A a)", None, [], "but no match"),
         ("SEQ(A, NOT B, A a) WHERE A.time = a.time", None, [], "this condition is about A, a"),
         ("A+ WHERE A.x > 99", None, [], "none of 3 events of type A has A.x > 99"),
         ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > c.x", None, [], "about b, c at once"),
-        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > NEXT(c).x", None, [], "but no trend"),
+        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > NEXT(c).x", None, [], "but no match"),
     ],
 )
 def test_no_answer_says_why(
@@ -299,7 +322,7 @@ def test_what_lies_beside_the_events_is_named(capsys: pytest.CaptureFixture[str]
         Path("in", name).touch()
     assert run(events="in") == 0
     error = capsys.readouterr().err
-    assert "2 files passed over, no events by name: e.tsv, notes.txt" in error
+    assert "2 files skipped, not an event file: e.tsv, notes.txt" in error
 
 
 def test_no_rows_have_the_types_of_rows_and_no_sign_moves_the_cursor(

@@ -27,6 +27,33 @@ def test_replay_is_of_the_stream_that_the_environment_names(
     assert "ELSINORE_SCHEMA_FILE" in capsys.readouterr().out
 
 
+def test_replay_of_another_stream_needs_its_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The default hours are those of the sample flights."""
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ELSINORE_SCHEMA_FILE", str(tmp_path / "shop.yaml"))
+    for given in ([], ["--start", "2013-02-08"], ["--end", "2013-02-09"]):
+        assert run_command(["replay", *given]) == 2
+        assert "(add --start TIME and --end TIME; `elsinore ingest` prints them)" in (
+            capsys.readouterr().err
+        )
+    assert not (tmp_path / "home").exists()
+
+
+def test_replay_of_the_sample_flights_has_default_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELSINORE_HOME", str(tmp_path / "home"))
+    called: list[tuple[str, str]] = []
+    monkeypatch.setattr(pipeline, "replay", lambda _, start, end, __: called.append((start, end)))
+    assert run_command(["replay"]) == 0
+    assert run_command(["replay", "--end", "2013-02-09"]) == 0
+    assert called == [
+        ("2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"), ("2013-02-08T00:00:00Z", "2013-02-09")
+    ]  # fmt: skip
+
+
 # ---- `elsinore report`: a run by its name or hours, or a day, becomes one job over whole hours
 RUN = "[2013-02-08T05:00:00.000000Z, 2013-02-08T07:00:00.000000Z)"
 DAY = "[2013-02-08T00:00:00.000000Z, 2013-02-09T00:00:00.000000Z)"

@@ -109,7 +109,7 @@ def test_for_people_and_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert ["loops", "0", "2", "0", "2"] in shown
     assert ["fresh", "0", "0", "1", "0"] in shown
     assert ["kept", "1", "0", "0", "0"] in shown
-    assert shown[-2] == ["and", "2", "more:", "--output", "FILE.csv", "keeps", "them"]
+    assert shown[-2] == ["and", "2", "more:", "--output", "FILE.csv", "writes", "all"]
     assert run_command(["diff", *WORKLOADS, "--output", "d.parquet"]) == 0
     assert pq.read_table("d.parquet").num_rows == len(CHANGES)
     assert capsys.readouterr().out == ""
@@ -153,9 +153,9 @@ def test_odd_values_are_the_same_in_any_formats(
 
 
 def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
-    head = "query,group_key,window_start,window_end,aggregate,exact,value\nq,{},0,9,SUM(A.x),,"
     for name, value in (("old", ""), ("new", "nan")):
-        Path(f"{name}.csv").write_text(f"{head}{value}\n")
+        text = f"query,window_start,window_end,SUM(A.x)\nq,0,9,{value}\nq,9,18,1.5\n"
+        Path(f"{name}.csv").write_text(text)
     assert run_command(["diff", "old.csv", "new.csv"]) == 0
     (change,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (change["before"], change["after"], change["difference"]) == (None, "nan", "NaN")
@@ -164,17 +164,17 @@ def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"a.json": '{"query": "q", "group": null, "window_start": 1}'}, "holds no answers of"),
+        ({"a.json": '{"query": "q", "group": null, "window_start": 1}'}, "has no results of"),
         ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
           '"values": [1]}'},
-         "holds no answers of"),
-        ({"a.csv": "a,b\n1,2\n"}, "no answers of `run` (`elsinore run --output FILE.json` writes"),
-        ({"a.csv": "query,group_key,window_start,window_end,aggregate,exact,value\nq,{},0,9,n,x,1"},
-         "a.csv holds no answers of"),
+         "has no results of"),
+        ({"a.csv": "a,b\n1,2\n"}, "results of `elsinore run` (`elsinore run --output FILE.json` "),
+        ({"a.csv": "query,window_start,window_end,n\nq,0,9,1"}, "a.csv has no results of"),
+        ({"a.csv": "query,window_start,window_end,SUM(A.x)\nq,0,9,x"}, "a.csv has no results of"),
         ({"a.json/b.json": ""}, "cannot read a.json: Is a directory"),
         ({"a.json": ""}, "no such file: b.json (check the path)"),
         ({"a.txt": "q: 1 row"}, "a.txt is a table for people"),
-        ({"a.sase": OLD}, "give two of either"),
+        ({"a.sase": OLD}, "give two .sase files"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_said(
@@ -190,14 +190,14 @@ def test_what_cannot_be_compared_is_said(
 def test_what_is_compared_is_not_written_to(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("old.sase", "s.yaml", "e.jsonl"):
         assert run_command(["diff", *WORKLOADS, "--format", "csv", "--output", name]) == 2
-        assert f"--output {name} is read, too" in capsys.readouterr().err
+        assert f"--output {name} is also an input" in capsys.readouterr().err
 
 
 def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[str]) -> None:
     good = Path("e.jsonl").read_text()
     Path("e.jsonl").write_text(good + '{"type": "A"}\n')
     assert run_command(["diff", *WORKLOADS]) == 0
-    assert "1 of 82 lines set aside (1 missing_time)" in capsys.readouterr().err
+    assert "1 of 82 records rejected (1 missing_time)" in capsys.readouterr().err
     Path("e.jsonl").write_text(good + '{"type": "A"}\n' * 30)
     assert run_command(["diff", *WORKLOADS]) != 0
     assert "30 of 111 records are invalid" in capsys.readouterr().err

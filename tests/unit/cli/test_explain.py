@@ -205,7 +205,11 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
     [
         (["--plan", "none.json"], 2, "cannot read none.json"),
         (["--plan", "w.sase"], 1, "no JSON"),
-        (["--rates", "r.yaml", "--events", "e.jsonl"], 2, "either --rates FILE or --events FILE"),
+        (
+            ["--rates", "r.yaml", "--events", "e.jsonl"],
+            2,
+            "--rates and --events exclude each other",
+        ),
         (["--rates", "r.yaml", "--plot", "x.pdf"], 2, "is not a picture"),
     ],
 )

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pytest
 
 import elsinore
-from elsinore.cli.answers import Format, write_rows
+from elsinore.choices import Format
+from elsinore.cli.answers import write_rows
 from elsinore.cli.main import progress_line, run_command
 from elsinore.console import SafeConsole
 from elsinore.library.why import event_words

@@ -101,7 +101,7 @@ def test_the_pipeline_finds_the_events_of_each_hour(
     told, error = capsys.readouterr()
     assert f"2 events of 2 hours below {os.path.relpath(zone)}, 2 new files; next:" in told
     assert told.endswith("\nelsinore replay --start 2025-03-03T10:00 --end 2025-03-03T12:00\n")
-    assert error == "elsinore: 1 of 3 lines left out\n"
+    assert error == "elsinore: 1 of 3 records left out\n"
     found = landing_files(zone, DAY)
     assert [file.landing for file in found] == ["2025-03-03T10", "2025-03-03T11"]
     schema = load_schema(tmp_path / "s.yaml")
@@ -197,7 +197,7 @@ def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
     ("unit", "text", "error"),
     [
         ("integer", "", "events of the stream shop have no calendar time"),
-        ("ms", "", "these files have no event (0 lines were read)"),
+        ("ms", "", "the files have no events (0 records were read)"),
         ("ms", "nothing\n", "1 of 1 records are invalid"),
     ],
 )
@@ -307,7 +307,7 @@ def test_it_covers_all_workloads_of_the_stream(
     (tmp_path / "q.sase").unlink()
     found, error = ingested(tmp_path, capsys, time)
     assert found == replays("2025-03-03T10 2025-03-03T11")
-    assert "these hours do not cover their windows" in error
+    assert "the hours below do not include windows" in error
 
 
 def test_hours_far_from_all_others_have_a_command_of_their_own(
@@ -331,7 +331,7 @@ def test_what_is_not_over_is_left_to_scheduled_runs(
     found, error = ingested(tmp_path, capsys, now - timedelta(hours=3))
     [command] = found
     assert run_interval(*command.split()[3::2])
-    assert "the scheduled runs publish them, or call then: elsinore replay --start" in error
+    assert "scheduled runs publish them, or run this command then: elsinore replay --start" in error
     assert "in the future" not in error
     local = now + timedelta(hours=5, minutes=30)
     found, error = ingested(tmp_path, capsys, local)
@@ -371,7 +371,7 @@ def test_a_small_file_does_not_make_very_many(
     _, error = ingested(tmp_path, capsys, *nights, *sparse)
     files = [path for path in zone.rglob("*") if path.is_file()]
     assert len(files) == 50 + 2 * 19, "the shortest stretches have their empty files"
-    assert "hours without an event between these have no empty file (at most 1,000" in error
+    assert "hours without events got no empty file (at most 1,000" in error
     monkeypatch.setattr("elsinore.lake.collect.MOST_HOURS", 49)
     path = tmp_path / "e.jsonl"
     path.write_text(path.read_text().replace('"user-id": "', '"user-id": "x'))

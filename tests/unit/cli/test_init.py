@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +66,59 @@ def test_without_events_it_is_of_rides_and_goes_on_to_the_pipeline(
     assert len(list(Path("var/landing/2013/01/01").iterdir())) == 1
 
 
+ORDERS = [
+    {"time": f"2025-03-03T10:0{n}:00Z", "order": "a", "status": status}
+    for n, status in enumerate(["created", "sent"] * 2)
+]
+
+
+@pytest.mark.parametrize(
+    "command", [["init", "shop", "--from", "e.jsonl"], ["schema", "infer", "e.jsonl"]]
+)
+def test_the_type_can_be_given_and_its_candidates_are_named(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("e.jsonl").write_text("".join(json.dumps(order) + "\n" for order in ORDERS))
+    assert run_command(command) == 0
+    assert "add --type FIELD (candidates: status)\n" in capsys.readouterr().err
+    again = [word.replace("shop", "other") for word in command]
+    assert run_command([*again, "--type", "status"]) == 0
+    out, error = capsys.readouterr()
+    assert "--type" not in error
+    schema = out if command[0] == "schema" else Path("other/schema.yaml").read_text()
+    assert "type: {field: status}" in schema
+    if command[0] == "init":
+        assert "PATTERN SEQ(created, sent+)" in Path("other/queries.sase").read_text()
+    assert run_command([*again, "--type", "state"]) == 2
+
+
+def test_commands_work_as_printed_if_elsinore_is_not_on_path(tmp_path: Path) -> None:
+    """Each line of the output, typed into one shell."""
+    program = tmp_path / "bin" / "elsinore"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nfrom elsinore.cli import app\napp()\n")
+    program.chmod(0o755)
+
+    def shell(line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
+    printed = shell("bin/elsinore init 'my rides'").splitlines()
+    assert printed[0].endswith("; next:")
+    assert "COUNT(*)" in shell(" && ".join(printed[1:]))
+    readme = (tmp_path / "my rides" / "README.md").read_text()
+    check = next(line for line in readme.splitlines() if " check queries" in line)
+    assert "1 query is valid." in shell(f"cd 'my rides' && {check}")
+
+
 def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").write_text("")
     assert run_command(["init", str(tmp_path)]) == 2
-    assert "is not empty (name a new folder)" in capsys.readouterr().err
+    assert "is not empty (name a new directory)" in capsys.readouterr().err
     assert run_command(["init", str(tmp_path / "new"), "--from", str(tmp_path / "none.csv")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

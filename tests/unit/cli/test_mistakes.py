@@ -559,7 +559,7 @@ def test_an_id_that_is_not_one_for_each_event_is_asked_about(
 ) -> None:
     Path("e.jsonl").write_text("\n".join(line(price=price) for price in range(3)))
     assert run_command([*RUN, "e.jsonl"]) == 0
-    assert "is the schema's id one for each event?" in capsys.readouterr().err
+    assert "check that the schema's id is unique" in capsys.readouterr().err
 
 
 def test_a_parquet_file_says_which_columns_it_has(message: Message) -> None:
@@ -582,8 +582,8 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "w.sase", "--executer", "auto"], "--executor"),
     ([*RUN, "w.sase", "--executor", "flink"], "'greta'"),
     ([*RUN, "w.sase", "--max-bad-share", "5"], "'--max-bad-share'"),
-    ([*RUN, "w.sase", "--max-bad-share", "5%"], "it must be a number, as in 0.05 (--help"),
-    ([*RUN, "w.sase", "--top", "all"], "it must be a whole number (--help"),
+    ([*RUN, "w.sase", "--max-bad-share", "5%"], "it must be a number, as in 0.05 (see --help"),
+    ([*RUN, "w.sase", "--top", "all"], "it must be a whole number (see --help"),
     (["run", "w.sase", "e.jsonl", "--schema", "s.yaml"], "Write it before the first file of"),
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
     (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "name the schema with --schema F"),
@@ -603,17 +603,17 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["why", "q", "FR", "2025-03-03"], "write name=value"),
     (["why", "q", "{carrier: AA}", "2025-03-03"], """as in {"carrier": "UA"}, or carrier=UA"""),
     (["why", "q", "{}", "noon"], "as in 2013-02-08T10:00"),
-    (["generate", "flights", "--output", "z", "--start", "8.2.2013"], "as in 2013-02-08T10:00 (-"),
+    (["generate", "flights", "--output", "z", "--start", "8.2.2013"], "as in 2013-02-08T10:00 ("),
     (["generate", "stock", "--output", "z.jsonl", "--events", "-5"], "-5, not between 1 and 200,"),
-    (["init", "w.sase"], "w.sase is a file (name a new folder)"),
+    (["init", "w.sase"], "w.sase is a file (name a new directory)"),
     (["schema", "infer", "e.jsonl", "--stream", "my-shop"], "letters, digits and _ only, a letter"),
-    (["explain", *RUN[1:4], "--plan", "s.yaml"], "the static plan is not JSON (print a plan"),
-    (["plan", "w.sase", "--schema", "s.yaml"], "--rates FILE or --events FILE"),
-    (["explain", "w.sase", "--schema", "s.yaml"], "give --plan FILE, or --rates FILE or --events"),
+    (["explain", *RUN[1:4], "--plan", "s.yaml"], "s.yaml: the static plan is no JSON (`elsinore"),
+    (["plan", "w.sase", "--schema", "s.yaml"], "give one of --rates FILE and --events FILE"),
+    (["explain", "w.sase", "--schema", "s.yaml"], "add --plan FILE, --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
     (["diff", "a.jsonl", "b.jsonl"], "no such file: a.jsonl (check the path)"),
     (["test", "none.yaml"], "cannot read none.yaml"),
-    (["test", "s.yaml"], "holds no list of cases (as in - name:"),
+    (["test", "s.yaml"], "has no list of cases (as in - name:"),
 ]  # fmt: skip
 
 
@@ -628,8 +628,8 @@ CASES = """{{schema: {{View: {{price: double}}}}, query: RETURN COUNT(*) PATTERN
   cases: [{{name: one, events: '{}', rows: {}}}]}}"""
 FILES: list[tuple[list[str], str, str]] = [
     ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-bad-share", "1"],
-     "{", "cannot write q/q.jsonl: No such file or directory (make the folder q first)"),
-    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: not a static plan (print a plan with"),
+     "{", "cannot write q/q.jsonl: No such file or directory (mkdir -p q)"),
+    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: this is no static plan (`elsinore plan"),
     (["plan", *RUN[1:4], "--rates", "f"], "rates: {View: 5}", "it is missing (as in per: hour)"),
     (["plan", *RUN[1:4], "--rates", "f"], "per: hour", "missing (as in rates: {View: 5})"),
     (["plan", *RUN[1:4], "--rates", "f"], "{per: hour, rates: {Veiw: 5}}", "did you mean View?"),

@@ -151,7 +151,7 @@ def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) ->
         out.write("{broken\n")
     assert run(PAIRS, "--quarantine", "bad.jsonl", "--max-bad-share", "0.5") == 0
     told = capsys.readouterr()
-    assert "4 of 8 lines set aside (1 bad_json, 3 time_out_of_range)" in told.err
+    assert "4 of 8 records rejected (1 bad_json, 3 time_out_of_range)" in told.err
     assert len(told.out.splitlines()) == 1
     *kept, broken = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
     reasons = [row["reason"] for row in kept]
@@ -198,7 +198,7 @@ def test_auto_says_at_once_what_it_leaves_to_twostep(
     assert run(AMBIGUOUS + others, events="none.jsonl") == 2
     said, failed = capsys.readouterr().err.splitlines()
     assert said == (
-        "elsinore: n is left to twostep, which builds every trend and may take very long; greta "
+        "elsinore: n runs on twostep, which builds every trend and may take very long; greta "
         "cannot run it: one event of a trend can match x or y, but COUNT(x) counts only x"
     )
     assert "no such file" in failed
@@ -223,4 +223,4 @@ def test_sharon_takes_a_plan_of_its_workload_and_nobody_else_does(
     assert run(other, "--executor", "sharon", "--plan", "p.json") == 1
     assert "found for another workload" in capsys.readouterr().err
     assert run(FIXED, "--executor", "aseq", "--plan", "p.json") == 2
-    assert "--plan is for --executor sharon" in capsys.readouterr().err
+    assert "--plan needs --executor sharon" in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_a_run_without_sets_says_so(files: Path, capsys: pytest.CaptureFixture[s
     ("name", "executor", "complaint"),
     [
         ("d.txt", "hamlet", "let it end in .json, .svg or .png"),
-        ("d.json", "greta", "--decisions is for --executor hamlet or hamlet-static"),
+        ("d.json", "greta", "--decisions needs --executor hamlet or hamlet-static"),
         ("nowhere/d.json", "hamlet", "cannot write"),
     ],
 )

@@ -65,7 +65,7 @@ def test_ties_are_the_reason_why_there_is_no_row(folder: Path, said: Said) -> No
     (folder / "e.jsonl").write_text("".join(lines))
     text = said(*RUN, "e.jsonl")
     assert (
-        "none meet all its clauses in one window; 7 of 7 events share their time with another "
+        "none meet all clauses in one window; 7 of 7 events share their time with another "
         "event of their partition (user); events with equal times are never adjacent\n"
     ) in text
     assert text.count("share their time") == 1
@@ -116,3 +116,33 @@ def test_ingest_keeps_the_columns_of_directories(
     (file,) = (folder / "home" / "landing").rglob("*.jsonl.gz")
     events = [json.loads(each) for each in gzip.decompress(file.read_bytes()).splitlines()]
     assert [(event["user"], event["n"]) for event in events] == [("a", "007"), ("b/c", "007")]
+
+
+BORDER = "elsinore: q: matches across a window border are not counted (`elsinore check` suggests"
+
+
+def test_windows_that_miss_matches_are_named_on_demand(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts are not told each time; JSON stays as it is."""
+    (folder / "e.jsonl").write_text(line(0, 1, price=1.0) + line(1, 2, "Login"))
+    assert run_command([*RUN, "e.jsonl"]) == 0
+    quiet = capsys.readouterr()
+    assert "border" not in quiet.err
+    assert run_command([*RUN, "e.jsonl", "-v"]) == 0
+    verbose = capsys.readouterr()
+    assert BORDER in verbose.err
+    assert verbose.out == quiet.out
+    for query in (QUERY.replace("1 hour", "1 hour SLIDE 10 minutes"),
+                  "QUERY q RETURN COUNT(*) PATTERN Fail WITHIN 1 hour;"):  # fmt: skip
+        (folder / "q.sase").write_text(query)
+        assert run_command([*RUN, "e.jsonl", "--verbose"]) == 0
+        assert "border" not in capsys.readouterr().err
+
+
+def test_a_terminal_names_windows_that_miss_matches(
+    folder: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "e.jsonl").write_text(line(0, 1, price=1.0) + line(1, 2, "Login"))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert BORDER in said(*RUN, "e.jsonl")

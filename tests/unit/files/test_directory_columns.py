@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
-from elsinore.catalog.source_rule import InputFormat
+from elsinore.choices import InputFormat
 from elsinore.errors import DataError
 from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines

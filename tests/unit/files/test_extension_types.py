@@ -14,7 +14,7 @@ import pytest
 
 import elsinore
 from elsinore.catalog.load_schema import read_schema
-from elsinore.catalog.source_rule import InputFormat
+from elsinore.choices import InputFormat
 from elsinore.files.as_lines import as_lines
 from elsinore.files.extension_types import without_extensions
 from elsinore.files.read_events import read_events

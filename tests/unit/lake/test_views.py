@@ -11,10 +11,11 @@ import duckdb
 import pytest
 
 import elsinore
+from elsinore.choices import Engine
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
 from elsinore.lake.tables import Lake
-from elsinore.lake.views import TABLES, Engine, statements, view_statements
+from elsinore.lake.views import TABLES, statements, view_statements
 from elsinore.library.results import Results
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
@@ -124,7 +125,7 @@ def test_sql_prints_rows_as_run_does(capsys: pytest.CaptureFixture[str]) -> None
         found = json.loads(re.findall(r'\{"x".*?\}', capsys.readouterr().out)[0])
         assert found == {"x": ["Infinity", "NaN", 2.0], "t": ["2013-02-08T00:00:00.000000Z"]}
     assert run_command(["sql", "FROM texts", "--format", "table"]) == 0
-    assert "more: --output FILE.csv keeps them" in capsys.readouterr().out
+    assert "more: --output FILE.csv writes all" in capsys.readouterr().out
 
 
 def test_sql_writes_files_with_all_rows(odd: Odd, home: Path, tmp_path: Path) -> None:
@@ -168,13 +169,16 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
     [
         ("SELEC\n1", 'elsinore: syntax error at or near "SELEC" in line 1 (SHOW TABLES'),
         ("SELECT count FROM texts", "(the count of trends is the column trends)"),
-        ("DELETE FROM trend_aggregates", "(the lake is only read here)"),
-        ("QUERY q RETURN COUNT(*) PATTERN A", "(`elsinore run` answers queries of the language)"),
-        ("report.sql", '(give the text, as in "$(cat report.sql)")'),
-        ("", "there is no SQL (as in SHOW TABLES)"),
-        ("/* nothing */", "there is no SQL (as in SHOW TABLES)"),
-        ("SELECT 1; SELECT 2", "these are 2 statements (ask one at a time)"),
-        ("SHOW TABLES; SELECT 1;", "these are 2 statements (ask one at a time)"),
+        ("DELETE FROM trend_aggregates", "(the lake is read-only here)"),
+        (
+            "QUERY q RETURN COUNT(*) PATTERN A",
+            "(`elsinore run` evaluates queries",
+        ),
+        ("report.sql", '(pass the text, as in "$(cat report.sql)")'),
+        ("", "the SQL is empty (try SHOW TABLES)"),
+        ("/* nothing */", "the SQL is empty (try SHOW TABLES)"),
+        ("SELECT 1; SELECT 2", "the SQL has 2 statements (run one at a time)"),
+        ("SHOW TABLES; SELECT 1;", "the SQL has 2 statements (run one at a time)"),
     ],
 )
 def test_wrong_sql_is_told_what_to_write(
@@ -213,9 +217,7 @@ def test_what_fails_leaves_the_file_as_it_was(
     assert run_command(["sql", "SELECT [1] AS l", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT error('broken')", "--output", str(file)]) == 2
     assert run_command(["sql", "SELECT 1 AS x, 2 AS x", "--format", "json"]) == 2
-    assert (
-        "two columns are called x (as in SELECT a AS first, b AS second)" in capsys.readouterr().err
-    )
+    assert "two columns have the name x (rename one, as in SELECT" in capsys.readouterr().err
     assert [path.read_text() for path in tmp_path.glob("[.o]*")] == ["old"]
     assert run_command(["sql", "SELECT 1 AS x", "--output", str(file)]) == 0
     assert file.read_text() == '"x"\n1\n'

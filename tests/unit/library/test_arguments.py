@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+import yaml
 
 import elsinore
 from elsinore.errors import pipeline_packages
@@ -59,9 +61,57 @@ def test_arguments_of_a_wrong_kind_are_said() -> None:
     for queries in ("a\0b", None, 7):
         with pytest.raises(elsinore.ParameterError, match=r"queries: .* not a path \(pass a str"):
             elsinore.workload(queries, schema=SCHEMA)  # type: ignore[arg-type]
-    for schema in ("a\0b", None, {"stream": "s"}):
-        with pytest.raises(elsinore.ParameterError, match=r"schema: .* is not a path \(pass YAML"):
+    for schema in ("a\0b", None, ["stream"]):
+        with pytest.raises(
+            elsinore.ParameterError, match=r"schema: .* is not a path \(pass YAML text"
+        ):
             elsinore.workload("none.sase", schema=schema)  # type: ignore[arg-type]
+
+
+def dict_schema(**settings: object) -> dict[str, Any]:
+    """The schema of the events as a dict, with some settings of type A."""
+    time, kind = {"field": "time", "unit": "integer"}, {"field": "type"}
+    return {"stream": "s", "time": time, "type": kind, "types": {"A": {"v": settings}}}
+
+
+def test_a_schema_can_be_a_dict() -> None:
+    query = "QUERY q RETURN SUM(A.v) PATTERN A WITHIN 9;"
+    schema = dict_schema(type="long", nullable=True)
+    as_text = elsinore.workload(query, schema=yaml.safe_dump(schema))
+    found = elsinore.workload(query, schema=schema)
+    assert found.schema == as_text.schema
+    events = pd.DataFrame({"time": [1, 2], "type": ["A", "A"], "v": [3, 4]})
+    assert found.run(events)["q"]["SUM(A.v)"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("schema", "messages"),
+    [
+        (dict_schema(type="lung"), ["types.A.v.type: 'lung' is none of .*did you mean long"]),
+        (
+            dict_schema(type="long", nullabel=True),
+            ["types.A.v.nullabel: there is no setting nullabel .*did you mean nullable"],
+        ),
+        (
+            {"stream": "s", "time": {"field": 5}, "types": {"A": None}},
+            ["time.field: 5 is not text", "time.unit: it is missing"],
+        ),
+        (
+            dict_schema(type="long") | {"types": {"not a name": {}}},
+            ["types.not a name: .* no name"],
+        ),
+        (dict_schema(type="long") | {"sources": [{"file": "*"}]}, ["sources.0.file: .*"]),
+        ({}, ["stream: it is missing", "time: it is missing", "types: it is missing"]),
+    ],
+)
+def test_errors_of_a_dict_name_the_path_of_the_key(
+    schema: dict[str, Any], messages: list[str]
+) -> None:
+    with pytest.raises(elsinore.SchemaError) as caught:
+        elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)
+    found = [str(each) for each in caught.value.diagnostics]
+    for message in messages:
+        assert any(re.match(f"<schema>: {message}", text) for text in found), found
 
 
 def test_hints_name_the_parameters_of_the_library(

@@ -529,3 +529,51 @@ def test_text_that_is_no_utf8_is_not_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{suffix}"
     path.write_bytes(b"time,v\n1,\xe9\n" if suffix == "csv" else b'{"time": 1, "v": "\xe9"}\n')
     assert elsinore.infer_schema(path).endswith("# v: ignored (binary or not UTF-8)\n")
+
+
+# ---- the field of the event type
+ORDERS = [
+    {"time": f"2025-03-03T10:0{n}:00Z", "order": n // 2, "event": {"code": code}, "status": status}
+    for n, (code, status) in enumerate(
+        [(4625, "created"), (4624, "sent"), (4625, "created"), (4624, "sent"), (4625, "sent")]
+    )
+]
+
+
+def test_fields_that_may_hold_the_type_are_named() -> None:
+    text = elsinore.infer_schema(pa.Table.from_pylist(ORDERS))
+    assert "# type: {field: ...}  # ? candidates: event.code, status; without it" in text
+    assert [kind.name for kind in read_schema(text).types] == ["Event"]
+
+
+@pytest.mark.parametrize(
+    ("field", "names"), [("status", ["created", "sent"]), ("event.code", ["t_4625", "t_4624"])]
+)
+def test_the_field_of_the_type_can_be_given(field: str, names: list[str]) -> None:
+    events = pa.Table.from_pylist(ORDERS)
+    text = elsinore.infer_schema(events, type_field=field)
+    assert "candidates" not in text
+    schema = read_schema(text)
+    assert schema.type_field == field
+    assert len(schema.types) == len(names)
+    query = f"QUERY q RETURN COUNT(*) PATTERN {schema.types[0].name} WITHIN 1 hour;"
+    result = elsinore.workload(query, schema=text).run(events)["q"]
+    assert result["COUNT(*)"].to_pylist() == [{"status": 2, "event.code": 3}[field]]
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("state", r"no event has a field state \(did you mean status\?\)"),
+        ("kind", r"no event has a field kind \(fields are "),
+        ("free", r"free has 101 values \(choose a field with at most 100 names of types\)"),
+        ("blank", r"blank has empty values, or neither text nor integers"),
+        ("x", r"x has empty values, or neither text nor integers"),
+    ],
+)
+def test_a_field_that_cannot_be_the_type_is_refused(field: str, message: str) -> None:
+    events = [
+        {"time": n, "status": "a", "free": str(n), "blank": "", "x": n / 2} for n in range(101)
+    ]
+    with pytest.raises(elsinore.ParameterError, match=message):
+        elsinore.infer_schema(pd.DataFrame(events), type_field=field)

@@ -14,7 +14,8 @@ import yaml
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.sharing.plan import Fate, Finder, KleenePart, Occurrence, PlannedCandidate, StaticPlan
+from elsinore.choices import Finder
+from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
 

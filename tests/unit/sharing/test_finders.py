@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elsinore.choices import Finder
 from elsinore.errors import BudgetError, ParameterError
 from elsinore.sharing.benefit import weigh
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.find_plan import find_plan, find_plans
 from elsinore.sharing.graph import SharonGraph, build_graph, guaranteed_weight, gwmin, reduce
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.replan import verify
 from elsinore.sharing.search import exhaustive, option_queries, search
 from elsinore.sharing.statistics import Statistics

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from elsinore.choices import Finder
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.explain import cut_query, explain_cuts, explain_plan, explain_savings, reason
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import fingerprint
-from elsinore.sharing.plan import Fate, Finder, StaticPlan, plan_schema
+from elsinore.sharing.plan import Fate, StaticPlan, plan_schema
 from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, count_trends, pattern_sets

@@ -10,12 +10,12 @@ from operator import or_
 import numpy as np
 import pytest
 
+from elsinore.choices import Finder
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import Savings, weigh
 from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
 from elsinore.sharing.find_plan import Problem, find_plan
 from elsinore.sharing.graph import SharonGraph, gwmin, reduce
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.replan import verify
 from elsinore.sharing.search import exhaustive, search
 from elsinore.sharing.statistics import Statistics

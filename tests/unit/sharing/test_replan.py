@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from elsinore.choices import Finder
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.replan import ANY_CHANGE, BAND, Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval

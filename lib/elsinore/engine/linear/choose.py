@@ -12,6 +12,7 @@ from math import ceil, exp, lgamma, log, log2
 
 import numpy as np
 
+from elsinore.choices import Finder
 from elsinore.kernels.segments import START, Op
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.chains import passes
@@ -19,7 +20,6 @@ from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.benefit import Savings
 from elsinore.sharing.candidates import Candidate, Segment, mine_candidates
-from elsinore.sharing.plan import Finder
 from elsinore.sharing.statistics import Statistics
 
 

@@ -1,8 +1,8 @@
 """Who runs what: the runtime plan, the one place that decides it, and the executors by name."""
 
+from elsinore.choices import Executor
 from elsinore.engine.plan.compile_plan import (
     REFUSALS,
-    Executor,
     compile_plan,
     plan_for,
     require,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import log2
 from typing import NamedTuple
 
+from elsinore.choices import Executor, Finder
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.linear.choose import choose_segments, predict, window_rate
@@ -35,7 +35,7 @@ from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.sharing.candidates import Segment
 from elsinore.sharing.observe import observe
-from elsinore.sharing.plan import Finder, StaticPlan
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
 from elsinore.template import support
@@ -262,20 +262,6 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
 
 
 # ---- executors by the names of the command line
-
-
-class Executor(StrEnum):
-    """The executors of the specification."""
-
-    AUTO = "auto"
-    HAMLET = "hamlet"
-    HAMLET_STATIC = "hamlet-static"
-    SHARON = "sharon"
-    SWEEP = "sweep"
-    GRETA = "greta"
-    ASEQ = "aseq"
-    TWOSTEP = "twostep"
-
 
 #: Why an executor cannot run a query; empty if it can. The others run every query.
 REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {

@@ -1,0 +1,122 @@
+"""Commands that query, inspect and maintain the lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from elsinore.choices import Engine
+from elsinore.cli.commands.arguments import AsJson, DryRun, Output, ResultFormat
+
+_Workload = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File of queries (.sase). By default the pipeline's."),
+]
+_Schema = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Schema of the events (.yaml). By default the pipeline's."),
+]
+
+
+def sql(
+    query: Annotated[str, typer.Argument(metavar="SQL", help="One statement, in DuckDB's SQL.")],
+    form: ResultFormat = None,
+    output: Output = None,
+) -> None:
+    """Query the lake with SQL: its tables, and a view of the results per query.
+
+    SHOW TABLES lists both. The lake is read-only here.
+    """
+    from elsinore.cli.sql import sql as query_lake
+
+    query_lake(query, form, output)
+
+
+def views(
+    workload: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="WORKLOAD", help="File of queries (.sase). By default the pipeline's."
+        ),
+    ] = None,
+    schema: _Schema = None,
+    dialect: Annotated[Engine, typer.Option(help="SQL dialect of the statements.")] = Engine.DUCKDB,
+) -> None:
+    """Print SQL that defines the lake's tables and a typed view per query.
+
+    Run it in DuckDB, Spark or Trino to query the lake from there.
+    """
+    from elsinore.cli.sql import views as print_views
+
+    print_views(workload, schema, dialect)
+
+
+def why(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Name of the query.")],
+    group: Annotated[
+        str,
+        typer.Argument(
+            metavar="GROUP", help="Group, as name=value,... or a JSON object; {} if it has none."
+        ),
+    ],
+    window: Annotated[
+        str, typer.Argument(metavar="TIME", help="Start of the window (ISO 8601, UTC).")
+    ],
+    lake: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIRECTORY", help="Directory of the Delta tables. By default the pipeline's."
+        ),
+    ] = None,
+    workload: _Workload = None,
+    schema: _Schema = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Maximum number of trends to list.")
+    ] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show the origin of a published result, its checks, and its trends."""
+    from elsinore.cli.why import WhyOptions, explain_result
+
+    explain_result(
+        WhyOptions(query, group, window, lake, workload, schema, limit=limit, as_json=as_json)
+    )
+
+
+def migrate(dry_run: DryRun = False) -> None:
+    """Add columns to the lake's tables after a schema or a release has added them.
+
+    Existing files are not rewritten: a new attribute is NULL in existing events.
+    """
+    from elsinore.cli.lake import migrate as add_columns
+
+    add_columns(dry_run)
+
+
+def forget(
+    key: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KEY",
+            help="Key, as attribute=value. If you give several, events that match all are erased.",
+        ),
+    ],
+    dry_run: DryRun = False,
+) -> None:
+    """Erase a key from raw files, tables, reports, Data Docs and logs.
+
+    Older versions of the tables are erased, too. Published hours that the key affects become stale:
+    the next run recomputes them.
+    """
+    from elsinore.cli.lake import forget_key
+
+    forget_key(key, dry_run)
+
+
+def stop() -> None:
+    """Stop the Spark server that Elsinore started on demand."""
+    from elsinore.cli.pipeline import stop as stop_spark
+
+    stop_spark()
