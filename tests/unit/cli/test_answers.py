@@ -259,9 +259,9 @@ EMPTY = "no results, because the input has no events: 1 file read"
         ("SEQ(A, B)", None, [], "q has no row: the input has no event of type B"),
         ("SEQ(A, B b OR SEQ(C, B c))", None, [], "q has no row: the input has no event of type B"),
         ("SEQ(A, B?, C*, A a)", None, [], "but no match"),
-        ("SEQ(A, NOT B, A a) WHERE A.time = a.time", None, [], "this condition is about A, a"),
+        ("SEQ(A, NOT B, A a) WHERE A.time = a.time", None, [], "reads several events: A, a"),
         ("A+ WHERE A.x > 99", None, [], "none of 3 events of type A has A.x > 99"),
-        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > c.x", None, [], "about b, c at once"),
+        ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > c.x", None, [], "reads several events: b, c"),
         ("A OR SEQ(A b, A c) WHERE A.x > 99 AND b.x > NEXT(c).x", None, [], "but no match"),
     ],
 )

@@ -204,7 +204,7 @@ def test_a_plan_for_another_workload_or_from_other_rates_is_refused(
     ("arguments", "code", "message"),
     [
         (["--plan", "none.json"], 2, "cannot read none.json"),
-        (["--plan", "w.sase"], 1, "no JSON"),
+        (["--plan", "w.sase"], 1, "is not JSON"),
         (
             ["--rates", "r.yaml", "--events", "e.jsonl"],
             2,

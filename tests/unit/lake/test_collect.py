@@ -279,7 +279,9 @@ def test_the_files_of_one_source_and_of_one_run_are_bounded(
     for name in ("b.csv", "d.csv"):
         write(tmp_path / name, [], WRITTEN + 2)
     found = run(tmp_path, stream)
-    assert found.refused["d.csv"].endswith("files of hours, the limit of a run (run it again")
+    assert found.refused["d.csv"].endswith(
+        "files of hours, the limit of a run (run it again to ingest the rest)"
+    )
     assert list(found.refused) == ["c.csv", "d.csv"]
     assert found.figures["collected_files"] == 1
     assert not (tmp_path / "_collected" / "spool").exists()

@@ -124,5 +124,5 @@ def test_a_damaged_note_is_named(lake: Lake) -> None:
     note_metrics(lake, None, NINE, "land", {"lines": 1})
     (note,) = lake.path("run_metrics").rglob("*land*.json")
     note.write_text(note.read_text("utf-8")[:-9], "utf-8")
-    with pytest.raises(DataError, match=rf"{note.name} is damaged: .* \(remove it"):
+    with pytest.raises(DataError, match=rf"{note.name} is damaged: .* \(run `rm "):
         read_metrics(lake.root)

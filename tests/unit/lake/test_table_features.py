@@ -163,7 +163,8 @@ def test_a_column_of_a_user_is_named_with_the_way_back(lake: Callable[[], Lake])
     with pytest.raises(SetupError) as caught:
         lake().create_all()
     assert str(caught.value) == (
-        "the table events is not as declared: the schema does not declare its column checked_by "
+        "the table events differs from its declaration: the schema does not declare its column "
+        "checked_by "
         "(string); the schema does not declare its column comment (string) (run in Spark: "
         f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {version})"
     )
