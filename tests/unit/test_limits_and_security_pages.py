@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from elsinore import windows
+from elsinore import choices, windows
 from elsinore.catalog import yaml_text
 from elsinore.engine import row_bound
 from elsinore.files import bounded_parquet, decode
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.lake import collect
-from elsinore.library import results
 from elsinore.query import bind_expression, parse, resolve
 from elsinore.template import subsets
 
@@ -39,7 +38,7 @@ CODE = [
     ("windows that contain", (windows.MOST_OVERLAPPING,)),
     ("windows with", (row_bound.MOST_WINDOWS,)),
     ("result rows", (row_bound.MOST_ROWS,)),
-    ("steps", (results.BUDGET,)),
+    ("steps", (choices.BUDGET,)),
     ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),
     ("JSON", (decode.MAX_DEPTH, decode.MAX_KEYS)),
     (

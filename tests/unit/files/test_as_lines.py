@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
-from elsinore.catalog.source_rule import InputFormat, format_of
+from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import StreamSchema
+from elsinore.choices import InputFormat
 from elsinore.errors import DataError
 from elsinore.files import as_lines as as_lines_module
 from elsinore.files.as_lines import as_lines

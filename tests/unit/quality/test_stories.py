@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from elsinore.lake.views import Engine, view_statements
+from elsinore.choices import Engine
+from elsinore.lake.views import view_statements
 from elsinore.quality import result_files
 from elsinore.quality.charts import show_size
 from elsinore.quality.report import movers, write_report
