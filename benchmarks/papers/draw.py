@@ -33,7 +33,7 @@ _MARKS = {TIME: "x", MEMORY: "s", PLANS: "*"}
 #: What the overview's legend says of solid and of dashed lines.
 OURS = "Elsinore's executors: no match is listed"
 OTHERS = "systems that list matches, re-implemented by this project"
-_SAID = {TIME: "given up: time", MEMORY: "given up: memory", PLANS: "given up: plans"}
+_SAID = {TIME: "stopped: time", MEMORY: "stopped: memory", PLANS: "stopped: plans"}
 #: Megabytes below which memory is as good as none.
 _LEAST = 0.1
 

@@ -59,7 +59,8 @@ def options_of(words: list[str]) -> set[str]:
     command = group.commands[words[0]]  # type: ignore[attr-defined]
     if hasattr(command, "commands") and len(words) > 1 and not words[1].startswith("-"):
         command = command.commands[words[1]]
-    return {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    parameters = command.get_params(typer.Context(command))
+    return {option for parameter in parameters for option in parameter.opts} | {"--help"}
 
 
 NAMED = named()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers import figures, kernels, online, pointers, systems
-from benchmarks.papers.draw import draw, draw_overview
+from benchmarks.papers.draw import OTHERS, OURS, draw, draw_overview
 from benchmarks.papers.factors import factor
 from benchmarks.papers.figures import Point
 from benchmarks.papers.measure import Found, measure
@@ -228,8 +228,8 @@ def test_the_page_tells_every_budget_that_was_broken(tmp_path: Path) -> None:
     overview = tmp_path / "b.svg"
     draw_overview(shown, points(), overview, 4)
     text = overview.read_text(encoding="utf-8")
-    assert ">Elsinore's executors</text>" in text
-    assert ">re-implemented from the papers</text>" in text
+    assert f">{OURS}</text>" in text
+    assert f">{OTHERS}</text>" in text
 
 
 def test_a_measurement_ends_at_its_budgets(monkeypatch: pytest.MonkeyPatch) -> None:

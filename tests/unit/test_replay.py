@@ -260,7 +260,8 @@ def result(hour: int, query: str, aggregate: str, exact: str, group: str = "AA")
     return {
         "owned_day": date(2013, 2, 8), "owned_hour": f"2013-02-08T{hour:02}", "query": query,
         "query_fingerprint": "f" * 64, "group_key": f'{{"carrier":"{group}"}}',
-        "window_start": start, "window_end": end, "aggregate": aggregate, "exact": exact,
+        "window_start": start, "window_end": end, "aggregate": aggregate,
+        "exact": exact, "value": float(exact) if exact[:9] != HUGE[:9] else None,
         "log2": 1328.8 if exact == HUGE else float(len(exact)),
     }  # fmt: skip
 

@@ -129,7 +129,7 @@ def _in_words(sets: Sequence[SetDecisions]) -> str:
     """How many bursts were shared, over all sets."""
     every = sum(each.times.size for each in sets)
     if not every:
-        return "no burst that several queries take"
+        return "no burst of several queries"
     by_all = sum(int((each.sharing == each.takers).sum()) for each in sets)
     by_none = sum(int((each.sharing == 0).sum()) for each in sets)
     plural = f"{len(sets)} sets" if len(sets) > 1 else "1 set"

@@ -48,25 +48,25 @@ def build_trends(
     start = instant_of(result["window_start"])
     query = workload.by_name.get(result["query"])
     if query is None or query.fingerprint != result["query_fingerprint"]:
-        return [], "the workload at hand has another query of this name, or none"
+        return [], "the workload has no query with this name and text"
     if isinstance(query.pattern, Conjunction):
         return [], "the query counts pairs of trends"
     if publication is None:
-        return [], "nothing says which version of the events was read"
+        return [], "the version of the events that was read is unknown"
     window = Interval(start, instant_of(result["window_end"]))
     try:
         rows = _events(lake, window, publication.events_version)
     except DataError:
         version = publication.events_version
         if _changed_since(lake, window, version):
-            gone = f"version {version} of the events is not kept any longer"
+            gone = f"version {version} of the events was deleted"
             return [], f"{gone}, and events of the window may have changed since"
         rows = _events(lake, window, None)
     # Others are of a type that has left the schema.
     known = pa.array(list(workload.schema.type_codes), pa.string())
     rows = rows.filter(pc.is_in(rows["event_type"].cast(pa.string()), known))
     if rows.num_rows > MAX_EVENTS:
-        return [], f"the window holds more than {MAX_EVENTS} events"
+        return [], f"the window has more than {MAX_EVENTS} events"
     place = Place(query.name, result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
     wanted = Wanted(workload, [(0, place)])

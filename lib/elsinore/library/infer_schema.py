@@ -385,7 +385,10 @@ def _few_values(path: Path, block: bytes) -> bytes:
             which Arrow ends the process.
     """
     if any(is_too_deep(line.decode("utf-8", "replace")) for line in block.splitlines()):
-        raise DataError(f"{path} has a line that is nested deeper than {MAX_DEPTH}")
+        raise DataError(
+            f"{path} has a line that is nested deeper than {MAX_DEPTH}",
+            hint="remove the line from the file",
+        )
     keys = {found[1] for found in _KEY.finditer(block)}
     require_few_columns(path, list(keys))
     most = min(_ROWS, _VALUES // max(len(keys), 1))

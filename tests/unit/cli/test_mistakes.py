@@ -607,7 +607,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["generate", "stock", "--output", "z.jsonl", "--events", "-5"], "-5, not between 1 and 200,"),
     (["init", "w.sase"], "w.sase is a file (name a new directory)"),
     (["schema", "infer", "e.jsonl", "--stream", "my-shop"], "letters, digits and _ only, a letter"),
-    (["explain", *RUN[1:4], "--plan", "s.yaml"], "s.yaml: the static plan is no JSON (`elsinore"),
+    (["explain", *RUN[1:4], "--plan", "s.yaml"], "s.yaml: the static plan is not JSON (print"),
     (["plan", "w.sase", "--schema", "s.yaml"], "give one of --rates FILE and --events FILE"),
     (["explain", "w.sase", "--schema", "s.yaml"], "add --plan FILE, --rates FILE or --events"),
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
@@ -629,7 +629,7 @@ CASES = """{{schema: {{View: {{price: double}}}}, query: RETURN COUNT(*) PATTERN
 FILES: list[tuple[list[str], str, str]] = [
     ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-bad-share", "1"],
      "{", "cannot write q/q.jsonl: No such file or directory (mkdir -p q)"),
-    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: this is no static plan (`elsinore plan"),
+    (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: not a static plan (print a plan with"),
     (["plan", *RUN[1:4], "--rates", "f"], "rates: {View: 5}", "it is missing (as in per: hour)"),
     (["plan", *RUN[1:4], "--rates", "f"], "per: hour", "missing (as in rates: {View: 5})"),
     (["plan", *RUN[1:4], "--rates", "f"], "{per: hour, rates: {Veiw: 5}}", "did you mean View?"),

@@ -138,7 +138,7 @@ def test_ingest_warns_or_leaves_out(
     out, err = capsys.readouterr()
     warns = otherwise == "warn"
     assert ("m.csv:62: 1970-01-01T00:00:00Z is 55 years from" in err) is warns
-    assert ("1 of 61 lines left out" in err) is not warns
+    assert ("1 of 61 records left out" in err) is not warns
     assert (tmp_path / "var" / "landing" / "1970").exists() is warns
     assert ("1970" in out) is warns
 

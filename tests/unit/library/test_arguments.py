@@ -87,10 +87,10 @@ def test_a_schema_can_be_a_dict() -> None:
 @pytest.mark.parametrize(
     ("schema", "messages"),
     [
-        (dict_schema(type="lung"), ["types.A.v.type: 'lung' is none of .*did you mean long"]),
+        (dict_schema(type="lung"), ["types.A.v.type: 'lung' is not one of .*did you mean long"]),
         (
             dict_schema(type="long", nullabel=True),
-            ["types.A.v.nullabel: there is no setting nullabel .*did you mean nullable"],
+            ["types.A.v.nullabel: unknown setting nullabel .*did you mean nullable"],
         ),
         (
             {"stream": "s", "time": {"field": 5}, "types": {"A": None}},
@@ -98,7 +98,7 @@ def test_a_schema_can_be_a_dict() -> None:
         ),
         (
             dict_schema(type="long") | {"types": {"not a name": {}}},
-            ["types.not a name: .* no name"],
+            ["types.not a name: .* is not a valid name"],
         ),
         (dict_schema(type="long") | {"sources": [{"file": "*"}]}, ["sources.0.file: .*"]),
         ({}, ["stream: it is missing", "time: it is missing", "types: it is missing"]),
