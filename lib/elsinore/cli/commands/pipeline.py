@@ -15,7 +15,7 @@ def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     Ingesting is idempotent: it overwrites no file and skips events that it wrote before. It prints
     the `elsinore replay` commands that compute all windows of the events.
 
-    An hour without events gets an empty file if it lies between two events less than a week apart.
+    An hour without events gets an empty file if it is between two events less than a week apart.
     Results of windows that reach an hour without a file are provisional.
     """
     from elsinore.cli.ingest import ingest as ingest_files

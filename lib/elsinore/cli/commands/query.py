@@ -73,7 +73,8 @@ def run(
     quarantine: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write rejected records to this file. By default only counted."
+            metavar="FILE",
+            help="Write rejected records to this file. By default, they are only counted.",
         ),
     ] = None,
     max_bad_share: MaxBadShare = 0.05,
