@@ -122,7 +122,7 @@ def test_a_workload_is_looked_up_by_its_name(call: Callable[..., Any], tmp_path:
     (folder / "flights_storms.sase").touch()
     told = call(TOLD, {**HOURS, "params": {"workload": "flights_storms"}})
     assert told["workload"] == str(folder / "flights_storms.sase")
-    with pytest.raises(ParameterError, match="no workload"):
+    with pytest.raises(ParameterError, match="unknown workload"):
         call(TOLD, {**HOURS, "params": {"workload": "../workloads/flights_storms"}})
 
 

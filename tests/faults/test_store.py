@@ -61,7 +61,7 @@ def test_struck_in_the_middle_of_commits_the_tables_are_those_of_a_local_run(
 def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SetupError, match="object store says NoSuchBucket: "):
+    with pytest.raises(SetupError, match="object store refuses access: NoSuchBucket: "):
         read_rows(place("s3://another/lake"), "events")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with pytest.raises(StoreError, match=r"object store fails: [^↳\x1b]*127\.0\.0\.1:1/another"):
@@ -112,7 +112,7 @@ def test_commands_tell_of_a_store_that_refuses_in_a_line(
         ):
             assert run_command(command) == 2, command
             said = capsys.readouterr()
-            assert said.err.startswith("elsinore: the object store refuses access "), command
+            assert said.err.startswith("elsinore: the object store refuses access: "), command
             assert "check its address, and the region and keys" in said.err
             assert (said.out, said.err.count("\n")) == ("", 1)
 
@@ -215,5 +215,5 @@ def test_a_copy_has_the_name_and_what_is_gone_is_said_so(store: str) -> None:
         assert (copy.name, copy.read_bytes()) == ("file.txt", b"all")
     assert not copy.exists()
     path.unlink()
-    with pytest.raises(DataError, match="it is gone"), local_copy(path):
+    with pytest.raises(DataError, match="it was removed"), local_copy(path):
         pass

@@ -266,7 +266,7 @@ def test_a_result_too_large_for_a_column_is_exact_text_and_infinite(bad: Replaye
 @pytest.mark.parametrize(
     ("job", "variable", "told"),
     [
-        ("aggregate", "JAVA_HOME", ["there is no", "install Java"]),
+        ("aggregate", "JAVA_HOME", ["Java was not found", "install Java"]),
         ("aggregate", "ELSINORE_JARS", ["delta-spark", "delta-storage", "make setup"]),
         ("land", "ELSINORE_SCHEMA_FILE", ["cannot read"]),
         ("land", "ELSINORE_TABLES_DIR", ["no tables"]),

@@ -95,15 +95,15 @@ def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventT
     assert {row["query"] for row in staged(lake, whole)} == set(queries.by_name)
     words = {hour: found.route.split("; ")[1] for hour, found in done.items()}
     assert words == {
-        14: "panes of 2 queries carried: 0 hours kept, 9 worked out",
+        14: "panes of 2 queries cached: 0 hours reused, 9 computed",
         **dict.fromkeys(
-            range(15, 17), "panes of 2 queries carried: 8 hours kept, 1 worked out"
+            range(15, 17), "panes of 2 queries cached: 8 hours reused, 1 computed"
         ),
     }  # fmt: skip
     # Another plan, which runs them in another order, finds what was kept.
     plan = RuntimePlan.of(queries.queries, sweeps=[("delays", "many")])
     again = run(spark, lake, hours("16", "17"), plan=plan)
-    assert again.route.endswith("panes of 2 queries carried: 9 hours kept, 0 worked out")
+    assert again.route.endswith("panes of 2 queries cached: 9 hours reused, 0 computed")
     # Several hours at once, of which some are there.
     later = hours("16", "19")
     run(spark, lake, later)
@@ -132,8 +132,8 @@ def test_hours_without_windows_are_worked_out_for_those_that_have_some(
         "WHERE [origin] AND D.dep_delay > 90 WITHIN 8 hours;"
     )
     first, second = (run(spark, lake, hours(a, b), text) for a, b in (("14", "15"), ("15", "16")))
-    assert first.route == "panes of 1 query carried: 0 hours kept, 1 worked out"
-    assert second.route == "panes of 1 query carried: 1 hour kept, 7 worked out"
+    assert first.route == "panes of 1 query cached: 0 hours reused, 1 computed"
+    assert second.route == "panes of 1 query cached: 1 hour reused, 7 computed"
     owned = hours("14", "16")
     assert staged(lake, owned) == computed(workload(lake, text), events, owned) != []
     assert first.rows == 0 < second.rows == len(staged(lake, owned))
@@ -159,7 +159,7 @@ def test_what_is_kept_is_right_at_its_version_and_for_as_long_as_its_hour_stands
     assert there.keys() == {hour for hour in reached if hour < hours("00", "01").start}
     assert kept.find(lake.root, reached, version).keys() == set(reached)
     again = run(spark, lake, owned)
-    assert again.route.endswith(f"{len(there)} hours kept, {9 - len(there)} worked out")
+    assert again.route.endswith(f"{len(there)} hours reused, {9 - len(there)} computed")
     # An hour that two runs have worked out has two files, and either will do.
     nothing = PARTIAL_SCHEMA.empty_table()
     kept.write(owned.start, version, None, nothing)

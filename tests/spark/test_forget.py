@@ -394,7 +394,7 @@ def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
     ("given", "said"),
     [
         ("tailnun=N1", "did you mean tailnum"),
-        ("nothing=N1", "its attributes: tailnum"),
+        ("nothing=N1", "use one of tailnum"),
         ("flight=many", "'many' is not a long"),
         ("tailnum", "write it as user=ann"),
         ("tailnum=", "write it as user=ann"),

@@ -935,7 +935,7 @@ def test_events_laid_out_by_buckets(laid_home: Callable[[str], Settings]) -> Non
     for other in ("buckets: {by: [carrier], number: 6}", "buckets: {by: [dest], number: 5}", ""):
         changed = re.sub("buckets: .*", other, text)
         settings.schema_file.write_text(changed, encoding="utf-8")
-        with pytest.raises(SetupError, match=r"it has 5 buckets by carrier, and .* decl"):
+        with pytest.raises(SetupError, match=r"it has 5 buckets by carrier, but .* decl"):
             Lake.open(settings).create_all()
 
 
@@ -965,5 +965,5 @@ def test_no_column_is_added_while_steps_are_at_work(
     with at_work(grown.local):
         assert run_command(["migrate", "--dry-run"]) == 0
         assert run_command(["migrate"]) == 1
-    assert f"a run is working on {grown.local} (pause the DAGs" in capsys.readouterr().err
+    assert f"a run is working in {grown.local} (pause the DAGs" in capsys.readouterr().err
     assert run_command(["migrate"]) == 0

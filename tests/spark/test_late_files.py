@@ -268,11 +268,15 @@ def test_files_that_nothing_reads_are_told_once_and_fail_a_run_without_any_other
     for hour in (9, 10):
         put(settings, hour, departure(hour, hour=hour))
     (settings.landing / "clicks.csv").touch()
-    assert replayed(9, 10)["unread_first"].startswith("nothing reads clicks.csv; raw files are")
+    assert replayed(9, 10)["unread_first"].startswith(
+        "unrecognized files: clicks.csv; raw files are"
+    )
     assert replayed(10, 11)["unread_first"] == "", "that was told"
     spoilt = put(settings, 12, departure(12, hour=12)).with_name("events-2013-01-01T08.jsonl.gz")
     spoilt.write_bytes(b"no gzip")
-    with pytest.raises(DataError, match=r"no file of these hours .* nothing reads clicks\.csv"):
+    with pytest.raises(
+        DataError, match=r"no file of these hours arrived, but unrecognized files: clicks\.csv"
+    ):
         replayed(11, 12)
     data = ReportData(lake.root, hours(11, 12), None, pages=None)
     assert (data.unread, data.publishing.missing) == ("clicks.csv", ("2013-01-01T11",))

@@ -239,4 +239,4 @@ def test_a_schema_that_grows(
     assert "does not declare its column paid (string) (put the schema back" in said
     code, said = migrate("paid: {type: long, nullable: true}")
     assert code == 2
-    assert "paid is string, and long in its declaration" in said
+    assert "paid is string, but long in its declaration" in said

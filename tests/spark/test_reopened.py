@@ -157,11 +157,11 @@ def test_a_late_event_costs_the_panes_of_its_own_hour(
         done = aggregate(spark, [many], interval, static_plan="p", parts=1, run="r")
         return done.route.split("; ")[1]
 
-    assert route_of(hours(13, 14)) == "panes of 1 query carried: 0 hours kept, 6 worked out"
+    assert route_of(hours(13, 14)) == "panes of 1 query cached: 0 hours reused, 6 computed"
     put(settings, 13, departure(20, 45, 11), name="-late")
     land(lake, settings, hours(13, 14))
     # What landed again with it, at 13:30, is what it was.
-    assert route_of(hours(13, 14)) == "panes of 1 query carried: 5 hours kept, 1 worked out"
+    assert route_of(hours(13, 14)) == "panes of 1 query cached: 5 hours reused, 1 computed"
     late = events_at(lake, *FINAL_EVENTS, (11 * 60 + 45, 5))
     assert staged(lake, hours(13, 14)) == computed(many.workload, late, hours(13, 14))
 

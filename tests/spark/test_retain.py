@@ -184,5 +184,5 @@ def test_less_than_landing_looks_back_to_is_refused(
 def test_what_is_kept_must_be_there(settings: Settings) -> None:
     text = settings.schema_file.read_text(encoding="utf-8").replace("{events: 3", "{event: 3")
     settings.schema_file.write_text(text, encoding="utf-8")
-    with pytest.raises(SchemaError, match=r"nothing called event is removed .*mean events\?"):
+    with pytest.raises(SchemaError, match=r"event has no retention period .*mean events\?"):
         Lake.open(settings)

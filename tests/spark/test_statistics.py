@@ -231,7 +231,9 @@ def test_a_lakes_table_can_be_counted_by_a_command(landed: Lake) -> None:
     assert statistics.events == {"Departure": 4, "Arrival": 2, "Cancellation": 1}
     assert events is not None
     assert len(events) == 7
-    with pytest.raises(ParameterError, match="one table of events, or files"):
+    with pytest.raises(
+        ParameterError, match="a table of events cannot be combined with other events"
+    ):
         read_statistics(None, [table, table], bound(landed))
 
 

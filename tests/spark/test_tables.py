@@ -145,7 +145,7 @@ def test_what_two_add_at_once_is_there_once(lake: Lake, monkeypatch: pytest.Monk
 
 
 def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:
-    with pytest.raises(ParameterError, match="raw_events is a table of data"):
+    with pytest.raises(ParameterError, match="raw_events is a partitioned table"):
         lake.add(
             "raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], key=["file"], run="r"
         )
@@ -200,7 +200,7 @@ def test_ids_stay_as_unique_as_they_were_when_the_lake_was_made(lake: Lake) -> N
     def of(span: int | None) -> Lake:
         return replace(lake, stream=replace(lake.stream, id_span=span))
 
-    match = "one event for ever, and within a day in its declaration"
+    match = "ids are unique for ever, but within a day in its declaration"
     with pytest.raises(SetupError, match=match):
         of(DAY).create_all()
     # A lake of an earlier release has not said it, and does so now.
@@ -220,7 +220,7 @@ def test_ids_stay_the_field_that_they_were_when_the_lake_was_made(
     lake: Lake, field: str | None
 ) -> None:
     other = replace(lake, stream=replace(lake.stream, id_field=field))
-    match = f"the field of its ids is id, and {field or 'none'} in its declaration"
+    match = f"the field of its ids is id, but {field or 'none'} in its declaration"
     with pytest.raises(SetupError, match=match):
         other.create_all()
 

@@ -474,4 +474,4 @@ def _check_escape(scope: Scope, operation: Operation, pattern: str, escape: str)
     for character in characters:
         if character == escape and next(characters, None) not in ("%", "_", escape):
             message = f"in the LIKE pattern {escape!r} escapes nothing"
-            scope.refuse(message, operation.at, f"write {escape}%, {escape}_ or {escape}{escape}")
+            scope.refuse(message, operation.at, f"write {escape!r} only before %, _ or {escape!r}")
