@@ -11,7 +11,15 @@ import pytest
 from elsinore import choices, windows
 from elsinore.catalog import yaml_text
 from elsinore.engine import row_bound
-from elsinore.files import bounded_parquet, decode
+from elsinore.files import (
+    as_lines,
+    bounded_parquet,
+    decode,
+    delta_log_snapshot,
+    read_delta,
+    read_lines,
+    records,
+)
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.lake import collect
 from elsinore.query import bind_expression, parse, resolve
@@ -51,6 +59,13 @@ CODE = [
     ),
     ("Parquet value", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.decoded_batch_bytes // MIB)),
     ("Parquet file", (bounded_parquet.MAX_ROW_GROUPS,)),
+    ("footer", (bounded_parquet._FOOTER // MIB,)),
+    ("rejected row", (records._LONGEST_TEXT, records._SHORT_TEXT, records._TEXT_KEPT // MIB)),
+    ("columns", (read_lines.MAX_COLUMNS, read_lines.MAX_NAMES)),
+    ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), as_lines._MOST_VALUES)),
+    ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
+    ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
+    ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]
 
