@@ -81,6 +81,8 @@ _VALUES, _DECODED = 20_000_000, 128 << 20
 _DECODER = json.JSONDecoder(
     object_pairs_hook=unique_keys, parse_int=len, parse_float=len, strict=False
 )
+#: Maximum number of fields of JSON with values of several types: each one is read again.
+_MOST_MIXED = 100
 #: Maximum number of characters of a field's name in a schema.
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
@@ -363,6 +365,7 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
     mixed: dict[str, str] = {}
     if not block.strip():
         return pa.table({}), mixed
+    rounds = 0
     while True:
         try:
             columns = _parsed_json(block, pa.schema([])).schema
@@ -373,6 +376,10 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
             if not changed or not without or without[0] == block:
                 raise
             block, is_text = without
+            rounds += 1
+            if rounds > _MOST_MIXED:
+                problem = f"more than {_MOST_MIXED} fields have values of several types"
+                raise ValueError(problem) from error
             if not is_text:
                 field = changed[1].replace("/[]", "[]").replace("/", ".")
                 mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"

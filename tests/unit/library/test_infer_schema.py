@@ -654,3 +654,12 @@ def test_every_value_of_json_is_counted(
     with pytest.raises(DataError):
         elsinore.infer_schema(path)
     assert parsed[0] < 150
+
+
+def test_too_many_fields_of_several_types(tmp_path: Path) -> None:
+    """The file is parsed again for each of them."""
+    path, names = tmp_path / "e.jsonl", [f"k{number}" for number in range(101)]
+    lines = (json.dumps({"ts": 1740996000, **dict.fromkeys(names, value)}) for value in (1, "a"))
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match="more than 100 fields have values of several types"):
+        elsinore.infer_schema(path)
