@@ -148,7 +148,7 @@ def _link(path: Path, table: LakeTable, target: Path, limits: ReadLimits, stack:
 
 
 class _Contents(NamedTuple):
-    """What a file of a log describes, at most."""
+    """Upper bounds on the content of a file of a log."""
 
     files: int  #: data files that it adds
     partitions: int  #: partition columns
@@ -156,7 +156,7 @@ class _Contents(NamedTuple):
 
 
 def _contents_of_json(path: Path) -> _Contents:
-    """Return what a commit or a checkpoint describes.
+    """Return the bounds of a commit or a checkpoint.
 
     Raises:
         ValueError, TypeError, RecursionError: the line of a description is not one action.

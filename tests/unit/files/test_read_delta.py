@@ -545,7 +545,7 @@ def test_statistics_of_many_columns(
     setting = {f"delta.dataSkipping{name}": value}
     for _ in range(2):
         write_deltalake(tmp_path, rows, mode="append", configuration=setting)
-    table = LakeTable(tmp_path, None)
+    table = LakeTable(tmp_path)
     with pytest.raises(UnreadableFile, match=r"may have statistics of \d+ columns of data files"):
         list(read_delta.delta_rows(table, None))
     DeltaTable(tmp_path).create_checkpoint()
