@@ -60,10 +60,11 @@ CODE = [
     ("Parquet value", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.decoded_batch_bytes // MIB)),
     ("Parquet file", (bounded_parquet.MAX_ROW_GROUPS,)),
     ("footer", (bounded_parquet._FOOTER // MIB,)),
-    ("rejected row", (records._LONGEST_TEXT,)),
+    ("rejected row", (records._LONGEST_TEXT, records._SHORT_TEXT, records._TEXT_KEPT // MIB)),
     ("columns", (read_lines.MAX_COLUMNS, read_lines.MAX_NAMES)),
-    ("rows of CSV", (DEFAULT_LIMITS.file_bytes // (MIB << 10), as_lines._MOST_VALUES)),
+    ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), as_lines._MOST_VALUES)),
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
+    ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]

@@ -27,13 +27,13 @@ from elsinore.files.read_lines import (
     unusable_line,
 )
 from elsinore.files.read_parquet import parquet_rows
-from elsinore.files.records import ArrowRecords
+from elsinore.files.records import ArrowRecords, few_at_once, number_of_values
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, type_times
 from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
 
-#: Maximum number of rows that become lines at a time, and of their values and characters.
-_AT_ONCE, _VALUES_AT_ONCE, _TEXT_AT_ONCE = 8_192, 500_000, 16 << 20
+#: Maximum number of rows that become lines at a time, and of their characters.
+_AT_ONCE, _TEXT_AT_ONCE = 8_192, 16 << 20
 #: Maximum number of values in one row of Parquet, including those in lists.
 _MOST_VALUES = 1_000_000
 #: JSON types of CSV cells.
@@ -189,29 +189,11 @@ def _of_few_values(rows: pa.Table, path: Path) -> Iterator[pa.Table]:
     Raises:
         UnreadableFile: a single row has too many values.
     """
-    waiting = [rows[begin : begin + _AT_ONCE] for begin in range(0, len(rows), _AT_ONCE)][::-1]
-    while waiting:
-        part = waiting.pop()
-        values = sum(_number_of_values(c) for column in part.columns for c in column.chunks)
-        names = sum(map(len, part.column_names)) * len(part)
-        if len(part) > 1 and (values > _VALUES_AT_ONCE or names > _TEXT_AT_ONCE):
-            half = len(part) // 2
-            waiting += [part[half:], part[:half]]
-        elif values > _MOST_VALUES:
+    for part in few_at_once(rows, _AT_ONCE, names=_TEXT_AT_ONCE):
+        if len(part) == 1 and (values := number_of_values(part)) > _MOST_VALUES:
             problem = f" has a row of {values:,} values, more than {_MOST_VALUES:,}"
             raise unreadable(path, problem, Reason.TOO_LARGE, "shorten its lists")
-        else:
-            yield part
-
-
-def _number_of_values(column: pa.Array) -> int:
-    """Return how many values a column has, those inside of its structs and lists counted."""
-    of = column.type
-    if types.is_struct(of):
-        return len(column) + sum(map(_number_of_values, column.flatten()))
-    if of.num_fields and hasattr(column, "flatten"):
-        return len(column) + _number_of_values(column.flatten())
-    return len(column)
+        yield part
 
 
 def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:

@@ -219,7 +219,8 @@ class _RepeatedKey(ValueError):
     pass
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; ValueError: a key occurs twice."""
     record = dict(pairs)
     if len(record) != len(pairs):
         keys = Counter(key for key, _ in pairs)
@@ -229,7 +230,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 #: Made once: `json.loads` would make one for each line, which takes as long as to parse it.
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=whole_number, parse_float=decimal_number
+    object_pairs_hook=unique_keys, parse_int=whole_number, parse_float=decimal_number
 )
 
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
 from elsinore.errors import DataError
 from elsinore.files.bounded_parquet import require_bounded
 from elsinore.files.lake_tables import LakeTable
-from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits, too_large, unreadable
+from elsinore.files.read_lines import DEFAULT_LIMITS, MAX_COLUMNS, ReadLimits, too_large, unreadable
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.safe_files import open_directory, open_file
 
@@ -36,6 +38,15 @@ _MOST_HINT = 1 << 20
 MOST_ENTRIES = 100_000
 #: Maximum number of partition columns: delta-rs makes a value of each for every data file.
 MOST_PARTITIONS = 20
+#: Maximum number of data files times columns with statistics: delta-rs makes three values of each.
+MOST_STATISTICS = 10_000_000
+#: Columns with statistics if the table does not set their number, and how it does.
+_INDEXED, _SKIPPING = 32, b"delta.dataSkipping"
+_NUMBER_INDEXED = "delta.dataSkippingNumIndexedCols"
+#: The key of an added data file; characters may be escaped.
+_ADD = re.compile(rb'"(?:a|\\u0061)(?:d|\\u0064){2}"')
+#: Rows of a checkpoint that are read at a time.
+_ROWS = 1_024
 _BLOCK = 1 << 20
 #: Bytes of a block that `stat` counts.
 _STORED_BLOCK = 512
@@ -56,6 +67,7 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
         whole = Path(stack.enter_context(TemporaryDirectory()))
         (whole / LOG / _SIDECARS).mkdir(parents=True)
         log, left = table.path / LOG, limits.file_bytes
+        bounds, sidecars = _Bounds(log), set[str]()
         names = _names(log, table)
         if _HINT in names:
             _require_short(log / _HINT, table.trusted)
@@ -64,18 +76,21 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
                 left -= _copy(log / name, table.trusted, whole / LOG / name, left)
                 if left < 0:
                     raise too_large(log, f"has more than {limits.file_bytes} bytes of commits")
-                _require_few_partitions(log / name, _partitions_of_json(whole / LOG / name))
+                bounds.add(log / name, partial(_contents_of_json, whole / LOG / name))
                 if not _COMMIT.fullmatch(name):
-                    _require_sidecars(log / name, _sidecars_of_json(whole / LOG / name))
+                    found = _sidecars_of_json(whole / LOG / name)
+                    sidecars |= _require_sidecars(log / name, found)
             else:
                 _link(log / name, table, whole / LOG / name, limits, stack)
-                _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
-                _require_few_partitions(log / name, _partitions_of_parquet(whole / LOG / name))
+                sidecars |= _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
+                bounds.add(log / name, partial(_contents_of_parquet, whole / LOG / name))
         if _SIDECARS in names:
             for name in _names(log / _SIDECARS, table):
                 if name.endswith(".parquet"):
                     path = whole / LOG / _SIDECARS / name
                     _link(log / _SIDECARS / name, table, path, limits, stack)
+                    if name in sidecars:
+                        bounds.add_files(pq.read_metadata(path).num_rows)
         yield whole
 
 
@@ -132,41 +147,96 @@ def _link(path: Path, table: LakeTable, target: Path, limits: ReadLimits, stack:
         require_bounded(target, limits)
 
 
-def _partitions_of_json(path: Path) -> Iterator[int]:
-    """Yield how many partition columns each description of a table has.
+class _Contents(NamedTuple):
+    """Upper bounds on the content of a file of a log."""
+
+    files: int  #: data files that it adds
+    partitions: int  #: partition columns
+    statistics: int  #: columns with statistics
+
+
+def _contents_of_json(path: Path) -> _Contents:
+    """Return the bounds of a commit or a checkpoint.
 
     Raises:
         ValueError, TypeError, RecursionError: the line of a description is not one action.
     """
     most = DEFAULT_LIMITS.line_bytes
+    contents = _Contents(0, 0, _INDEXED)
     with path.open("rb") as lines:
         while line := lines.readline(most + 1):
             if len(line) > most:
                 raise ValueError(f"a line has more than {most:,} bytes")
+            contents = contents._replace(files=contents.files + len(_ADD.findall(line)))
             # The name may be escaped.
-            if b"partitionColumns" in line or b"\\u" in line:
+            if any(name in line for name in (b"partitionColumns", _SKIPPING, b"\\u")):
                 for _, content in json.loads(line, object_pairs_hook=list):
-                    pairs = content if isinstance(content, list) else ()
-                    yield from (len(value) for key, value in pairs if key == "partitionColumns")
+                    contents = _with_table(contents, content if isinstance(content, list) else ())
+    return contents
 
 
-def _partitions_of_parquet(path: Path) -> Iterator[int]:
+def _with_table(contents: _Contents, table: Iterable[tuple[str, Any]]) -> _Contents:
+    """Return contents with the description of a table, whose keys may occur twice."""
+    pairs = list(table)
+    partitions = [len(value) for key, value in pairs if key == "partitionColumns" and value]
+    fields = [str(value).count("{") // 2 for key, value in pairs if key == "schemaString"]
+    indexed = [_INDEXED]
+    for name, value in (pair for key, of in pairs if key == "configuration" for pair in of or ()):
+        if str(name).startswith(_SKIPPING.decode()):
+            is_number = name == _NUMBER_INDEXED and re.fullmatch("[0-9]{1,9}", str(value))
+            indexed.append(int(value) if is_number else MAX_COLUMNS)
+    return _Contents(
+        contents.files,
+        max(contents.partitions, *partitions, 0),
+        max(contents.statistics, min(max(indexed), *fields)) if fields else contents.statistics,
+    )
+
+
+def _contents_of_parquet(path: Path) -> _Contents:
     with pq.ParquetFile(path) as file:
+        contents = _Contents(file.metadata.num_rows, 0, _INDEXED)
         if "metaData" in file.schema_arrow.names:
-            for batch in file.iter_batches(columns=["metaData.partitionColumns"]):
-                for table in batch.to_struct_array().field("metaData").to_pylist():
-                    yield len((table or {}).get("partitionColumns") or ())
+            names = ("partitionColumns", "configuration", "schemaString")
+            columns = [f"metaData.{name}" for name in names]
+            for batch in file.iter_batches(_ROWS, columns=columns):
+                tables = batch.to_struct_array().field("metaData").drop_null()
+                for table in tables.to_pylist():
+                    contents = _with_table(contents, table.items())
+    return contents
 
 
-def _require_few_partitions(path: Path, numbers: Iterable[int]) -> None:
-    try:
-        most = max(numbers, default=0)
-    except (ValueError, TypeError, RecursionError) as error:
-        problem = " is damaged: a line is not a short JSON object"
-        raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
-    if most > MOST_PARTITIONS:
-        problem = f" has {most:,} partition columns, more than {MOST_PARTITIONS}"
-        raise unreadable(path, problem, Reason.TOO_LARGE, "write the table with fewer of them")
+class _Bounds:
+    """Bounds on what the files of a log describe together."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._files, self._statistics = 0, _INDEXED
+
+    def add(self, path: Path, read: Callable[[], _Contents]) -> None:
+        """Add a file of the log; UnreadableFile: it is damaged or describes too much."""
+        try:
+            contents = read()
+        except (ValueError, TypeError, RecursionError) as error:
+            problem = " is damaged: a line is not a short JSON object"
+            raise unreadable(path, problem, Reason.CORRUPT_FILE, "write it again") from error
+        if contents.partitions > MOST_PARTITIONS:
+            problem = f" has {contents.partitions:,} partition columns, more than {MOST_PARTITIONS}"
+            hint = "write the table with fewer of them"
+            raise unreadable(path, problem, Reason.TOO_LARGE, hint)
+        self.add_files(contents.files)
+        self._statistics = max(self._statistics, contents.statistics)
+        self.add_files(0)
+
+    def add_files(self, number: int) -> None:
+        """Add data files; UnreadableFile: there is too much statistics of them."""
+        self._files += number
+        if (values := self._files * self._statistics) > MOST_STATISTICS:
+            problem = (
+                f" may have statistics of {values:,} columns of data files, "
+                f"more than {MOST_STATISTICS:,}"
+            )
+            hint = f"lower {_NUMBER_INDEXED}, or write the table with fewer files"
+            raise unreadable(self._log, problem, Reason.TOO_LARGE, hint)
 
 
 def _sidecars_of_json(path: Path) -> Iterator[object]:
@@ -190,8 +260,8 @@ def _sidecars_of_parquet(path: Path) -> Iterator[object]:
                     yield sidecar["path"] if sidecar else None
 
 
-def _require_sidecars(path: Path, sidecars: Iterable[object]) -> None:
-    """Refuse sidecars elsewhere: delta-rs follows paths and addresses."""
+def _require_sidecars(path: Path, sidecars: Iterable[object]) -> set[str]:
+    """Refuse sidecars elsewhere: delta-rs follows paths and addresses; return their names."""
     try:
         found = list(sidecars)
     except (ValueError, TypeError, RecursionError) as error:
@@ -201,6 +271,7 @@ def _require_sidecars(path: Path, sidecars: Iterable[object]) -> None:
         if name is not None and not _PLAIN.fullmatch(str(name)):
             problem = f" names a sidecar outside of {_SIDECARS}: {printable(str(name)[:200])}"
             raise unreadable(path, problem, Reason.CORRUPT_FILE, "copy the table with its log")
+    return {str(name) for name in found if name is not None}
 
 
 @contextmanager

@@ -21,6 +21,10 @@ Rows = npt.NDArray[np.int64]
 
 #: Characters of rows that become JSON at a time, and of a row that are kept.
 _TEXT_AT_ONCE, _LONGEST_TEXT = 16 << 20, 10_000
+#: Characters of rows that are kept in full, and of each later row.
+_TEXT_KEPT, _SHORT_TEXT = 128 << 20, 1_000
+#: Values of rows that become Python objects at a time, including those inside of lists.
+_VALUES_AT_ONCE = 500_000
 
 
 def first_name(path: str, names: Container[str]) -> str | None:
@@ -82,6 +86,7 @@ class ArrowRecords:
                 parts = [_selectable(chunk) for chunk in chunks or [one_chunk(table[index])]]
                 table = table.set_column(index, field.name, pa.chunked_array(parts))
         self._table = table
+        self._names = frozenset(table.column_names)
 
     def select(self, rows: Rows) -> ArrowRecords:
         """These rows only, in this order."""
@@ -93,7 +98,7 @@ class ArrowRecords:
 
         A field that is not a column can be inside of one; otherwise all values are NULL.
         """
-        name = first_name(field, self._table.column_names)
+        name = first_name(field, self._names)
         column = pa.nulls(self._table.num_rows) if name is None else one_chunk(self._table[name])
         while name is not None and name != field:
             field = field[len(name) + 1 :]
@@ -115,19 +120,55 @@ class ArrowRecords:
             return self._lines
         names, paths = self._table.column_names, list(field_paths(self._table.schema))
         most = max(1, _TEXT_AT_ONCE // (sum(map(len, paths)) + 32 * len(paths) + 1))
-        texts: list[str] = []
-        for begin in range(0, self._table.num_rows, most):
-            rows = zip(*map(_texts, self._table[begin : begin + most].columns), strict=True)
+        texts, length = list[str](), 0
+        for part in few_at_once(self._table, most, names=_TEXT_AT_ONCE):
+            rows = zip(*map(_texts, part.columns), strict=True)
             records = (dict(zip(names, row, strict=True)) for row in rows)
-            texts += (_shortened(json.dumps(record, default=str)) for record in records)
+            longest = _LONGEST_TEXT if length < _TEXT_KEPT else _SHORT_TEXT
+            new = [_shortened(json.dumps(record, default=str), longest) for record in records]
+            length += sum(map(len, new))
+            texts += new
         return texts
 
 
-def _shortened(text: str) -> str:
+def few_at_once(rows: pa.Table, most: int, names: int) -> Iterator[pa.Table]:
+    """Yield rows in their order, so few at once that their values fit in memory as objects.
+
+    Args:
+        rows: the rows.
+        most: maximum number of rows at once.
+        names: maximum number of characters of the names of columns, repeated in each row.
+    """
+    waiting = [rows[begin : begin + most] for begin in range(0, len(rows), most)][::-1]
+    while waiting:
+        part = waiting.pop()
+        length = sum(map(len, part.column_names)) * len(part)
+        if len(part) > 1 and (length > names or number_of_values(part) > _VALUES_AT_ONCE):
+            half = len(part) // 2
+            waiting += [part[half:], part[:half]]
+        else:
+            yield part
+
+
+def number_of_values(rows: pa.Table) -> int:
+    """Return how many values rows have, including values inside of structs and lists."""
+    return sum(_number_in(chunk) for column in rows.columns for chunk in column.chunks)
+
+
+def _number_in(column: pa.Array) -> int:
+    of = column.type
+    if types.is_struct(of):
+        return len(column) + sum(map(_number_in, column.flatten()))
+    if of.num_fields and hasattr(column, "flatten"):
+        return len(column) + _number_in(column.flatten())
+    return len(column)
+
+
+def _shortened(text: str, longest: int) -> str:
     """Return a text, or its start: each row repeats the names of all columns."""
-    if len(text) <= _LONGEST_TEXT:
+    if len(text) <= longest:
         return text
-    return f"{text[:_LONGEST_TEXT]} …[cut, {len(text)} bytes]"
+    return f"{text[:longest]} …[cut, {len(text)} bytes]"
 
 
 #: What Arrow selects no rows of, nor of what holds some, and what it is as good as.
@@ -174,6 +215,8 @@ def _texts(column: pa.ChunkedArray) -> list[Any]:
         return [None if value is None else value.decode("utf-8", "replace") for value in raw]
     with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested, or no text
         return column.cast(pa.string()).to_pylist()
+    if sum(map(_number_in, column.chunks)) > 2 * _VALUES_AT_ONCE:  # one row with a long list
+        return [f"a {column.type}"] * len(column)
     try:  # as Python spells them
         return [None if value is None else str(value) for value in column.to_pylist()]
     except (ValueError, OverflowError):

@@ -25,7 +25,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import InputFormat
 from elsinore.errors import DataError, ParameterError
-from elsinore.files.decode import ARRAY, MAX_DEPTH, PARTED, is_too_deep
+from elsinore.files.decode import ARRAY, MAX_DEPTH, PARTED, unique_keys
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import CR_ALONE
@@ -38,6 +38,7 @@ from elsinore.files.read_lines import (
     open_unpacked,
     read_lines,
     require_few_columns,
+    too_large,
 )
 from elsinore.files.read_parquet import (
     UNREADABLE,
@@ -76,8 +77,12 @@ _ONE_TYPE = "Event"
 _BYTES = 16 << 20
 #: Maximum number of values (missing keys count, too) and decoded bytes of the rows to read.
 _VALUES, _DECODED = 20_000_000, 128 << 20
-#: Keys of JSON, also those in nested objects.
-_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:', re.DOTALL)
+#: Decodes JSON to know its fields; numbers are not converted.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=unique_keys, parse_int=len, parse_float=len, strict=False
+)
+#: Maximum number of fields of JSON with values of several types: each one is read again.
+_MOST_MIXED = 100
 #: Maximum number of characters of a field's name in a schema.
 _LONGEST = 200
 #: How Arrow reports values of two kinds.
@@ -360,6 +365,7 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
     mixed: dict[str, str] = {}
     if not block.strip():
         return pa.table({}), mixed
+    rounds = 0
     while True:
         try:
             columns = _parsed_json(block, pa.schema([])).schema
@@ -370,30 +376,102 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
             if not changed or not without or without[0] == block:
                 raise
             block, is_text = without
+            rounds += 1
+            if rounds > _MOST_MIXED:
+                problem = f"more than {_MOST_MIXED} fields have values of several types"
+                raise ValueError(problem) from error
             if not is_text:
                 field = changed[1].replace("/[]", "[]").replace("/", ".")
                 mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"
 
 
 def _few_values(path: Path, block: bytes) -> bytes:
-    """Return the first lines of JSON, fewer if they have many different keys.
+    """Return the first records of JSON, fewer if they have many different fields.
 
-    Every key becomes a column, with a value for each line.
+    Every field becomes a column with a value for each record, or for each value of the lists
+    that contain it.
 
     Raises:
-        DataError: the lines have too many different keys, too long ones, or too many levels, on
-            which Arrow ends the process.
+        DataError: the records have too many fields, too long ones, or too many levels, on which
+            Arrow ends the process.
+        ValueError: a record is not a JSON object, or has a key twice.
     """
-    if any(is_too_deep(line.decode("utf-8", "replace")) for line in block.splitlines()):
-        raise DataError(
-            f"{path} has a line that is nested deeper than {MAX_DEPTH}",
-            hint="remove the line from the file",
+    text = block.decode("latin-1")  # a character per byte
+    fields = _Fields(path)
+    begin = at = records = values = 0
+    is_full = False  # then records are only searched for fields
+    while records < _ROWS:
+        while begin < len(text) and text[begin] in " \t\r\n":
+            begin += 1
+        if begin == len(text):
+            break
+        try:
+            record, begin = _DECODER.raw_decode(text, begin)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"line {error.lineno} is not a JSON object") from error
+        except RecursionError as error:
+            raise fields.too_deep() from error
+        values += 1 + fields.add(record)
+        if not is_full and values * len(fields.names) > _VALUES:
+            is_full = True
+            if not records:
+                raise too_large(path, f"has a record with more than {_VALUES:,} values")
+        if not is_full:
+            at, records = begin, records + 1
+    return block[:at]
+
+
+class _Fields:
+    """The different fields of JSON records, as paths of keys.
+
+    Attributes:
+        names: the last key of each field.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.names: list[str] = []
+        self._path = path
+        self._tree: dict[str, Any] = {}
+
+    def add(self, record: Any) -> int:
+        """Add the fields of a record; return how many values its lists have.
+
+        Raises:
+            DataError: there are too many fields, too long ones, or too many levels.
+        """
+        number = len(self.names)
+        if not isinstance(record, dict):
+            problem = "from object to array" if isinstance(record, list) else "is not an object"
+            raise ValueError(f"a value {problem}")
+        values = self._add(record, self._tree, MAX_DEPTH)
+        if len(self.names) > number:
+            require_few_columns(self._path, self.names)
+        return values
+
+    def too_deep(self) -> DataError:
+        """Return the error of a record with too many levels."""
+        return DataError(
+            f"{self._path} has a record that is nested deeper than {MAX_DEPTH}",
+            hint="remove the record from the file",
         )
-    keys = {found[1] for found in _KEY.finditer(block)}
-    require_few_columns(path, list(keys))
-    most = min(_ROWS, _VALUES // max(len(keys), 1))
-    lines = block.split(b"\n", most)
-    return block if len(lines) <= most else b"\n".join(lines[:most])
+
+    def _add(self, value: Any, tree: dict[str, Any], levels: int) -> int:
+        if not levels:
+            raise self.too_deep()
+        if isinstance(value, list):
+            inner = [part for part in value if isinstance(part, dict | list)]
+            return len(value) + sum(self._add(part, tree, levels - 1) for part in inner)
+        if not isinstance(value, dict):
+            return 0
+        values = 0
+        for key, part in value.items():
+            below = tree.get(key)
+            if below is None:
+                below = tree[key] = {}
+                self.names.append(key)
+            if isinstance(part, dict | list):
+                values += self._add(part, below, levels - 1)
+        return values
 
 
 def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
@@ -641,8 +719,8 @@ def _type_field(table: pa.Table, name: str) -> str:
 
 def _type_candidates(table: pa.Table, fields: Sequence[str]) -> tuple[str, ...]:
     """Return fields with few values that occur again and again, likely names first."""
-    found = []
-    for name in (field for field in fields if field in table.column_names):
+    found, names = [], frozenset(table.column_names)
+    for name in (field for field in fields if field in names):
         values = len(_distinct(table[name]))
         if 1 < values <= _MOST_LIKELY_TYPES and 2 * values <= table.num_rows:
             is_likely = name.lower().rpartition(".")[2] in _KIND_LIKE

@@ -530,3 +530,26 @@ def test_a_sparse_commit(tmp_path: Path) -> None:
         out.truncate(1 << 30)
     with pytest.raises(DataError, match="is a sparse file, and would fill the disk"):
         counts(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NumIndexedCols", "-1"), ("NumIndexedCols", "40"), ("StatsColumns", "c0,c1,c2,c3")],
+)
+def test_statistics_of_many_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """delta-rs makes three values of each column for each data file, given or not."""
+    monkeypatch.setattr(delta_log_snapshot, "MOST_STATISTICS", 70)
+    rows = pa.table({"time": [1], "type": ["A"], **{f"c{number}": [1] for number in range(50)}})
+    setting = {f"delta.dataSkipping{name}": value}
+    for _ in range(2):
+        write_deltalake(tmp_path, rows, mode="append", configuration=setting)
+    table = LakeTable(tmp_path)
+    with pytest.raises(UnreadableFile, match=r"may have statistics of \d+ columns of data files"):
+        list(read_delta.delta_rows(table, None))
+    DeltaTable(tmp_path).create_checkpoint()
+    with pytest.raises(UnreadableFile, match=r"may have statistics of \d+ columns of data files"):
+        list(read_delta.delta_rows(table, None))
+    monkeypatch.setattr(delta_log_snapshot, "MOST_STATISTICS", 300)
+    assert sum(rows.num_rows for rows in read_delta.delta_rows(table, None)) == 2

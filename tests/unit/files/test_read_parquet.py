@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.files import records
 from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
 from elsinore.files.rejection import UnreadableFile
@@ -292,3 +293,24 @@ types: {A: {x: {type: long, field: a.b}}}
     assert len(lines) == 2_000
     assert all(len(line) < 10_050 and " …[cut, 5" in line for line in lines)
     assert peak < 100 << 20
+
+
+def test_rejected_rows_with_long_lists_take_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A list of a bit per value becomes ten times as many bytes of Python objects and text."""
+    values, sizes = pa.array([[True] * 1_000] * 1_000 + [[True] * 2_000_000]), list[int]()
+    texts_of = records._texts
+
+    def texts(column: pa.ChunkedArray) -> list[object]:
+        sizes.append(len(column))
+        return texts_of(column)
+
+    monkeypatch.setattr(records, "_texts", texts)
+    monkeypatch.setattr(records, "_TEXT_KEPT", 1_000_000)
+    lines = records.ArrowRecords(pa.table({"x": values})).texts()
+    assert max(sizes) <= 500
+    assert len(lines) == 1_001
+    assert "a list" in lines[-1]
+    assert len(lines[0]) > 6_000
+    assert len(lines[-2]) < 1_050

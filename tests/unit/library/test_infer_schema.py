@@ -607,5 +607,59 @@ def test_deep_nesting_does_not_end_the_process(tmp_path: Path, opened: str, clos
     path = tmp_path / "e.jsonl"
     inside = f"{opened * 100_000}1{closed * 100_000}"
     path.write_text(f'{{"ts": 1740996000}}\n{{"ts": 1740996000, "a": {inside}}}\n')
-    with pytest.raises(DataError, match="has a line that is nested deeper than 64"):
+    with pytest.raises(DataError, match="has a record that is nested deeper than 64"):
+        elsinore.infer_schema(path)
+
+
+def test_deep_nesting_over_several_lines(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"a":\r' * 100_000 + "1" + "}\r" * 100_000)
+    with pytest.raises(DataError, match="has a record that is nested deeper than 64"):
+        elsinore.infer_schema(path)
+
+
+_MANY = [f"k{number}" for number in range(101)]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        dict.fromkeys(_MANY, dict.fromkeys(_MANY, 1)),  # equal keys in different objects
+        {"ts": "v", **{f":{number}": 1 for number in range(10_001)}},  # keys that begin with :
+    ],
+)
+def test_every_field_of_json_is_counted(tmp_path: Path, record: dict[str, object]) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text(json.dumps(record, separators=(",", ":")) + "\n{}\n")
+    with pytest.raises(DataError, match="columns, more than 10,000"):
+        elsinore.infer_schema(path)
+
+
+@pytest.mark.parametrize(
+    "more", ["{}" * 100, '{"a": [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}]}\n' * 9]
+)
+def test_every_value_of_json_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    """Records on one line have a value for each field, and so have values of a list."""
+    monkeypatch.setattr(infer_schema, "_VALUES", 90)
+    path, parsed = tmp_path / "e.jsonl", list[int]()
+    path.write_text('{"ts": 1740996000, "a": [{"b": 1, "c": 2}]}\n' + more)
+
+    def parse(block: bytes) -> None:
+        parsed.append(len(block))
+        raise ValueError
+
+    monkeypatch.setattr(infer_schema, "_json_rows", parse)
+    with pytest.raises(DataError):
+        elsinore.infer_schema(path)
+    assert parsed[0] < 150
+
+
+def test_too_many_fields_of_several_types(tmp_path: Path) -> None:
+    """The file is parsed again for each of them."""
+    path, names = tmp_path / "e.jsonl", [f"k{number}" for number in range(101)]
+    lines = (json.dumps({"ts": 1740996000, **dict.fromkeys(names, value)}) for value in (1, "a"))
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match="more than 100 fields have values of several types"):
         elsinore.infer_schema(path)
