@@ -211,7 +211,7 @@ def test_ids_stay_as_unique_as_they_were_when_the_lake_was_made(lake: Lake) -> N
     shutil.rmtree(path)
     deltalake.write_deltalake(path, empty, partition_by=["event_day"], configuration=config)
     of(DAY).create_all()
-    with pytest.raises(SetupError, match="within a day, and for ever in its declaration"):
+    with pytest.raises(SetupError, match="within a day, but for ever in its declaration"):
         lake.create_all()
 
 
