@@ -236,7 +236,7 @@ def test_a_forged_candidate_is_not_valid(plan: StaticPlan) -> None:
 
 def test_the_json_schema_is_that_of_the_model_and_fits_the_artifact(plan: StaticPlan) -> None:
     text = (Path(__file__).parents[3] / "schemas/plans/static_plan.json").read_text()
-    assert text == plan_schema()  # `python -m elsinore.sharing.plan` writes it anew
+    assert text == plan_schema()  # printed by `python -m elsinore.sharing.plan`
     validator = Draft202012Validator(json.loads(text))
     document = json.loads(plan.to_json())
     validator.validate(document)

@@ -68,8 +68,9 @@ def test_json_reads_back_and_damage_is_noticed() -> None:
     document["pane"] += 1
     with pytest.raises(PlanError, match="fingerprint"):
         StreamProfile.from_json(json.dumps(document))
-    for other in (json.dumps(document | {"version": 2}), "[]", "{"):
-        with pytest.raises(PlanError, match="the stream profile is"):
+    newer = json.dumps(document | {"version": 2})
+    for other, problem in ((newer, "has version 2"), ("[]", "is not"), ("{", "is not")):
+        with pytest.raises(PlanError, match=f"the stream profile {problem}"):
             StreamProfile.from_json(other)
 
 
