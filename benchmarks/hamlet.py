@@ -64,7 +64,7 @@ class Case:
 
 
 def target_cases() -> list[Case]:
-    """The target of spec section 8, and collapsed states beside it."""
+    """The target of spec section 8, and states with a single accumulator next to it."""
     return [
         Case("general edge predicate", GENERAL, 20, 100, 100, 4),
         Case("general edge predicate, one burst per window", GENERAL, 20, 100, 200),

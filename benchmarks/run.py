@@ -22,7 +22,7 @@ def run(names: Sequence[str], *, as_lines: bool, keep: bool) -> bool:
         keep: also take the results over into the docs' table and picture, one by one.
 
     Returns:
-        Whether all answers were right; a target that is not met is no failure.
+        True if all results were right; a missed target is not a failure.
 
     Raises:
         ParameterError: there is no benchmark of a name.

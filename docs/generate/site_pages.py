@@ -16,7 +16,7 @@ from docs.generate.python_markdown import outside_fences, with_lists, with_plain
 
 ROOT = Path(__file__).parents[2]
 DOCS = "docs"
-#: Programs and their lock, which are no pages.
+#: Programs and their lock, which are not pages.
 GENERATE = f"{DOCS}/generate"
 
 #: Pages of the site by their path in the repository. The README's reader is sent to the first page.

@@ -175,7 +175,7 @@ def unusable_line(code: str, reason: str, text: str | None = None) -> str:
 
 
 def says_unusable(whole: bytes) -> bool:
-    """Return whether a file's bytes are but a line that says why another could not be used."""
+    """Return whether a file contains only the reason why another file was rejected."""
     return whole.count(b"\n") == 1 and _SAID.match(visible(whole.rstrip())) is not None
 
 

@@ -112,9 +112,9 @@ class ArrowRecords:
         return column.cast(pa.string()) if types.is_large_string(column.type) else column
 
     def texts(self) -> list[str]:
-        """Each row as it came, or as a JSON object, values that JSON lacks as text.
+        """Return each row as it was read, or as a JSON object.
 
-        Of a long object the start is kept.
+        Values that JSON cannot represent are strings. A long object is cut.
         """
         if self._lines is not None:
             return self._lines
