@@ -153,6 +153,7 @@ def test_errors_that_pass_have_a_hint_of_their_class() -> None:
     assert str(errors.ConflictError("another writer", hint="wait")) == "another writer (wait)"
 
 
+@pytest.mark.slow
 def test_every_error_of_a_user_has_a_hint() -> None:
     found = {name: without_hint(tree) for name, tree in _modules()}
     lacking = {
@@ -223,6 +224,7 @@ def test_hints_ask_nothing_but_which_name_was_meant() -> None:
     assert not questions
 
 
+@pytest.mark.slow
 def test_no_message_installs_the_package_from_an_index() -> None:
     """Its name is not registered there."""
     wrong = [

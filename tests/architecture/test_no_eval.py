@@ -100,6 +100,7 @@ def _names_a_kind(call: ast.Call) -> bool:
     return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and not call.keywords
 
 
+@pytest.mark.slow
 def test_no_text_becomes_code() -> None:
     files = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     found = {

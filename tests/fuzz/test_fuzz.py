@@ -53,12 +53,14 @@ BROKE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BROKE.values(), ids=BROKE.keys())
 def test_what_broke_a_rule_once_keeps_them_now(text: str) -> None:
     counts = on_a_stack_of_its_own(lambda: check_text(text, SCHEMA))
     assert counts["workloads"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, TEXTS, BLOCK))
 def test_mutated_workloads_are_bound_or_refused_with_a_place(first: int) -> None:
     counts: Counter[str] = Counter()

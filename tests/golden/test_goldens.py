@@ -64,6 +64,7 @@ def _with_twin(case: GoldenCase) -> Workload:
     return read_workload(f"QUERY q {clauses} QUERY twin {clauses}", case.events.schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rows_worked_out_by_hand_or_a_refusal_by_name(case: GoldenCase) -> None:
     """By itself and beside its twin, which greta and aseq run as they do one alone.

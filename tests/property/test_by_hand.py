@@ -59,6 +59,7 @@ def _assert_same(way: Way, found: Values, expected: Values) -> None:
             assert same, f"{way.name}: {mine} for {wanted}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "burst",
     [1, 2, 3, 51, 52, 53, 59, *range(61, 66), *range(126, 131), 200, 254, 1_000, 1_100, 2_000],
@@ -104,6 +105,7 @@ RISING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("burst", [10, 61, 100, 200, 1_050])
 def test_counts_under_conditions_are_exact_at_every_width(burst: int) -> None:
     """Every set of events is a trend, found by trees, by pairs, and past a NOT that never holds."""
@@ -123,6 +125,7 @@ def test_counts_under_conditions_are_exact_at_every_width(burst: int) -> None:
 BLOCKS = [*product((1, 70, 1_000), (1, 3, 8)), *[(1_000, 20), (1, 20), (70, 20)][: draws(1, 3)]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("events", "length"), BLOCKS)
 def test_counts_of_fixed_length_are_exact_at_every_width(events: int, length: int) -> None:
     """Blocks of n events a position, whose types alternate: a choice of one event a block, n^l."""
@@ -140,6 +143,7 @@ def test_counts_of_fixed_length_are_exact_at_every_width(events: int, length: in
     judge(workload, rows, expected, "greta aseq sharon sweep auto")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(draws(2, 4)))
 def test_counts_are_exact_where_types_repeat_at_one_instant(seed: int) -> None:
     """Every event but D stands at several positions, and shares its instant with others."""
@@ -186,6 +190,7 @@ def test_events_of_one_time_never_follow_each_other(times: int) -> None:
     judge(workload, rows, expected, "greta hamlet sweep auto")
 
 
+@pytest.mark.slow
 def test_counts_of_any_width_window_by_window() -> None:
     """Equal values: 2^n - 1 trends of n events, in windows that overlap and hold 30 to 630."""
     workload = workload_of(

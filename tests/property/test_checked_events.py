@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
@@ -53,6 +54,7 @@ AIMS = ("local predicate", "NOT with predicate", "NOT with key", "contiguous",
         "contiguous with types outside the pattern", "grouping some types lack")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_reference_says_the_same_over_the_events_that_a_check_needs() -> None:
     drawn = [spared(random_case(f"{aim}:{n}")) for aim in AIMS for n in range(draws(25, 400))]
     assert sum(number > 0 for number in drawn) > len(drawn) / 20

@@ -32,6 +32,7 @@ CASES = draws(200, 10_000)
 Counts = dict[tuple[Any, ...], int]
 
 
+@pytest.mark.slow
 def test_reference_and_engine_follow_the_definition() -> None:
     tally = Counter[str]()
     for seed in range(CASES):
@@ -54,6 +55,7 @@ def test_reference_and_engine_follow_the_definition() -> None:
     assert tally["by engine"] > CASES * 0.6, tally
 
 
+@pytest.mark.slow
 def test_a_not_never_adds_a_trend() -> None:
     """Neither where it is added, nor where its events are of a type that it does not name."""
     compared = 0

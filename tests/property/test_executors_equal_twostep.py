@@ -29,6 +29,7 @@ REGRESSIONS: tuple[str, ...] = (
 )
 
 
+@pytest.mark.slow
 def test_every_executor_equals_twostep_on_random_pairs() -> None:
     everyone = EveryWay()
     tally = run_pairs(PAIRS, everyone)

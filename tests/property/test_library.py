@@ -112,6 +112,7 @@ def drawn(number: int) -> tuple[str, StreamSchema, list[Event]]:
     return case.query.text, case.workload.schema, list(case.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_every_frame_gives_the_rows_of_the_command(part: int, tmp_path: Path) -> None:
     answered = 0

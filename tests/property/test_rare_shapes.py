@@ -111,6 +111,7 @@ CONDITIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUERIES)
 def test_greta_equals_twostep(text: str) -> None:
     case, expected = _drawn(text)

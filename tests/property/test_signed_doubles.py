@@ -90,6 +90,7 @@ def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compare
         yield from compare(query, check, [expected], ENUMERATED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", PATTERNS)
 def test_small_windows_through_every_executor(executor: Executor) -> None:
     patterns = PATTERNS[executor]
@@ -116,6 +117,7 @@ def sum_of(row: ResultRow) -> float:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missed", [1e-3, 0.1, -0.3, 1e6 + 0.1])
 def test_a_value_that_is_missed_is_a_mismatch(missed: float) -> None:
     """However small beside the others, as long as it is more than rounding."""

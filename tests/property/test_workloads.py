@@ -53,6 +53,7 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_gives_the_rows_of_the_reference(kind: str) -> None:
     number, least = KINDS[kind]
@@ -81,6 +82,7 @@ TOGETHER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOGETHER)
 def test_what_seldom_stands_together(name: str) -> None:
     texts = (f"QUERY q{n} RETURN {text};" for n, text in enumerate(TOGETHER[name]))

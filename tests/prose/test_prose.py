@@ -80,6 +80,7 @@ def test_modules_have_docstrings_comments_and_messages() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_page_is_checked() -> None:
     pages = {name for name in areas() if name.endswith(".md")}
     assert {"README.md", "CONTRIBUTING.md", "docs/reference/language/index.md"} <= pages

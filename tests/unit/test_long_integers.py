@@ -55,6 +55,7 @@ def run(*words: str) -> int:
     return run_command([*words, "--schema", "s.yaml", "--input", "e.parquet"])
 
 
+@pytest.mark.slow
 def test_importing_the_library_and_its_plugin_leaves_the_limit_alone() -> None:
     """A web service that imports the library refuses a million digits at once, as before."""
     program = """
@@ -99,6 +100,7 @@ def test_every_format_of_run_has_all_digits(files: Path) -> None:
     assert f"({len(DIGITS)} digits)" in Path("r.txt").read_text()
 
 
+@pytest.mark.slow
 def test_diff_compares_long_counts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("q", "fewer"):
         assert run("run", f"{name}.sase", "--output", f"{name}.jsonl") == 0
@@ -131,6 +133,7 @@ def test_cases_compare_long_counts(files: Path, capsys: pytest.CaptureFixture[st
     assert f'     found [0, 100000, {{"COUNT(*)": {right}}}]' in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["auto", "greta", "hamlet"])
 def test_results_of_the_python_api_can_be_shown(files: Path, executor: str) -> None:
     results = elsinore.workload("q.sase", schema="s.yaml").run("e.parquet", executor=executor)

@@ -177,6 +177,7 @@ def test_other_shapes_are_refused(system: str, text: str) -> None:
         getattr(systems, system)(bound(text).queries, make_events(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", figures.EVERY)
 def test_every_system_answers_as_the_reference(name: str) -> None:
     task = figures.low_setting(10, 300)
@@ -232,6 +233,7 @@ def test_the_page_tells_every_budget_that_was_broken(tmp_path: Path) -> None:
     assert f">{OTHERS}</text>" in text
 
 
+@pytest.mark.slow
 def test_a_measurement_ends_at_its_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(systems, "BUDGET", 2**16)
     task = Task(bound("PATTERN B b+ WITHIN 400"), make_events(0, size=300))

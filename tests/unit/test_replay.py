@@ -97,6 +97,7 @@ def test_a_bad_stretch_is_refused_before_anything_is_made(
     assert generated == []
 
 
+@pytest.mark.slow
 def test_a_second_replay_is_refused_and_names_the_first(
     tmp_path: Path, generated: list[tuple[str, str]]
 ) -> None:

@@ -75,6 +75,7 @@ def test_commands_of_the_pipeline_page_print_rows(
     assert len(capsys.readouterr().out.splitlines()) >= 3
 
 
+@pytest.mark.slow
 def test_the_rows_that_the_pipeline_page_shows_are_those_of_two_days(tmp_path: Path) -> None:
     """`make run` replays these two days; it publishes the windows that end in them."""
     days = ["--start", "2013-02-08", "--end", "2013-02-10"]

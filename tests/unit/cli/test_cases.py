@@ -269,6 +269,7 @@ def test_cases_that_cannot_be_run_fail_or_are_skipped(capsys: pytest.CaptureFixt
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(
     max_examples=draws(60, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -185,6 +185,7 @@ def test_each_set_of_keys_has_its_lines(tmp_path: Path, capsys: pytest.CaptureFi
     assert lines[4] == "                 A  ends a trend; comes after C"
 
 
+@pytest.mark.slow
 def test_the_flights_workload_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "flights.svg"
     assert run_command(["check", *FLIGHTS, "--plot", str(picture)]) == 0

@@ -221,6 +221,7 @@ def test_escapes_are_those_of_json() -> None:
     assert out.getvalue() == "a\\u009bb\\u001b"
 
 
+@pytest.mark.slow
 def test_the_package_makes_no_other_console() -> None:
     """A plain console of Rich would let everything through."""
     for path in Path(elsinore.__file__).parent.rglob("*.py"):

@@ -94,6 +94,7 @@ def test_the_type_can_be_given_and_its_candidates_are_named(
     assert run_command([*again, "--type", "state"]) == 2
 
 
+@pytest.mark.slow
 def test_commands_work_as_printed_if_elsinore_is_not_on_path(tmp_path: Path) -> None:
     """Each line of the output, typed into one shell."""
     program = tmp_path / "bin" / "elsinore"

@@ -159,6 +159,7 @@ def test_what_is_left_out_is_counted(lake: Path, why: Why) -> None:
     assert len(told["trends"]["listed"]) == 2
 
 
+@pytest.mark.slow
 def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path, why: Why) -> None:
     told = json.loads(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3"))["trends"]
     assert len(told["listed"]) == 3
@@ -166,6 +167,7 @@ def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path,
     assert "more trends than" in told["reason"]
 
 
+@pytest.mark.slow
 def test_a_count_of_30000_digits_is_written_in_full(lake: Path, why: Why) -> None:
     count = 2**100_000
     digits = digits_of(count)

@@ -184,6 +184,7 @@ def test_airflow_knows_its_options() -> None:
             assert option in known[section.lower()]["options"], name
 
 
+@pytest.mark.slow
 @EACH
 def test_commands_exist(name: str) -> None:
     command: list[Any] = SERVICES[name].get("command", [])

@@ -57,6 +57,7 @@ def test_hadolint_finds_nothing_in_the_dockerfile(tmp_path: Path) -> None:
         assert rule in refused(*judge, changed(DOCKER / "Dockerfile", tmp_path, old, new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "schema", "faults"),
     [

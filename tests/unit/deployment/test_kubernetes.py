@@ -268,6 +268,7 @@ def refused(objects: list[Object], version: str, folder: Path) -> str:
     return "" if done.returncode == 0 else done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_objects_are_valid_by_kubernetes_own_schemas(
     objects: list[Object], version: str, tmp_path: Path
@@ -429,6 +430,7 @@ def test_who_waits_for_the_database_asks_airflow(objects: list[Object]) -> None:
     assert {tuple(wait["args"][:3]) for wait in waits} == {("airflow", "db", "check-migrations")}
 
 
+@pytest.mark.slow
 def test_the_folder_of_the_readme_changes_what_it_says(docker: Path) -> None:
     text = (DOCKER / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n# deployed/kustomization.yaml\n(.*?)```", text, re.DOTALL)

@@ -22,6 +22,7 @@ def make_secrets(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_every_secret_is_made_once_and_at_random(tmp_path: Path) -> None:
     first = make_secrets(tmp_path / "one")
     assert set(first) == set(COMPOSE["secrets"])
@@ -31,6 +32,7 @@ def test_every_secret_is_made_once_and_at_random(tmp_path: Path) -> None:
     assert min(map(len, first.values())) >= 20
 
 
+@pytest.mark.slow
 def test_the_folder_is_closed_and_the_values_fit_their_use(tmp_path: Path) -> None:
     made = make_secrets(tmp_path / "secrets")
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700

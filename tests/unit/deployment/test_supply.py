@@ -119,6 +119,7 @@ def test_no_bill_is_made_of_nothing_or_of_what_is_no_jar(tmp_path: Path) -> None
     assert not (tmp_path / "b.json").exists()
 
 
+@pytest.mark.slow
 def test_the_bill_lists_what_pyspark_brings(tmp_path: Path) -> None:
     spec = find_spec("pyspark")
     assert spec is not None

@@ -14,6 +14,7 @@ GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "schema"),
     [

@@ -65,6 +65,7 @@ def links(page: Path) -> Iterator[str]:
                 yield target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     dead = []

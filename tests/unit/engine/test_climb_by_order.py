@@ -81,6 +81,7 @@ def is_ordered(query: str) -> bool:
     return bool(lay_out(template).orders)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_every_comparison(condition: str) -> None:
     query = f"{RETURNED} PATTERN A+ WHERE {condition} GROUP-BY k WITHIN 30 SLIDE 10"
@@ -116,6 +117,7 @@ def test_other_semantics_stay_with_pairs(semantics: str) -> None:
     assert not is_ordered(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "condition"),
     [

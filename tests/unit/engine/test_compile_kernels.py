@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from elsinore import kernels
 from elsinore.cli.main import run_command
 from elsinore.engine.compile_kernels import run_steps
@@ -22,6 +24,7 @@ ROOT = Path(__file__).parents[3]
 STREAMS = "cluster", "linear-road", "ridesharing", "stock"
 
 
+@pytest.mark.slow
 def test_no_executor_calls_a_kernel_that_set_up_does_not_compile(tmp_path: Path) -> None:
     """In a process of its own, where no other test has compiled anything."""
     done = subprocess.run(

@@ -215,6 +215,7 @@ def same(one: Any, other: Any) -> bool:
     return one == other or (one != one and other != other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_the_engine_evaluates_as_the_reference_does(block: int) -> None:
     for seed in range(block, SEEDS, 10):
@@ -243,6 +244,7 @@ def on_two_events(text: str) -> str:
     return pair.replace("A.time", "NEXT(A).time")
 
 
+@pytest.mark.slow
 def test_conditions_on_pairs_have_the_truth_worked_out_by_hand() -> None:
     """The two events of a window have the same values; nothing is known of `none`.
 
@@ -280,6 +282,7 @@ def test_conditions_on_pairs_have_the_truth_worked_out_by_hand() -> None:
         assert not wrong, way.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
     """Of each condition the trends, by all ways: by pairs, by order, and burst by burst."""

@@ -82,6 +82,7 @@ def repeated(rows: Sequence[tuple[str, int, dict]], within: int, dice: Dice) -> 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "seeds"), [("", draws(50, 150)), ("fixed:", draws(20, 60)), ("short:", draws(20, 60))]
 )

@@ -46,6 +46,7 @@ def account(path: Path) -> tuple[int, int]:
     return report.lines, len(events)
 
 
+@pytest.mark.slow
 @relaxed
 @given(content=contents)
 def test_json_lines(tmp_path: Path, content: bytes) -> None:
@@ -59,6 +60,7 @@ def test_json_lines(tmp_path: Path, content: bytes) -> None:
     assert account(path)[0] == sum(bool(line.strip(b" \t\r")) for line in text.split(b"\n"))
 
 
+@pytest.mark.slow
 @relaxed
 @given(content=contents, headed=st.booleans())
 def test_csv(tmp_path: Path, content: bytes, headed: bool) -> None:
@@ -71,6 +73,7 @@ def test_csv(tmp_path: Path, content: bytes, headed: bool) -> None:
         account(path)
 
 
+@pytest.mark.slow
 @relaxed
 @given(content=contents, cut=st.integers(0, 60), name=st.sampled_from(["e.jsonl", "e.csv"]))
 def test_gzip_cut_anywhere_gives_all_or_nothing(
@@ -87,6 +90,7 @@ def test_gzip_cut_anywhere_gives_all_or_nothing(
     assert account(path)[0] >= 1
 
 
+@pytest.mark.slow
 @relaxed
 @given(content=st.binary(max_size=200))
 def test_parquet_and_gzip_of_anything(tmp_path: Path, content: bytes) -> None:

@@ -208,6 +208,7 @@ def wide_parquet(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [wide_csv, wide_parquet])
 def test_long_names_of_columns_take_bounded_memory(
     tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch

@@ -282,6 +282,7 @@ def names(count: int) -> list[str]:
     return [f"c{number}" for number in range(count)]
 
 
+@pytest.mark.slow
 def test_all_columns_of_a_wide_file_are_read_in_seconds(tmp_path: Path) -> None:
     others = dict.fromkeys(names(9_000), pa.nulls(1, pa.int32()))
     path = write(tmp_path / "e.parquet", rows_with(["a"], 1, **others))

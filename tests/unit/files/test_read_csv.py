@@ -159,6 +159,7 @@ def test_records_of_several_lines_have_the_position_of_their_first(tmp_path: Pat
 OPEN = row(driver='"d1')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "bad", "why"),
     [
@@ -326,6 +327,7 @@ def nearly_good_rows(draw: st.DrawFn) -> str:
     return line + draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "\n\n"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 1_000), deadline=None)
 @given(st.lists(nearly_good_rows(), min_size=1, max_size=8), st.sampled_from([1, 2, 3, 100]))
 def test_the_fast_way_reads_as_the_careful_way(lines: list[str], at_once: int) -> None:

@@ -243,6 +243,7 @@ def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:
     assert lines[1]["line"] == "\u2028=cmd()<script>\x1b[31m"
 
 
+@pytest.mark.slow
 def test_few_long_lines_do_not_wait_in_memory_for_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

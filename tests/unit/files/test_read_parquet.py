@@ -272,6 +272,7 @@ def test_columns_of_frames_that_arrow_selects_no_rows_of() -> None:
     assert json.loads(line).items() >= {"driver": "b", "stops": 1}.items()
 
 
+@pytest.mark.slow
 def test_rejected_rows_with_long_names_take_bounded_memory(tmp_path: Path) -> None:
     """A field inside of a column makes all fields of that column part of a rejected row."""
     schema = read_schema("""\

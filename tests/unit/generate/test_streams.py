@@ -360,6 +360,7 @@ def small(name: str) -> tuple[Workload, EventTable]:
     return load_workload(path, STREAMS[name].schema), SMALL[name].make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_query_gives_the_rows_of_the_reference(name: str) -> None:
     workload, events = small(name)

@@ -51,6 +51,7 @@ HUGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), HUGE.values(), ids=HUGE.keys())
 def test_what_is_too_large_is_refused_cheaply(text: str, message: str) -> None:
     error = refused_cheaply(QueryError, lambda: read_workload(text, SCHEMA))
@@ -67,6 +68,7 @@ def test_the_place_of_the_query_that_is_one_too_many() -> None:
     )
 
 
+@pytest.mark.slow
 def test_ten_thousand_queries_are_read() -> None:
     assert len(read_workload(many(10_000, ";"), SCHEMA).queries) == 10_000
 

@@ -38,6 +38,7 @@ COSTLY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), COSTLY.values(), ids=COSTLY.keys())
 def test_refused_cheaply_and_on_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "s.yaml"

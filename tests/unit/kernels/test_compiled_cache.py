@@ -65,11 +65,13 @@ def test_a_new_process_takes_a_kernel_from_the_cache_and_loads_no_compiler(tmp_p
     assert _in_new_process(tmp_path / "spans.py", _SPANS + told).stdout == "0 []\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_a_kernel_that_is_not_in_the_cache_is_compiled_around_one_that_was(tmp_path: Path) -> None:
     _in_new_process(tmp_path / "twice.py", _SPANS + _COMPILED_AFTER)
 
 
+@pytest.mark.slow
 def test_an_empty_cache_is_filled_once_and_loaded_ahead_from_then_on(tmp_path: Path) -> None:
     """Who waits for the first compilation is told; where all is loaded nothing is compiled."""
     first, again, ahead = (
@@ -118,6 +120,7 @@ def test_without_a_home_the_cache_is_a_folder_that_nobody_else_can_fill(
     assert stat.S_IMODE(first.stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_the_working_directory_does_not_choose_the_cache(tmp_path: Path) -> None:
     """Numba reads a file there, also while it runs, and code is loaded from the cache."""
     script = tmp_path / "script.py"
@@ -137,6 +140,7 @@ def test_the_working_directory_does_not_choose_the_cache(tmp_path: Path) -> None
         assert Path(done.stdout.strip()).is_relative_to(cache_location.base_folder())
 
 
+@pytest.mark.slow
 def test_the_working_directory_does_not_turn_compilation_off(tmp_path: Path) -> None:
     (tmp_path / ".numba_config.yaml").write_text(
         "disable_jit: 1\ncache_locator_classes: EvilLocator\n", encoding="utf-8"

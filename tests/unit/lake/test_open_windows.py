@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ _INSTANT = pa.timestamp("us", "UTC")
 lengths = st.tuples(st.integers(1, 2000), st.integers(1, 2000)).map(sorted)
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(40, 400))
 @given(
     st.lists(lengths, min_size=1, max_size=3),

@@ -229,6 +229,7 @@ def rewrite(lake: Path, digests: dict[int, str]) -> None:
     write_deltalake(table, pa.table({"n": [1]}), mode="append", commit_properties=note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(draws(6, 60)))
 def test_what_is_renewed_is_as_stale_as_if_it_were_not(tmp_path: Path, seed: int) -> None:
     draw, plain, renewing = Random(seed), tmp_path / "plain", tmp_path / "renewing"

@@ -310,6 +310,7 @@ def _as_frame(events: list[dict[str, Any]]) -> pa.Table:
         reject()
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(60, 1_000), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(
@@ -581,6 +582,7 @@ def test_a_field_that_cannot_be_the_type_is_refused(field: str, message: str) ->
         elsinore.infer_schema(pd.DataFrame(events), type_field=field)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["e.jsonl", "e.csv"])
 def test_too_many_columns(tmp_path: Path, name: str) -> None:
     """Every key of JSON becomes a column, with a value for each line."""

@@ -232,6 +232,7 @@ def test_views_are_the_texts_of_the_commands_and_pictures() -> None:
     assert "<td>d1</td>" in results._repr_html_()
 
 
+@pytest.mark.slow
 def test_why_lists_the_trends_of_a_result() -> None:
     work = elsinore.workload(RIDES / "rides.sase", schema=RIDES / "rides.yaml")
     start = datetime(2013, 1, 1, 10, tzinfo=UTC)

@@ -100,6 +100,7 @@ def texts(draw: Draw, path: Path) -> str:
     return "\n".join(root.itertext())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_svg_tells_everything_and_is_the_same_each_time(tmp_path: Path, name: str) -> None:
     found = texts(PICTURES[name], tmp_path / "a.svg")
@@ -128,6 +129,7 @@ def test_a_picture_replaces_a_link_and_does_not_follow_it(tmp_path: Path, name: 
     assert not (tmp_path / "a.svg").is_symlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_file_in_the_working_directory_changes_no_picture(tmp_path: Path, name: str) -> None:
     """Matplotlib reads a `matplotlibrc` there; `text.usetex` would start LaTeX."""
@@ -137,6 +139,7 @@ def test_a_file_in_the_working_directory_changes_no_picture(tmp_path: Path, name
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+@pytest.mark.slow
 def test_many_bursts_become_cells_and_sets_may_have_none(tmp_path: Path) -> None:
     size = MOST_DOTS + 1
     numbers = np.arange(size)
@@ -154,6 +157,7 @@ def test_many_bursts_become_cells_and_sets_may_have_none(tmp_path: Path) -> None
     assert "No queries share" in found
 
 
+@pytest.mark.slow
 def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
     # 130 disjoint pairs of types, each in two queries: no conflicts, all chosen.
     types = [f"T{n}" for n in range(260)]
@@ -168,6 +172,7 @@ def test_a_plan_of_many_vertices_and_of_none(tmp_path: Path) -> None:
     assert "Nothing to share." in found
 
 
+@pytest.mark.slow
 def test_a_workload_that_shares_nothing_and_rows_that_are_not_drawn(tmp_path: Path) -> None:
     sharing_picture([["A"]])(tmp_path / "a.PNG")
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG\r\n")

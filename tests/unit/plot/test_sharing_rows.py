@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from elsinore.plot.diagram import merged_diagram, numbers
@@ -52,6 +53,7 @@ def test_rows_that_share_stand_together() -> None:
     assert order == ["b", "f", "a", "d", "g", "c", "e"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(pattern_sets)
 def test_rows_hold_every_box_of_their_queries(patterns: list[list[str]]) -> None:

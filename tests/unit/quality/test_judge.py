@@ -107,6 +107,7 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["landings"] += [dict(rows["landings"][0]), rows["landings"][1] | {"landing": "today"}]
@@ -226,6 +227,7 @@ def test_the_judgement_outlives_the_process(spoilt: Judgement, spoilt_folder: Pa
     assert [path.name for path in (spoilt_folder / "quality").iterdir()] == [lake.RUN]
 
 
+@pytest.mark.slow
 def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> None:
     rows = lake.healthy()
     for landing in rows["landings"]:
@@ -260,6 +262,7 @@ def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> 
         _judged({}, tmp_path, run="../run")
 
 
+@pytest.mark.slow
 def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     own = _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM, landed=False), tmp_path)
@@ -267,6 +270,7 @@ def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(LANDED)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path) -> None:
     rows = lake.healthy()
     good = _judge(tmp_path / "good", rows)
@@ -411,6 +415,7 @@ _MORE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments", "observed"),
     [
@@ -438,6 +443,7 @@ def test_an_expectation_of_ones_own_is_judged_and_shown(
     assert "More of it." in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_rule_that_nobody_counts_is_named(folder: Path, tmp_path: Path) -> None:
     file = folder / "raw_events.yaml"
     file.write_text(file.read_text().replace("{rule: once}", "{rule: onze}"))

@@ -99,6 +99,7 @@ def nested(page: str) -> list[tuple[str, dict[str, str | None]]]:
     return parser.seen
 
 
+@pytest.mark.slow
 def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
     page = _page(tmp_path, rows, _judgement())
     assert _headline(page) == "Sample passed: 2 of 3 results recomputed, 0 mismatches"
@@ -545,6 +546,7 @@ def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
     assert not re.search(rf"(?<![\d.,])1 ({nouns})\b", text)
 
 
+@pytest.mark.slow
 def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows) -> None:
     schema = stream_schema({"A": {}, "B": {}}, time="iso")
     text = "QUERY {} RETURN COUNT(*) PATTERN A x WITHIN {};"

@@ -177,6 +177,7 @@ def test_a_query_without_a_count_is_told_by_its_results(tmp_path: Path) -> None:
     assert (cascade.measure, show_size(cascade.size), cascade.tops) == ("results", "2", ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("week", [True, False])
 def test_the_same_hours_of_the_week_before_are_compared_if_they_are_published(
     tmp_path: Path, week: bool
@@ -272,6 +273,7 @@ def test_the_index_has_all_reports_the_newest_first(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_query_that_was_reworded_is_told_by_what_it_returns_now(tmp_path: Path) -> None:
     reworded = [
         found("delays", hour, 40, query_fingerprint="b" * 64, aggregate=name)
@@ -295,6 +297,7 @@ def test_results_that_count_nothing_are_results(tmp_path: Path) -> None:
     assert (delays.results, delays.found_some) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [2**1100, 2**60, 10**15, 10**12, 0])
 def test_the_largest_counts_are_told_by_all_their_digits(tmp_path: Path, least: int) -> None:
     rows = []
@@ -306,6 +309,7 @@ def test_the_largest_counts_are_told_by_all_their_digits(tmp_path: Path, least: 
     assert [int(top.exact or 0) - least for top in delays.tops] == [9, 3, 2]
 
 
+@pytest.mark.slow
 def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> None:
     text = """QUERY delays RETURN c, COUNT(*), MAX(A.time) PATTERN A+ GROUP-BY c WITHIN 1 hour;"""
     file = tmp_path / "w.sase"

@@ -44,6 +44,7 @@ def stock(rows: list[tuple[str, int, float | None, str]]) -> EventTable:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 200), deadline=None)
 @given(patterns(repeat=False))
 def test_counts_what_enumeration_finds(case: tuple[Shape, Stream]) -> None:
@@ -53,6 +54,7 @@ def test_counts_what_enumeration_finds(case: tuple[Shape, Stream]) -> None:
     assert tallied_or_assume(query, events) == two_step(query, events)
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 200), deadline=None)
 @given(negations())
 def test_counts_what_enumeration_finds_under_not(found: tuple[Case, list[Row]]) -> None:

@@ -149,6 +149,7 @@ def test_a_budget_is_positive() -> None:
 
 
 # ---- size
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [200, 1100])
 def test_trends_may_be_long(length: int) -> None:
     # Values rise by one from the first event on: (0, 1), (0, 1, 2), ... and nothing else.

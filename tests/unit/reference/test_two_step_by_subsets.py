@@ -13,6 +13,7 @@ from operator import itemgetter
 from random import Random
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -127,6 +128,7 @@ def between(stream: Stream, chain: Stream) -> list[tuple[str, str]]:
     return [(p[0], x[0]) for p, e in pairwise(chain) for x in stream if p[1] < x[1] < e[1]]
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 300), deadline=None)
 @given(cases())
 def test_counts_every_subset_that_matches(case: tuple[Shape, Stream]) -> None:
@@ -138,6 +140,7 @@ def test_counts_every_subset_that_matches(case: tuple[Shape, Stream]) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 300), deadline=None)
 @given(cases())
 def test_contiguous_counts_the_subsets_without_gaps(case: tuple[Shape, Stream]) -> None:
@@ -150,6 +153,7 @@ def test_contiguous_counts_the_subsets_without_gaps(case: tuple[Shape, Stream]) 
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(100, 300), deadline=None)
 @given(cases(repeat=False))
 def test_next_match_counts_the_subsets_that_skip_nothing_of_use(case: tuple[Shape, Stream]) -> None:
@@ -165,6 +169,7 @@ def test_next_match_counts_the_subsets_that_skip_nothing_of_use(case: tuple[Shap
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(cases(), st.randoms(use_true_random=False))
 def test_input_order_does_not_matter(case: tuple[Shape, Stream], random: Random) -> None:

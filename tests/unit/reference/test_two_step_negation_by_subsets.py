@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def _guards_between(case: Case, earlier: str, later: str) -> list[str | None]:
     return [case.guards[-1], case.guards[0]]  # from one iteration to the next
 
 
+@pytest.mark.slow
 @settings(max_examples=draws(150, 400), deadline=None)
 @given(cases())
 def test_negation_by_definition(found: tuple[Case, list[Row]]) -> None:

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ rows = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(rows, max_size=12), st.integers(0, 12))
 def test_merging_in_parts_is_merging_at_once(parts: list[dict], cut: int) -> None:
     at_once = merged(parts)

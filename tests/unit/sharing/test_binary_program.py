@@ -32,6 +32,7 @@ def best(program: BinaryProgram) -> float:
     return float((vectors[holds] @ program.gains).max())
 
 
+@pytest.mark.slow
 def test_the_best_vector_is_found_and_proven() -> None:
     for seed in range(60):
         program = drawn(seed)

@@ -35,6 +35,7 @@ def test_the_first_occurrence_is_the_first_that_agrees() -> None:
     assert [(s.query, s.start) for s in candidate.occurrences] == [("q1", 2), ("q2", 0)]
 
 
+@pytest.mark.slow
 @given(pattern_sets)
 def test_mining_finds_what_brute_force_finds(sets: list[list[str]]) -> None:
     places: dict[tuple[str, ...], dict[str, int]] = {}
@@ -53,6 +54,7 @@ def test_mining_finds_what_brute_force_finds(sets: list[list[str]]) -> None:
     assert all(place.types == c.pattern for c in mined for place in c.occurrences)
 
 
+@pytest.mark.slow
 @given(pattern_sets)
 def test_conflicts_are_common_positions_in_common_queries(sets: list[list[str]]) -> None:
     mined = mine_candidates(bind([count_trends(parts) for parts in sets]))

@@ -45,6 +45,7 @@ def statistics(counts: EventCounts) -> Statistics:
     return counts.statistics(Interval(0, 10))
 
 
+@pytest.mark.slow
 @given(events, st.lists(st.integers(0, 60), max_size=3), st.randoms())
 def test_any_cut_counts_as_the_whole(
     rows: list[tuple[int, int | None, int | None]], cuts: list[int], dice: Random

@@ -93,6 +93,7 @@ def test_a_workload_without_candidates_has_an_empty_plan() -> None:
     verify(plan, workload)
 
 
+@pytest.mark.slow
 @given(pattern_sets, st.lists(st.integers(0, 50), min_size=4, max_size=4), st.randoms())
 def test_plans_of_random_workloads(sets: list[list[str]], rates: list[int], random: Any) -> None:
     named = {f"q{number}": parts for number, parts in enumerate(sets, 1)}

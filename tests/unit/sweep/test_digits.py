@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
 from elsinore.kernels.compiled import kernel
 from elsinore.kernels.sweep_numbers import (
@@ -42,6 +43,7 @@ def _value(number: np.ndarray) -> int:
     return sum(int(digit) << (DIGIT * n) for n, digit in enumerate(number[1:]))
 
 
+@pytest.mark.slow
 def test_operations_are_those_of_integers_and_sizes_do_not_creep() -> None:
     for seed in range(150):
         dice = random.Random(seed)

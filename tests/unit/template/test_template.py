@@ -331,6 +331,7 @@ def test_instants_are_whole_microseconds() -> None:
     assert greta_refusals(bound_query(text, INSTANTS)) == ()
 
 
+@pytest.mark.slow
 def test_what_some_event_meets_is_never_ruled_out() -> None:
     """Every pair of all these conditions, on every combination of these values."""
     values = {
@@ -354,6 +355,7 @@ def test_what_some_event_meets_is_never_ruled_out() -> None:
     assert ruled_out > 100
 
 
+@pytest.mark.slow
 def test_many_values_and_many_conditions_cost_little() -> None:
     """Beyond what is told apart nothing is ruled out, and nothing takes long."""
     numbers = ", ".join(map(str, range(2_000)))
