@@ -36,7 +36,10 @@ DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
 _LOOPBACK = ("127.0.0.1", "localhost")
 #: A page runs no script, so it cannot act for the signed-in user. Its CSV files can be downloaded.
-_HEADERS = {"Content-Security-Policy": "sandbox allow-popups allow-downloads"}
+_HEADERS = {
+    "Content-Security-Policy": "sandbox allow-popups allow-downloads",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def base_url() -> str | None:
