@@ -115,7 +115,10 @@ def _generate(
             schema.parent.mkdir(parents=True, exist_ok=True)
             _write(schema, kind.yaml())
         except OSError as error:
-            raise ParameterError(f"cannot write {schema}: {error.strerror}") from error
+            raise ParameterError(
+                f"cannot write {schema}: {error.strerror}",
+                hint="choose another file with --schema FILE, or print it with --print-schema",
+            ) from error
     if print_schema:
         typer.echo(kind.yaml(), nl=False)
     if output is not None:

@@ -133,6 +133,12 @@ def run(
 def run_cases(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Files of cases (.yaml).")],
     executor: _Executor = Executor.AUTO,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print all differing rows. By default the first 20 per case."
+        ),
+    ] = False,
 ) -> int:
     """Run test cases: small streams with the rows that a query must return.
 
@@ -141,7 +147,7 @@ def run_cases(
     """
     from elsinore.cli.cases import run_cases as run_all
 
-    return run_all(cases, executor)
+    return run_all(cases, executor, verbose=verbose)
 
 
 def diff(
