@@ -9,8 +9,8 @@ A file is a list of cases, or a mapping with `cases` and the settings that they 
       time: integer                  # or iso, of such types; optional
       workload: shop.sase            # optional: then the query is the name of one in this file
       query: RETURN COUNT(*) PATTERN A+ WITHIN 20
-      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL is the default of
-                                     # nullable attributes;
+      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; nullable ones
+                                     # that are left out are NULL;
                                      # a1..9 is one at each time from 1 to 9, a5min one at 5 minutes
                                      # (also s and h), in a stream with a calendar; values may
                                      # be in quotes; null is NULL, .nan is NaN

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Finder, InputFormat
+from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Finder, Format, InputFormat
 from elsinore.cli.commands.arguments import (
     AsJson,
     MaxBadShare,
@@ -30,6 +30,16 @@ _Events = Annotated[
     typer.Option(
         metavar="PATH",
         help="Event files, or the table of events of a lake, to measure the rates instead.",
+    ),
+]
+
+
+_RowFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="Wide: table, json, csv. Long (a row per aggregate): parquet, arrow. By default, "
+        "--output decides, or else a terminal gets a table, a pipe JSON.",
     ),
 ]
 
@@ -60,7 +70,7 @@ def run(
         ),
     ] = None,
     output: Output = None,
-    form: ResultFormat = None,
+    form: _RowFormat = None,
     top: Annotated[
         int | None,
         typer.Option(
