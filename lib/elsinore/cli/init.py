@@ -91,14 +91,15 @@ def query_parts(inferred: Inferred) -> dict[str, str]:
     first, last, key, calendar = query.first, query.last, query.key, schema.time_unit.is_calendar
     # A type that occurs twice in a pattern needs aliases.
     one, other = (" one", " other") if first is last else ("", "")
-    of_one = f" of one {key.name}" if key else ""
-    loop, often = ("+", ", once or more,") if query.repeats else ("", "")
+    same = f" with the same {key.name}" if key else ""
+    loop, often = ("+", " once or more") if query.repeats else ("", "")
+    within = print_length(query.within, calendar=calendar)
     unit, end = ("min", format_instant(query.within)) if calendar else ("", str(query.within))
     return {
-        "why": f"How often does {last.name} follow {first.name}{often}{of_one}, in the time below?",
+        "why": f"How often is {first.name} followed by {last.name}{often}{same}, within {within}?",
         "pattern": f"SEQ({first.name}{one}, {last.name}{other}{loop})",
         "where": f"WHERE [{key.name}]\n" if key else "",
-        "within": print_length(query.within, calendar=calendar),
+        "within": within,
         "events": f"{_event(first, f'0{unit}')}\n      {_event(last, f'1{unit}')}",
         "bounds": f"1970-01-01T00:00, {end[:16]}" if calendar else f"0, {end}",
     }

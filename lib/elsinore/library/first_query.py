@@ -23,7 +23,8 @@ _MOST_TYPES = 5
 _EVENTS_PER_VALUE = 2
 #: Words in names of attributes that often are keys.
 _KEY_NAMES = re.compile(
-    r"(?i)(^|_)(user|customer|account|session|visitor|client|device|driver|order|host)(_|$)|id$"
+    r"(?i)(^|_)(user|customer|client|member|account|email|card|session|visit|visitor|device|host|ip"
+    r"|machine|sensor|driver|rider|trip|order|cart)(_|$)|id$"
 )
 #: Maximum number of events of a type per window and key to match `+`; more give huge counts.
 _MOST_REPEATED = 20
