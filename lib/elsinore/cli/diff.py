@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -153,7 +154,10 @@ def _stored(path: Path) -> _Values:
         raise ParameterError(f"no such file: {path}", hint="check the path") from error
     except _NO_RESULTS as error:
         if isinstance(error, OSError) and error.errno:
-            raise ParameterError(f"cannot read {path}: {os.strerror(error.errno)}") from error
+            raise ParameterError(
+                f"cannot read {path}: {os.strerror(error.errno)}",
+                hint=f"check the file: ls -l {shlex.quote(str(path))}",
+            ) from error
         hint = "`elsinore run --output FILE.json` writes results"
         raise ParameterError(f"{path} has no results of `elsinore run`", hint=hint) from error
 
