@@ -14,9 +14,14 @@ _SPARK = """\
 `elsinore.spark` runs queries on Spark DataFrames. It needs the packages of the pipeline."""
 
 
+#: Public names that need the packages of the pipeline, so they are not in `__all__`.
+PIPELINE_NAMES = ("connect", "spark")
+
+
 def page() -> str:
     """Return the page; only the site shows what its directives name."""
-    names = [name for name in elsinore.__all__ if name != "spark"]
+    names = sorted([*elsinore.__all__, *PIPELINE_NAMES])
+    names.remove("spark")
     errors = sorted(filter(_is_error, names), key=lambda name: name != ElsinoreError.__name__)
     others = [name for name in names if name not in errors]
     return blocks(

@@ -15,7 +15,8 @@ from elsinore.errors import UnsupportedQueryError as UnsupportedQueryError
 
 __version__ = "0.2.0"
 
-#: The public names; docs/reference/python.md lists them.
+#: The public names that need no package of the pipeline; docs/reference/python.md lists them.
+#: `connect` and `spark` are public as well, but `import *` would load Spark and Delta Lake.
 __all__ = [
     "AuthorError",
     "BudgetError",
@@ -29,10 +30,8 @@ __all__ = [
     "SetupError",
     "UnsupportedQueryError",
     "Workload",
-    "connect",
     "infer_schema",
     "load_schema",
-    "spark",
     "workload",
 ]
 

@@ -30,6 +30,7 @@ from elsinore.safe_files import (
     open_file,
     private_directory,
 )
+from elsinore.wording import command
 
 #: Object stores that are known, by how addresses begin.
 STORES = ("abfs", "gs", "s3")
@@ -37,6 +38,9 @@ STORES = ("abfs", "gs", "s3")
 #: How an address begins; a path makes one slash of two.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SECOND = 1_000_000_000
+#: Maximum number of bytes of an object that is copied to this machine.
+MOST_COPIED = 4 << 30
+_PIECE = 1 << 20
 #: Mode bits that data files may keep.
 _NO_PROGRAM = 0o666
 
@@ -145,7 +149,8 @@ def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
             the path is trusted, and is yielded itself.
 
     Raises:
-        DataError: the file is gone, is a link, or is not a regular file.
+        DataError: the file is gone, is a link, is not a regular file, or is an object of more than
+            `MOST_COPIED` bytes.
     """
     with ExitStack() as stack:
         if is_here(path) and below is None:
@@ -161,13 +166,68 @@ def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
                 raise DataError(problem, hint="make it a readable, regular file") from error
             copy.symlink_to(f"/proc/self/fd/{file.fileno()}")
         else:
-            there = cast(Any, path)
             try:
-                there.fs.get_file(there.path, str(copy))
+                size = copy_object(path, copy, MOST_COPIED)
             except FileNotFoundError as error:
                 problem = f"cannot read {path}: it was removed"
                 raise DataError(problem, hint="restore the file, and run it again") from error
+            if size > MOST_COPIED:
+                problem = f"{path} has more than {MOST_COPIED:,} bytes"
+                raise DataError(problem, hint="split it into smaller files, and remove it")
         yield copy
+
+
+def copy_object(path: Path, target: Path, most: int) -> int:
+    """Copy an object of a store to a new file of this machine, in pieces.
+
+    All pieces come from one response, so an object that is replaced meanwhile is not mixed.
+
+    Returns:
+        The size of the object in bytes. If it is more than `most`, the copy is incomplete.
+
+    Raises:
+        FileNotFoundError: the object is missing.
+    """
+    import obstore
+
+    response = obstore.get(*_object(path))
+    size = int(response.meta["size"])
+    if size > most:
+        return size
+    size = 0
+    with target.open("xb") as out:
+        for piece in response.stream(min_chunk_size=_PIECE):
+            size += out.write(piece)
+            if size > most:
+                break
+    return size
+
+
+def object_names(directory: Path, most: int) -> set[str]:
+    """Return the names of the files and directories in a directory of a store.
+
+    Raises:
+        DataError: there are more than `most` objects below the directory.
+    """
+    import obstore
+
+    store, key = _object(directory)
+    names, count = set[str](), 0
+    for objects in obstore.list(store, f"{key}/"):
+        names |= {at["path"].removeprefix(f"{key}/").partition("/")[0] for at in objects}
+        count += len(objects)
+        if count > most:
+            problem = f"{directory} has more than {most:,} files"
+            raise DataError(problem, hint="move some of them to another directory")
+    return names
+
+
+def _object(path: Path) -> tuple[Any, str]:
+    """Return the store of a path and its key there."""
+    from obstore.store import from_url
+
+    bucket, _, key = str(cast(Any, path).path).partition("/")
+    return from_url(f"{scheme(path)}://{bucket}"), key
 
 
 def read_below(path: Path, below: Path, most: int) -> bytes:
@@ -180,7 +240,8 @@ def read_below(path: Path, below: Path, most: int) -> bytes:
     with open_file(path, below) if is_here(path) else path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise DataError(f"{path} has more than {most:,} bytes", hint=f"remove it: rm {path}")
+        hint = f"remove it: {command('rm', path)}"
+        raise DataError(f"{path} has more than {most:,} bytes", hint=hint)
     return content
 
 

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from elsinore.errors import DataError, SetupError
+from elsinore.wording import command
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 #: A pipe without a writer is opened at once, so that it can be refused.
@@ -146,11 +147,12 @@ def require_own(directory: Path) -> None:
     if status.st_uid not in (os.geteuid(), 0):
         raise SetupError(
             f"{directory} belongs to user {status.st_uid}, not to user {os.geteuid()}",
-            hint=f"run as its owner, or use another directory: export ELSINORE_HOME={Path.home()}"
-            "/elsinore",
+            hint="run as its owner, or use another directory: "
+            + command("export", f"ELSINORE_HOME={Path.home()}/elsinore"),
         )
     if status.st_mode & stat.S_IWOTH:
-        raise SetupError(f"every user can write to {directory}", hint=f"chmod o-w {directory}")
+        hint = command("chmod", "o-w", directory)
+        raise SetupError(f"every user can write to {directory}", hint=hint)
 
 
 def private_directory(path: Path) -> Path:

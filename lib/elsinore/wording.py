@@ -14,6 +14,9 @@ from typing import Any
 
 from elsinore.integers import repr_of, text_of
 
+#: Pattern of the beginning of a string that a spreadsheet would run as a formula.
+FORMULA = r"(?:[ \t\r\n\f\v]*[=+\-@]|[\t\r\n])"
+
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """Return the known name closest to a word, or None; `alike` (0 to 1) is the least similarity.
@@ -24,6 +27,19 @@ def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     lower = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), list(lower), n=1, cutoff=alike)
     return lower[close[0]] if close else None
+
+
+def command(*words: object) -> str:
+    """Return a shell command whose words, such as paths, are quoted where they need it.
+
+    >>> command("rm", Path("a b"))
+    "rm 'a b'"
+    """
+    texts = [
+        f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
+        for word in words
+    ]
+    return shlex.join(texts)
 
 
 def suggest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:

@@ -28,6 +28,8 @@ variable = {"key": "k", "value": "v"}
 def code(method, path, **more):
     return client.request(method, path, **more).status_code
 
+kind = {"Content-Type": "application/json"}
+bad = ["[" * 5_000, "9" * 5_000, '{"a":' + "9" * 5_000 + "}", "{}" + " " * 70_000, "not JSON"]
 file = os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]
 given = {"username": "admin", "password": json.load(open(file))["admin"]}
 said = {
@@ -37,6 +39,9 @@ said = {
     "page": code("GET", "/elsinore/reports/index.html"),
     "other host": code("POST", "/auth/token", json=given, headers={"Host": "evil.example:8080"}),
     "right": code("POST", "/auth/token", json=given),
+    "right for the command line": code("POST", "/auth/token/cli", json=given),
+    "form": code("POST", "/auth/token", data=given),
+    **{body[:9]: code("POST", "/auth/token", content=body, headers=kind) for body in bad},
     "mode": os.stat(file).st_mode & 0o777,
     "home": os.stat(os.environ["AIRFLOW_HOME"]).st_mode & 0o777,
 }
@@ -57,6 +62,8 @@ def test_strangers_get_nothing(root: Path, tmp_path: Path) -> None:
     said = json.loads(done.stdout.splitlines()[-1])
     assert said.pop("token") in (401, 403)
     assert said == {
+            "right for the command line": 201, "form": 201, "[[[[[[[[[": 422, "999999999": 422,
+        '{"a":9999': 422, "{}       ": 422, "not JSON": 422,
         "wrong": 401, "variable": 401, "page": 401, "other host": 400, "right": 201,
         "mode": 0o600, "home": 0o700,
     }  # fmt: skip
@@ -85,7 +92,7 @@ def test_a_server_on_the_loopback_answers_to_its_own_names(
     monkeypatch.setenv("AIRFLOW__API__HOST", listens)
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", named)
     checks: list[Any] = Pages.fastapi_root_middlewares
-    (check,) = checks
+    check = checks[0]
     app = FastAPI()
     app.get("/")(lambda: "home")
     app.add_middleware(check["middleware"], allowed_hosts=trusted_hosts())

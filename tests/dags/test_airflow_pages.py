@@ -140,6 +140,7 @@ def test_pages_are_served_to_who_has_signed_in_and_nothing_beside_them(
     assert (page.status_code, page.text) == (200, "all reports")
     assert "allow-scripts" not in page.headers["Content-Security-Policy"]
     assert "allow-downloads" in page.headers["Content-Security-Policy"].split()
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
     files = tmp_path / "reports" / "2013-02-08T00_2013-02-10T00"
     files.mkdir()
     (files / "delays.csv").write_text("carrier,COUNT(*)\n")

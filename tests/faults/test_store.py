@@ -5,17 +5,26 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tracemalloc
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import obstore
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from obstore.exceptions import AlreadyExistsError, GenericError
 from obstore.store import from_url
 
+from elsinore import places
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError, SetupError, StoreError, storage_error, storage_failures
+from elsinore.files import delta_log_snapshot, read_delta
+from elsinore.files.lake_tables import LakeTable
+from elsinore.files.read_delta import delta_rows, delta_state
+from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.landing_zone import landing_files
@@ -217,3 +226,47 @@ def test_a_copy_has_the_name_and_what_is_gone_is_said_so(store: str) -> None:
     path.unlink()
     with pytest.raises(DataError, match="it was removed"), local_copy(path):
         pass
+
+
+def test_large_objects_are_refused_and_others_are_not_read_at_once(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place(f"{store}/copy/a large #%41 file.bin")
+    path.write_bytes(b"x" * (40 << 20))
+    tracemalloc.start()
+    try:
+        with local_copy(path) as copy:
+            assert copy.stat().st_size == 40 << 20
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr(places, "MOST_COPIED", 1_000)
+    with pytest.raises(DataError, match=r"file\.bin has more than 1,000 bytes"), local_copy(path):
+        pass
+    path.unlink()
+
+
+def test_logs_of_delta_tables_are_bounded(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, rows = LakeTable(place(f"{store}/bounded")), pa.table({"time": [1], "type": ["A"]})
+    for _ in range(2):
+        write_deltalake(str(table.path), rows, mode="append")
+    DeltaTable(str(table.path)).create_checkpoint()
+    write_deltalake(str(table.path), rows, mode="append")
+
+    def count(version: int | None = None) -> int:
+        return sum(len(part) for part in delta_rows(table._replace(version=version), None))
+
+    assert [count(), count(0), count(1)] == [3, 1, 2]
+    assert delta_state(table)[0] == 2
+    for name, most, why in (
+        ("MOST_STATISTICS", 5, "may have statistics of 128 columns of data files, more than 5"),
+        ("MOST_ENTRIES", 2, "_delta_log has more than 2 files"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(delta_log_snapshot, name, most)
+            with pytest.raises(DataError, match=why):
+                count()
+    small = replace(DEFAULT_LIMITS, file_bytes=100)
+    monkeypatch.setattr(read_delta, "DEFAULT_LIMITS", small)
+    with pytest.raises(DataError, match="has more than 100 bytes"):
+        count()

@@ -93,11 +93,17 @@ def test_the_events_of_the_readme_are_those_of_the_ride() -> None:
     lines = (EXAMPLE / "rides.jsonl").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     rows = [
-        (event["time"][11:16], event["type"], str(event.get("speed", "")))
+        (
+            event["time"][11:16],
+            event["type"],
+            event.get("district", ""),
+            str(event.get("speed", "")),
+        )
         for event in events
         if event["driver"] == "ann"
     ]
-    assert re.findall(r"^\| (\d\d:\d\d) \| (\w+) \| (\d*) ?\|$", README, re.MULTILINE) == rows
+    row = r"^\| (\d\d:\d\d) \| (\w+) \| (\w*) ?\| (\d*) ?\|$"
+    assert re.findall(row, README, re.MULTILINE) == rows
 
 
 def test_files_that_the_readme_names_exist() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elsinore import choices, windows
+from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
 from elsinore.engine import row_bound
 from elsinore.files import (
@@ -57,12 +57,14 @@ CODE = [
             DEFAULT_LIMITS.ratio,
         ),
     ),
+    ("object of a store", (places.MOST_COPIED // (MIB << 10),)),
     ("Parquet value", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.decoded_batch_bytes // MIB)),
     ("Parquet file", (bounded_parquet.MAX_ROW_GROUPS,)),
     ("footer", (bounded_parquet._FOOTER // MIB,)),
     ("rejected row", (records._LONGEST_TEXT, records._SHORT_TEXT, records._TEXT_KEPT // MIB)),
     ("columns", (read_lines.MAX_COLUMNS, read_lines.MAX_NAMES)),
     ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), as_lines._MOST_VALUES)),
+    ("log of", (delta_log_snapshot.MOST_ENTRIES, DEFAULT_LIMITS.file_bytes // (MIB << 10))),
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import inspect
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from elsinore.safe_files import (
     remove_tree,
     remove_unfinished,
 )
+from elsinore.wording import command
 
 SECRET = "precious\n"
 
@@ -283,3 +285,13 @@ def test_directories_of_any_depth_stop_no_removal(tmp_path: Path) -> None:
     finally:
         sys.setrecursionlimit(limit)
     assert not unfinished.exists()
+
+
+def test_commands_in_hints_quote_paths(tmp_path: Path) -> None:
+    """Names come from producers; people paste the commands."""
+    path = tmp_path / "$(touch x);a b.jsonl"
+    path.write_text("{}")
+    with pytest.raises(DataError) as raised:
+        read_below(path, tmp_path, 1)
+    assert shlex.split(str(raised.value.hint).removeprefix("remove it: ")) == ["rm", str(path)]
+    assert command("rm", Path("-rf")) == "rm ./-rf"

@@ -174,6 +174,7 @@ def model_of_mapping(document: Mapping[str, Any], model: type[_Model], file: str
     Raises:
         SchemaError: the mapping is not valid; lists every error.
     """
+    _require_shallow(document, file)
     try:
         return model.model_validate(dict(document))
     except pydantic.ValidationError as error:
@@ -182,6 +183,23 @@ def model_of_mapping(document: Mapping[str, Any], model: type[_Model], file: str
             return Location(file), _known_keys(document, path)
 
         raise SchemaError.of(_diagnostics(error, model, position)) from error
+
+
+def _require_shallow(document: Mapping[str, Any], file: str) -> None:
+    """Refuse a mapping that is nested deeper than a file may be, or that contains itself."""
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        inside = (
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, Mapping | list | tuple)
+        )
+        level = list({id(inner): inner for inner in inside}.values())
+        if not level:
+            return
+    problem = f"is nested deeper than {_DEEPEST} levels"
+    raise SchemaError.of([Diagnostic(problem, Location(file), "nest less deeply")])
 
 
 def _diagnostics(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import stat
 import sys
 from collections import Counter
@@ -29,7 +28,7 @@ from elsinore.results.published import exact_integers, group_text, numbers_of, s
 from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.terminal import unguarded
 from elsinore.timeline import Instant
-from elsinore.wording import escaped
+from elsinore.wording import FORMULA, command, escaped
 
 #: Rows that a table for people has, of all queries together and of one at least.
 _ROWS, _LEAST = 40, 3
@@ -163,7 +162,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
                 stream.flush()
             file = os.fdopen(descriptor, "wb", closefd=False)
     except OSError as error:
-        hint = None if whole.parent.exists() else f"mkdir -p {shlex.quote(str(path.parent))}"
+        hint = None if whole.parent.exists() else command("mkdir", "-p", path.parent)
         raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
     try:
         with file:
@@ -300,7 +299,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
         if pa.types.is_string(field.type):
             texts = table[at]
             is_formula = pc.and_not(
-                pc.match_substring_regex(texts, r"^[=+\-@\t\r]"),
+                pc.match_substring_regex(texts, f"^{FORMULA}"),
                 pc.match_substring_regex(texts, r"^[+-]?[0-9.]+$"),
             )
             quoted = pc.binary_join_element_wise("'", texts, "")

@@ -28,7 +28,7 @@ _EXIT_CODES = """\b
 Exit codes:
   0    Done.
   1    Failed: invalid data, a failed case or run.
-  2    Correct first: usage, query, schema, missing file.
+  2    Not started: fix the command, query, schema or path first.
   130  Interrupted."""
 
 

@@ -9,7 +9,8 @@ A file is a list of cases, or a mapping with `cases` and the settings that they 
       time: integer                  # or iso, of such types; optional
       workload: shop.sase            # optional: then the query is the name of one in this file
       query: RETURN COUNT(*) PATTERN A+ WITHIN 20
-      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; NULL where left out;
+      events: a1(v=3) b2 a-3         # type (in any case), time, attributes; nullable ones
+                                     # that are left out are NULL;
                                      # a1..9 is one at each time from 1 to 9, a5min one at 5 minutes
                                      # (also s and h), in a stream with a calendar; values may
                                      # be in quotes; null is NULL, .nan is NaN
@@ -78,6 +79,17 @@ _EVENT = re.compile(
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
 _NULLS = ("", "null", "~")
 _NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
+#: Differing rows of a case that are printed by default.
+_SHOWN = 20
+_EXAMPLE = "`elsinore init DIRECTORY` writes a valid case"
+
+
+class _Invalid(ValueError):
+    """A case is invalid; the hint shows how to correct it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class _Entry(Strict):
@@ -110,13 +122,16 @@ class Case:
         return self.name
 
 
-def run_cases(cases: Sequence[Path], executor: Executor) -> int:
-    """Run the cases of some files and print a line per case; return 1 if one failed, else 0."""
+def run_cases(cases: Sequence[Path], executor: Executor, *, verbose: bool = False) -> int:
+    """Run the cases of some files and print a line per case; return 1 if one failed, else 0.
+
+    A failed case also prints its differing rows: all if `verbose`, else the first ones.
+    """
     told = Counter[str]()
     found = [case for path in cases for case in cases_in(read_yaml(path), path)]
     for case in found:
         skipped = case.executors and executor not in (Executor.AUTO, *case.executors)
-        wrong = [] if skipped else _run(case, executor)
+        wrong = [] if skipped else _run(case, executor, None if verbose else _SHOWN)
         said = "skipped" if skipped else "FAILED" if wrong else "ok"
         told[said] += 1
         typer.echo("\n".join([f"{said:8}{case.name}", *wrong]))
@@ -126,8 +141,8 @@ def run_cases(cases: Sequence[Path], executor: Executor) -> int:
     return int(failed > 0)
 
 
-def _run(case: Case, executor: Executor) -> list[str]:
-    """Return a line per missing row and per extra row of a case."""
+def _run(case: Case, executor: Executor, most: int | None) -> list[str]:
+    """Return a line per missing row and per extra row of a case, at most `most` of them."""
     try:
         rows = answer(Workload(case.events.schema, (case.query,)), case.events, executor)
     except ElsinoreError as error:
@@ -140,6 +155,9 @@ def _run(case: Case, executor: Executor) -> list[str]:
         f"  expected {text}" if text in lacking else f"     found {text}"
         for text in sorted((lacking + more).elements())
     ]
+    left = 0 if most is None else len(told) - most
+    if left > 0:
+        told[most:] = [f"  and {count_of(left, 'more row')}: add --verbose to print all"]
     labels = [item.label for item in case.query.aggregates]
     for name in dict.fromkeys(name for row in case.rows for name in row["values"]):
         if name not in labels:
@@ -163,7 +181,7 @@ def cases_in(document: Any, path: Path) -> list[Case]:
     entries = common.get("cases")
     is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
     if not is_list or not entries:
-        raise ParameterError(f"{path} has no list of cases", hint="as in - name: ..., query: ...")
+        raise ParameterError(f"{path} has no list of cases", hint=_EXAMPLE)
     shared = {name: value for name, value in common.items() if name != "cases"}
     found = []
     for number, entry in enumerate(entries, 1):
@@ -171,17 +189,20 @@ def cases_in(document: Any, path: Path) -> list[Case]:
         try:
             found.append(_case(_Entry.model_validate(case), path))
         except pydantic.ValidationError as error:
-            raise ParameterError(f"{path}: {case['name']}: {_told(error)}") from error
+            message, hint = _setting_error(error)
+            raise ParameterError(f"{path}: {case['name']}: {message}", hint=hint) from error
         except (ValueError, OverflowError) as error:
-            raise ParameterError(f"{path}: {case['name']}: {error}") from error
+            hint = error.hint if isinstance(error, _Invalid) else _EXAMPLE
+            raise ParameterError(f"{path}: {case['name']}: {error}", hint=hint) from error
     return found
 
 
-def _told(error: pydantic.ValidationError) -> str:
+def _setting_error(error: pydantic.ValidationError) -> tuple[str, str]:
+    """Return the message of an invalid setting, and a hint."""
     names = sorted(field.alias or name for name, field in _Entry.model_fields.items())
-    fault = error.errors()[-1]  # of two forms a mapping or list is the last
+    fault = error.errors()[-1]  # if two forms are valid, a mapping or list is the last
     message, hint = in_plain_words(fault, names)
-    return f"{fault['loc'][0]}: {message}{f' ({hint})' if hint else ''}"
+    return f"{fault['loc'][0]}: {message}", hint or _EXAMPLE
 
 
 def _case(entry: _Entry, path: Path) -> Case:
@@ -197,7 +218,7 @@ def _case(entry: _Entry, path: Path) -> Case:
         known = load_workload(path.parent / entry.workload, schema).by_name
         if text not in known:
             hint = suggest(text, known) or f"there are {', '.join(known)}"
-            raise ValueError(f"the workload has no query {text} ({hint})")
+            raise _Invalid(f"the workload has no query {text}", hint)
         query = known[text]
     if isinstance(events, str):
         table = event_table(events, schema, entry.out_of_range)
@@ -252,8 +273,8 @@ def event_table(text: str, schema: StreamSchema, out_of_range: int = 0) -> Event
 
 
 def _bare(kind: EventType) -> EventType:
-    """A type whose events may lack any attribute, as compact ones do, called by its own name."""
-    attributes = (replace(each, nullable=True, field="") for each in kind.attributes)
+    """Return a type whose attributes have the fields of compact events: their own names."""
+    attributes = (replace(each, field="") for each in kind.attributes)
     return EventType(kind.name, tuple(attributes))
 
 
@@ -268,10 +289,12 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             break
         end = match.end()
         if unit and not calendar:
-            raise ValueError(f"{match[0].strip()}: integer times have no unit {unit}")
+            message = f"{match[0].strip()}: integer times have no unit {unit}"
+            raise _Invalid(message, f"remove {unit}, or add `time: iso` to the case")
         times = range(int(first), int(last or first) + 1)
         if not times:
-            raise ValueError(f"{match[0].strip()}: {last} is before {first}")
+            message = f"{match[0].strip()}: {last} is before {first}"
+            raise _Invalid(message, f"write {name}{last}..{first}")
         kind = schema.by_name[own]
         values = {key: _value(kind, key, cell) for key, cell in re.findall(_PAIR, pairs or "")}
         for time in times:
@@ -279,7 +302,7 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))
     if text[end:].strip():
         example = f"as in {schema.types[0].name}@2{'min' if calendar else ''}"
-        raise ValueError(f"not an event: {text[end:][:40].strip()!r} ({example})")
+        raise _Invalid(f"not an event: {text[end:][:40].strip()!r}", example)
     return lines
 
 
@@ -287,7 +310,7 @@ def _value(kind: EventType, name: str, cell: str) -> Any:
     """A value as JSON has it; what is none of the attribute's is left for the decoder to say."""
     if name not in kind.by_name:
         hint = suggest(name, kind.by_name) or f"its attributes: {', '.join(kind.by_name) or 'none'}"
-        raise ValueError(f"{kind.name} has no attribute {name} ({hint})")
+        raise _Invalid(f"{kind.name} has no attribute {name}", hint)
     attribute: Attribute = kind.by_name[name]
     cell = cell.strip()
     if cell in _NULLS:
@@ -306,9 +329,10 @@ def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -
     decoded = decode_lines(table, schema)
     reasons = decoded.rejected["reason_code"].to_pylist()
     if reasons != ["time_out_of_range"] * out_of_range:
-        told = decoded.rejected.select(["position", "reason"]).to_pylist()
-        said = "; ".join(f"event {row['position']}: {row['reason']}" for row in told)
-        raise ValueError(said or f"0 events have times out of range, expected {out_of_range}")
+        rejected = decoded.rejected.select(["position", "reason"]).to_pylist()
+        said = some_of((f"event {row['position']}: {row['reason']}" for row in rejected), 3)
+        message = said if rejected else f"0 events have times out of range, expected {out_of_range}"
+        raise _Invalid(message, "correct the case, and run it again: `elsinore test FILE`")
     events = remove_duplicates(decoded.events, schema).events
     return EventTable(schema, events.select(arrow_schema(schema).names))
 
@@ -320,12 +344,14 @@ def _row(query: str, calendar: bool, row: list[Any]) -> dict[str, Any]:
         case [start, end, dict(group), dict(values)]:
             pass
         case _:
-            said = "a row is [start, end, {values}] or [start, end, {group}, {values}]"
-            raise ValueError(f"{said}, not {to_json(row, default=str)[:80]}")
+            message = "a row is [start, end, {values}] or [start, end, {group}, {values}]"
+            message += f", not {to_json(row, default=str)[:80]}"
+            raise _Invalid(message, "as in [0, 20, {COUNT(*): 3}]")
     if calendar:
         start, end = (format_instant(parse_instant(str(bound))) for bound in (start, end))
     elif not type(start) is type(end) is int:
-        raise ValueError(f"a window's bounds are integers, not {text_of(start)} and {text_of(end)}")
+        message = f"a window's bounds are integers, not {text_of(start)} and {text_of(end)}"
+        raise _Invalid(message, "as in [0, 20, {COUNT(*): 3}]")
     named = {"window_start": start, "window_end": end}
     parts = ({name: _plain(v) for name, v in part.items()} for part in (group, values))
     return {"query": query, "group": next(parts), **named, "values": next(parts)}

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,12 +27,15 @@ from elsinore.cli.answers import Sheet, format_for, long_table, require_apart, w
 from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
+from elsinore.files.bounded_parquet import Columns, parquet_batches
 from elsinore.files.read_events import read_events
+from elsinore.files.read_lines import DEFAULT_LIMITS, too_large
 from elsinore.integers import from_json, integer_of, text_of, to_json
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, nearest_double, plain_value
 from elsinore.timeline import Instant, format_instant, parse_border
+from elsinore.wording import FORMULA
 
 #: Number of changes that a table shows by default.
 _SHOWN = 20
@@ -44,7 +48,7 @@ _KINDS = ["same", "changed", "added", "removed"]
 
 _INSTANT = re.compile(r"([-+]?[0-9]+-[0-9]{2}-[0-9]{2})T([0-9:]{8}\.[0-9]{6})Z")
 #: The quote that CSV results have before strings that a spreadsheet would run.
-_QUOTED_FORMULA = re.compile(r"^'(?=[=+\-@\t\r])")
+_QUOTED_FORMULA = re.compile(f"^'(?={FORMULA})")
 
 #: Values by their `_KEYS` as text.
 _Values = dict[tuple[str, ...], int | float | None]
@@ -137,8 +141,11 @@ def _stored(path: Path) -> _Values:
     try:
         if form is Format.CSV:
             return _csv_values(path)
-        if form is not Format.JSON:
-            return _values(ds.dataset(path, format=str(form)).to_table([*_KEYS, "exact", "value"]))
+        if form is Format.PARQUET:
+            pieces = parquet_batches(path, DEFAULT_LIMITS, _result_columns)
+            return {key: value for piece in pieces for key, value in _values(piece.rows).items()}
+        if form is Format.ARROW:
+            return _values(_arrow_table(path))
         with path.open(encoding="utf-8") as lines:
             rows = [_row(from_json(line)) for line in lines]
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
@@ -147,9 +154,33 @@ def _stored(path: Path) -> _Values:
         raise ParameterError(f"no such file: {path}", hint="check the path") from error
     except _NO_RESULTS as error:
         if isinstance(error, OSError) and error.errno:
-            raise ParameterError(f"cannot read {path}: {os.strerror(error.errno)}") from error
+            raise ParameterError(
+                f"cannot read {path}: {os.strerror(error.errno)}",
+                hint=f"check the file: ls -l {shlex.quote(str(path))}",
+            ) from error
         hint = "`elsinore run --output FILE.json` writes results"
         raise ParameterError(f"{path} has no results of `elsinore run`", hint=hint) from error
+
+
+def _result_columns(names: list[str]) -> Columns:
+    """Choose the columns of results; KeyError: the file lacks one."""
+    wanted = [*_KEYS, "exact", "value"]
+    if missing := [name for name in wanted if name not in names]:
+        raise KeyError(missing[0])
+    return Columns(wanted)
+
+
+def _arrow_table(path: Path) -> pa.Table:
+    """Return the results in an Arrow file; UnreadableFile: its compression hides too many bytes."""
+    found, allowed = ds.dataset(path, format="arrow"), DEFAULT_LIMITS.decoded(path.stat().st_size)
+    names = [*_result_columns(found.schema.names).wanted]
+    parts, size = [found.schema.empty_table().select(names)], 0
+    for batch in found.to_batches(names, batch_readahead=0, fragment_readahead=0):
+        size += batch.nbytes
+        if size > allowed:
+            raise too_large(path, f"unpacks to more than {allowed:,} bytes")
+        parts.append(pa.table(batch))
+    return pa.concat_tables(parts)
 
 
 def _csv_values(path: Path) -> _Values:

@@ -17,10 +17,8 @@ import typer
 
 from elsinore.cli.main import progress_line
 from elsinore.errors import ParameterError
-from elsinore.generate.flights import generate_flights
 from elsinore.generate.skeleton import StreamOptions
 from elsinore.generate.streams import STREAMS
-from elsinore.generate.write_events import require_format, write_events
 from elsinore.places import whole_file
 from elsinore.query.print_query import count_of
 
@@ -42,6 +40,9 @@ _PrintSchema = Annotated[
 
 def write_flights(output: Path, start: datetime | None, end: datetime | None) -> None:
     """Write flights, a file per hour, and print how many events there are."""
+    # Lazy import: it loads pandas.
+    from elsinore.generate.flights import generate_flights
+
     with progress_line() as progress:
         task = progress.add_task("reading the flights")
         files, counts = generate_flights(
@@ -93,6 +94,9 @@ def _generate(
     **given: Any,
 ) -> None:
     """Write the events to `output`, and the schema next to it or to `schema`."""
+    # Lazy import: help does not need it, and it loads Parquet.
+    from elsinore.generate.write_events import require_format, write_events
+
     options = kind(**given)
     if output is None and schema is None and not print_schema:
         raise ParameterError(
@@ -115,7 +119,10 @@ def _generate(
             schema.parent.mkdir(parents=True, exist_ok=True)
             _write(schema, kind.yaml())
         except OSError as error:
-            raise ParameterError(f"cannot write {schema}: {error.strerror}") from error
+            raise ParameterError(
+                f"cannot write {schema}: {error.strerror}",
+                hint="choose another file with --schema FILE, or print it with --print-schema",
+            ) from error
     if print_schema:
         typer.echo(kind.yaml(), nl=False)
     if output is not None:

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from elsinore.catalog.load_schema import load_schema, read_schema
+from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import Otherwise, StreamSchema
 from elsinore.choices import InputFormat
-from elsinore.cli.init import PROJECT, first_query, tell_of_types
+from elsinore.cli.init import PROJECT, query_parts, tell_of_types
 from elsinore.cli.main import warn_of_open_home
 from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
@@ -79,7 +79,7 @@ def new_stream(name: str, events: Path, type_field: str | None) -> None:
     query = (PROJECT / "queries.sase").read_text(encoding="utf-8")
     texts = {
         f"events/{name}.yaml": schema,
-        f"workloads/{name}.sase": Template(query).substitute(first_query(read_schema(schema))),
+        f"workloads/{name}.sase": Template(query).substitute(query_parts(inferred)),
     }
     paths = {settings.root / "schemas" / path: text for path, text in texts.items()}
     if there := [path for path in paths if path.exists()]:

@@ -13,14 +13,20 @@ from string import Template
 import typer
 
 from elsinore.catalog.load_schema import NAME, read_schema
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import AttributeType, EventType
 from elsinore.errors import ParameterError
+from elsinore.library.first_query import first_query
 from elsinore.library.infer_schema import Inferred, infer
 from elsinore.places import whole_file
+from elsinore.query.print_query import print_length
+from elsinore.timeline import format_instant
 from elsinore.wording import program
 
-#: Types that a key can have, with an example value.
-_VALUES = {AttributeType.STRING: "k", AttributeType.LONG: "1"}
+#: An example value per type of attribute.
+_VALUES = {
+    AttributeType.STRING: "k", AttributeType.LONG: "1", AttributeType.DOUBLE: "1",
+    AttributeType.BOOLEAN: "true", AttributeType.TIMESTAMP: "1970-01-01T00:00:00Z",
+}  # fmt: skip
 
 #: Templates of the files of a project.
 PROJECT = files("elsinore.cli") / "project"
@@ -60,7 +66,7 @@ def create_project(directory: Path, events: Path | None, type_field: str | None)
     data = "events.jsonl" if events is None else shlex.quote(relpath(events, directory))
     given = {
         "stream": stream, "data": data, "program": program(anywhere=True),
-        **first_query(read_schema(inferred.text)),
+        **query_parts(inferred),
     }  # fmt: skip
     names = ["README.md", "queries.sase", "cases.yaml", "pipeline.env"]
     written = {"schema.yaml": inferred.text}
@@ -78,28 +84,28 @@ def create_project(directory: Path, events: Path | None, type_field: str | None)
     typer.echo(f"{program(anywhere=True)} {run} {data}")
 
 
-def first_query(schema: StreamSchema) -> dict[str, str]:
-    """Return the values for the templates of the query and of its case.
-
-    The second type follows the first one; a single type follows itself. The second type repeats if
-    both have an attribute that can be a key: without a key, nearly everything would match.
-    """
-    first, last = schema.types[0], schema.types[min(1, len(schema.types) - 1)]
-    calendar = schema.time_unit.is_calendar
+def query_parts(inferred: Inferred) -> dict[str, str]:
+    """Return the values for the templates of the query and of its case."""
+    schema = read_schema(inferred.text)
+    query = first_query(inferred.events, schema)
+    first, last, key, calendar = query.first, query.last, query.key, schema.time_unit.is_calendar
     # A type that occurs twice in a pattern needs aliases.
     one, other = (" one", " other") if first is last else ("", "")
-    where, loop, given, of_one = "", "", "", ""
-    keys = [a for a in first.attributes if a in last.attributes and a.type in _VALUES]
-    keys.sort(key=lambda a: a.type is not AttributeType.STRING)  # numbers are rarely keys
-    for key in [a for a in keys if not a.nullable][:1]:
-        where, loop, of_one = f"WHERE [{key.name}]\n", "+", f", once or more, of one {key.name}"
-        given = f"({key.name}={_VALUES[key.type]})"
-    unit = "min" if calendar else ""
+    same = f" with the same {key.name}" if key else ""
+    loop, often = ("+", " once or more") if query.repeats else ("", "")
+    within = print_length(query.within, calendar=calendar)
+    unit, end = ("min", format_instant(query.within)) if calendar else ("", str(query.within))
     return {
-        "why": f"How often does {last.name} follow {first.name}{of_one}, in the time below?",
+        "why": f"How often is {first.name} followed by {last.name}{often}{same}, within {within}?",
         "pattern": f"SEQ({first.name}{one}, {last.name}{other}{loop})",
-        "where": where,
-        "within": "1 hour" if calendar else "100",
-        "events": f"{first.name}@0{unit}{given} {last.name}@1{unit}{given}",
-        "bounds": "1970-01-01T00:00, 1970-01-01T01:00" if calendar else "0, 100",
+        "where": f"WHERE [{key.name}]\n" if key else "",
+        "within": within,
+        "events": f"{_event(first, f'0{unit}')}\n      {_event(last, f'1{unit}')}",
+        "bounds": f"1970-01-01T00:00, {end[:16]}" if calendar else f"0, {end}",
     }
+
+
+def _event(kind: EventType, time: str) -> str:
+    """Return an event of a case, with the attributes that it must have."""
+    values = ", ".join(f"{a.name}={_VALUES[a.type]}" for a in kind.attributes if not a.nullable)
+    return f"{kind.name}@{time}{f'({values})' if values else ''}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 import traceback
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from elsinore.errors import (
 from elsinore.places import is_here, require_here
 from elsinore.safe_files import is_reachable
 from elsinore.terminal import guarded_output
+from elsinore.wording import command
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -114,8 +114,8 @@ def _process_failures() -> Iterator[None]:
 def warn_of_open_home(home: Path) -> None:
     """Print on standard error how to close a home that every local user can read."""
     if is_here(home) and is_reachable(home):
-        shown = shlex.quote(str(home))
-        typer.echo(f"elsinore: every user can read {shown}; close it: chmod 700 {shown}", err=True)
+        close = command("chmod", "700", home)
+        typer.echo(f"elsinore: every user can read {home}; close it: {close}", err=True)
 
 
 def _show(error: ElsinoreError) -> None:

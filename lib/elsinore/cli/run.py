@@ -230,7 +230,8 @@ def _tell_why_empty(
 ) -> None:
     """Print why a query has no row, if that is cheap to find."""
     if not len(events):
-        why = "every record was rejected or skipped" if report.lines else "they are empty"
+        empty_files = "it is empty" if report.files == 1 else "they are empty"
+        why = "every record was rejected or skipped" if report.lines else empty_files
         read = count_of(report.files, "file")
         _say(f"no results, because the input has no events: {read} read, {why}")
         return

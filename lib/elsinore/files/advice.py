@@ -80,9 +80,12 @@ def _before_object(line: str, at: int) -> str | None:
 
 def json_problem(line: str, error: JSONDecodeError) -> str:
     """Return the problem of a line that is not JSON, and what to write."""
-    at = error.pos
+    at, written = error.pos, line.rstrip()
     if before := _before_object(line, at):
         return f"{before} precedes the object; write one JSON object per line"
+    is_at_end = at >= len(written) or error.msg.startswith("Unterminated string")
+    if written.lstrip().startswith("{") and is_at_end and written[-1] not in "{[,":
+        return f"the line ends inside an object, at column {len(written)}"
     seen = f"{line[:200].lstrip()}\n{line[max(0, at - 20) : at]}\0{line[at : at + 20]}"
     found = (problem for sign, problem in _JSON.items() if re.fullmatch(sign, seen, re.DOTALL))
     return next(found, "invalid JSON at column {}").replace("{}", str(error.colno))
@@ -90,6 +93,8 @@ def json_problem(line: str, error: JSONDecodeError) -> str:
 
 #: Hints for strings that are not of the expected type.
 _VALUES = (
+    ("long", r"[+-]?[0-9]+\.[0-9]*[1-9][0-9]*",
+     "declare the attribute as double in the schema, and remove the quotes"),
     ("long|double", r"[+-]?[0-9]+(\.[0-9]+)?",
      "remove the quotes, or set quoted_numbers: true in the schema"),
     ("long|double", r"(?i)null|none|n/?a|\\n|-", "leave the cell empty (null in JSON)"),

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from tempfile import TemporaryFile
 
 import pyarrow as pa
 
 from elsinore.errors import DataError
 from elsinore.files.lake_tables import LakeTable
+from elsinore.places import is_here
 
 _MEMORY = 3 << 30
 _OUTPUT = 1 << 29
@@ -35,10 +35,11 @@ def deletion_masks(table: LakeTable, version: int) -> pa.Table:
     hint = (
         f"rewrite its files without them, in Spark: REORG TABLE delta.`{table.path}` APPLY (PURGE)"
     )
+    uri = str(table.path.absolute() if is_here(table.path) else table.path)
     with TemporaryFile() as out:
         try:
             subprocess.run(
-                [*command, str(table.path.absolute()), str(version)],
+                [*command, uri, str(version)],
                 env={**os.environ, **_FEW}, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.DEVNULL, timeout=_SECONDS, check=True,
             )  # fmt: skip
@@ -52,7 +53,7 @@ def deletion_masks(table: LakeTable, version: int) -> pa.Table:
             raise DataError(problem, hint=hint, file=str(table.path)) from error
 
 
-def _write(table: Path, version: int) -> None:
+def _write(table: str, version: int) -> None:
     """Write the masks of a table to standard output; end if they take too much."""
     import resource
 
@@ -64,7 +65,7 @@ def _write(table: Path, version: int) -> None:
         resource.setrlimit(kind, (most, most))
     from deltalake import DeltaTable
 
-    vectors = DeltaTable(str(table), version=version).deletion_vectors()
+    vectors = DeltaTable(table, version=version).deletion_vectors()
     with (
         pa.RecordBatchReader.from_stream(vectors) as masks,
         pa.ipc.new_stream(sys.stdout.buffer, masks.schema) as out,
@@ -74,4 +75,4 @@ def _write(table: Path, version: int) -> None:
 
 
 if __name__ == "__main__":
-    _write(Path(sys.argv[1]), int(sys.argv[2]))
+    _write(sys.argv[1], int(sys.argv[2]))

@@ -2,7 +2,7 @@
 
 A writer of a table can put a link or a pipe into its log, or a file of 100 GB. delta-rs follows
 links, waits for pipes, and aborts the process if memory runs out. So it gets a private directory
-with checked files.
+with checked files. The log of a table in an object store is copied there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from elsinore.files.bounded_parquet import require_bounded
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_lines import DEFAULT_LIMITS, MAX_COLUMNS, ReadLimits, too_large, unreadable
 from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.places import copy_object, is_here, object_names
 from elsinore.safe_files import open_directory, open_file
 
 LOG, _SIDECARS = "_delta_log", "_sidecars"
@@ -54,10 +55,11 @@ _STORED_BLOCK = 512
 
 @contextmanager
 def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
-    """Yield a private directory with the log of a table on this machine.
+    """Yield a private directory with the log of a table.
 
     It holds the newest complete checkpoint up to the table's version, and what was written later.
-    Commits are copies. Checkpoints are links to the open descriptors of the checked files.
+    Commits are copies. Checkpoints are links to the open descriptors of the checked files, or
+    copies of objects.
 
     Raises:
         DataError: a file of the log is a link, is not a regular file, or is too large.
@@ -96,6 +98,8 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
 
 def _names(directory: Path, table: LakeTable) -> list[str]:
     """Return the names in a directory of a log."""
+    if not is_here(directory):
+        return sorted(object_names(directory, MOST_ENTRIES))
     found: list[str] = []
     with open_directory(directory, table.trusted) as descriptor, os.scandir(descriptor) as entries:
         for entry in entries:
@@ -119,6 +123,8 @@ def _needed(names: list[str], version: int | None) -> list[str]:
 
 
 def _require_short(path: Path, trusted: Path) -> None:
+    if not is_here(path):
+        return  # it is not copied, and delta-rs does not see it
     with open_file(path, trusted) as file:
         if os.fstat(file.fileno()).st_size > _MOST_HINT:
             raise too_large(path, f"has more than {_MOST_HINT:,} bytes")
@@ -126,6 +132,8 @@ def _require_short(path: Path, trusted: Path) -> None:
 
 def _copy(path: Path, trusted: Path, target: Path, most: int) -> int:
     """Copy a file of at most `most` bytes; return its size, or more than `most`."""
+    if not is_here(path):
+        return copy_object(path, target, most)
     with open_file(path, trusted) as file, target.open("wb") as out:
         status = os.fstat(file.fileno())
         if status.st_size > most:
@@ -140,9 +148,12 @@ def _copy(path: Path, trusted: Path, target: Path, most: int) -> int:
 
 
 def _link(path: Path, table: LakeTable, target: Path, limits: ReadLimits, stack: ExitStack) -> None:
-    """Make a link to the descriptor of a checkpoint that decodes to a bounded size."""
-    file = stack.enter_context(open_file(path, table.trusted))
-    target.symlink_to(f"/proc/self/fd/{file.fileno()}")
+    """Make a link to the descriptor of a checkpoint that decodes to a bounded size, or copy it."""
+    if is_here(path):
+        file = stack.enter_context(open_file(path, table.trusted))
+        target.symlink_to(f"/proc/self/fd/{file.fileno()}")
+    elif copy_object(path, target, limits.file_bytes) > limits.file_bytes:
+        raise too_large(path, f"has more than {limits.file_bytes:,} bytes")
     with naming_file(path, target):
         require_bounded(target, limits)
 

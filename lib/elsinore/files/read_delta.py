@@ -38,6 +38,7 @@ from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded
 from elsinore.places import is_here, local_copy, scheme, state
 from elsinore.safe_files import open_file
+from elsinore.wording import command
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -107,16 +108,14 @@ def delta_rows(
 def opened_delta(table: LakeTable) -> Iterator[DeltaTable]:
     """Yield a table as delta-rs reads its log, at its version; raises as `read_delta`.
 
-    If the table is on this machine, delta-rs knows only its log: see `log_snapshot`.
+    delta-rs knows only a copy of its log: see `log_snapshot`.
     """
     require_readable(table)
     with pipeline_packages(f"reading the Delta table {table.path}"):
         import deltalake  # noqa: F401
     with ExitStack() as stack:
-        uri = str(table.path)
-        if is_here(table.path):
-            with _log_failures(table):
-                uri = str(stack.enter_context(log_snapshot(table, DEFAULT_LIMITS)))
+        with _log_failures(table):
+            uri = str(stack.enter_context(log_snapshot(table, DEFAULT_LIMITS)))
         yield _at_version(table, uri)
 
 
@@ -152,7 +151,7 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
         with open_file(commit, table.trusted) as file:
             return version, os.fstat(file.fileno()).st_mtime_ns
     except OSError as error:
-        hint = f"make it readable: chmod u+r {commit}"
+        hint = f"make it readable: {command('chmod', 'u+r', commit)}"
         raise DataError(f"cannot read {commit}: {error.strerror or error}", hint=hint) from error
 
 
@@ -305,11 +304,7 @@ def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
     if "deletionVectors" not in (opened.protocol().reader_features or ()):
         return {}
     masks = {}
-    if is_here(table.path):
-        found = deletion_masks(table, opened.version())
-    else:
-        found = pa.table(opened.deletion_vectors())
-    for row in found.to_batches():
+    for row in deletion_masks(table, opened.version()).to_batches():
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
             parsed = urlparse(uri.as_py())
             is_file = parsed.scheme == "file"

@@ -315,6 +315,10 @@ def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
     raise ParameterError(f"unknown format: {path}", hint=hint, file=str(path))
 
 
+#: Programs that print compressed files.
+_PRINTERS = {".gz": "zcat", ".zst": "zstdcat"}
+
+
 def files_below(folder: Path) -> list[Path]:
     """Files below a folder in the order of their paths, without hidden and marker files."""
     found = (path for path in folder.rglob("*") if path.is_file())
@@ -332,11 +336,13 @@ def _hint(or_else: str = "") -> str:
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:
     """Return the error of too many invalid records; its field `report` has the `ReadReport`."""
+    named = report.rejected.slice(0, _NAMED).to_pylist()
     first = "; ".join(
-        f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}"
-        for row in report.rejected.slice(0, _NAMED).to_pylist()
+        f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}" for row in named
     )
     hint = "correct the records or the schema"
+    if cut := [row for row in named if _is_cut(**row)]:
+        hint = f"show a line with `{_command_for(**cut[0])}` and correct it"
     if report.bad_share <= 0.5:
         hint += ", or allow half of them with --max-bad-share 0.5"
     return DataError(
@@ -345,6 +351,17 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
         hint=hint,
         report=report,
     )
+
+
+def _is_cut(reason_code: str, reason: str, **_: str) -> bool:
+    """Return whether a line is invalid JSON that `jq` cannot read either."""
+    return reason_code == Reason.BAD_JSON and "jq" not in reason
+
+
+def _command_for(file: str, position: int, **_: str) -> str:
+    """Return the shell command that prints a line of a file."""
+    reader = next((f"{name} FILE | " for end, name in _PRINTERS.items() if file.endswith(end)), "")
+    return f"{reader}sed -n {position}p{'' if reader else ' FILE'}"
 
 
 class Distinct(NamedTuple):

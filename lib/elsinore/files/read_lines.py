@@ -25,7 +25,7 @@ from elsinore.errors import DataError
 from elsinore.files.advice import MAGIC, odd_file
 from elsinore.files.records import beginnings, first_name
 from elsinore.files.rejection import Fault, Reason, UnreadableFile, printable
-from elsinore.wording import some_of
+from elsinore.wording import command, some_of
 
 _BLOCK = 1 << 20
 _SHOWN = 40
@@ -105,13 +105,35 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
         yield from _each(first, block, stream, limits)
 
 
-def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, BinaryIO]]:
+class _Bounded:
+    """A stream that fails after some bytes: a file can grow while it is read."""
+
+    def __init__(self, stream: BinaryIO, path: Path, most: int) -> None:
+        self._stream, self._path, self._most = stream, path, most
+        self._size = 0
+
+    def read(self, most: int) -> bytes:
+        """Return at most some bytes; UnreadableFile: there are too many in all."""
+        return self._counted(self._stream.read(most))
+
+    def readline(self, most: int) -> bytes:
+        """Return the bytes up to the next line feed, as `read`."""
+        return self._counted(self._stream.readline(most))
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._size += len(piece)
+        if self._size > self._most:
+            raise too_large(self._path, f"exceeds {self._most} bytes")
+        return piece
+
+
+def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, _Bounded]]:
     """Whole lines, with the position of the first, and the stream, which goes on behind them.
 
     Of a last line that is too long there is so much that this shows.
     """
-    with open_unpacked(path, limits) as stream:
-        position = 1
+    with open_unpacked(path, limits) as whole:
+        stream, position = _Bounded(whole, path, limits.file_bytes), 1
         while block := stream.read(limits.batch_bytes):
             if not block.endswith(b"\n"):
                 block += stream.readline(limits.line_bytes + 1)
@@ -125,7 +147,7 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, Binary
             position += block.count(b"\n") + (not block.endswith(b"\n"))
 
 
-def _each(first: int, block: bytes, stream: BinaryIO, limits: ReadLimits) -> Iterator[RawLine]:
+def _each(first: int, block: bytes, stream: _Bounded, limits: ReadLimits) -> Iterator[RawLine]:
     lines = block.removesuffix(b"\n").split(b"\n")
     for position, raw in enumerate(lines, first):
         if len(raw) > limits.line_bytes:
@@ -210,7 +232,7 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
                 yield file
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # else it is of the packing
-            hint = f"make it readable: chmod u+r {path}"
+            hint = f"make it readable: {command('chmod', 'u+r', path)}"
             problem = f"cannot read {path}: {error.strerror}"
             raise DataError(problem, hint=hint, file=str(path)) from error
         if "requires too much memory for decoding" in str(error):

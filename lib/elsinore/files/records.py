@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import accumulate
@@ -159,6 +159,9 @@ def _number_in(column: pa.Array) -> int:
     of = column.type
     if types.is_struct(of):
         return len(column) + sum(map(_number_in, column.flatten()))
+    if types.is_map(of):  # Arrow flattens no map that has views
+        first, last = (column.offsets[end].as_py() for end in (0, -1))
+        return len(column) + _number_in(column.values[first:last])
     if of.num_fields and hasattr(column, "flatten"):
         return len(column) + _number_in(column.flatten())
     return len(column)
@@ -200,10 +203,18 @@ def _selectable(column: pa.Array) -> pa.Array:
     if types.is_list(of) or types.is_large_list(of) or types.is_fixed_size_list(of):
         values = column.flatten() if of.num_fields else column
         with suppress(pa.ArrowException):
-            return pa.array(column.to_pylist(), pa.list_(_selectable(values).type))
+            return _rebuilt(column, pa.list_(_selectable(values).type), lambda value: value)
     # As bytes: what holds texts must not be taken for one.
-    values = [None if value is None else str(value).encode() for value in column.to_pylist()]
-    return pa.array(values, pa.binary())
+    return _rebuilt(
+        column, pa.binary(), lambda value: None if value is None else str(value).encode()
+    )
+
+
+def _rebuilt(column: pa.Array, of: pa.DataType, convert: Callable[[Any], Any]) -> pa.Array:
+    """Return a column of another type from its values as Python objects, a part at a time."""
+    rows = pa.table([column], [""])
+    parts = (part.column(0).to_pylist() for part in few_at_once(rows, _VALUES_AT_ONCE, names=1))
+    return pa.concat_arrays([pa.array([], of), *(pa.array(map(convert, p), of) for p in parts)])
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:

@@ -455,6 +455,10 @@ def _id(value: Any) -> str | Fault | None:
     return _wrong(value, "string") if isinstance(value, bool) else _string(value)
 
 
+#: Problem of a number such as 1.5 in an attribute of type long.
+_FRACTION = "is not a whole number"
+
+
 def _exact_integer(value: float) -> int | Fault:
     """Return the integer that was written with a fraction of zero."""
     text = _written(value)
@@ -464,7 +468,7 @@ def _exact_integer(value: float) -> int | Fault:
     if not math.isfinite(value):
         return Fault(Reason.NOT_FINITE, f"{text} is not finite")
     if not value.is_integer():
-        return Fault(Reason.WRONG_TYPE, f"{text} is not a whole number")
+        return Fault(Reason.WRONG_TYPE, f"{text} {_FRACTION}")
     if abs(value) > EXACT_IN_DOUBLE:
         problem = "may have lost digits: fractions are exact up to 9007199254740991.0"
         return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write it without a fraction")
@@ -478,14 +482,22 @@ def _written(value: float) -> str:
 
 def _long(value: Any) -> int | Fault:
     if isinstance(value, str) and isinstance(written := _number_in(value), WrittenNumber):
-        return _exact_integer(written)
+        return _whole_long(written)
     if not _is_number(value):
         return _wrong(value, "long")
     if isinstance(value, float):
-        return _exact_integer(value)
+        return _whole_long(value)
     if not MIN_LONG <= value <= MAX_LONG:
         return Fault(Reason.WRONG_TYPE, f"{shown(value)} does not fit 64 bits")
     return int(value)
+
+
+def _whole_long(value: float) -> int | Fault:
+    """Return the integer of a number; the error of a fraction suggests the type double."""
+    whole = _exact_integer(value)
+    if isinstance(whole, Fault) and whole.text.endswith(_FRACTION):
+        return whole._replace(text=f"{whole.text}; declare the attribute as double in the schema")
+    return whole
 
 
 def _double(value: Any) -> float | Fault:

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
@@ -69,7 +69,7 @@ class StreamOptions(ABC):
         schema: what the events are; their records have `id`, `time` (ISO 8601) and `type`.
     """
 
-    schema: ClassVar[StreamSchema]
+    schema: ClassVar[LazySchema]
 
     events: int = option(100_000, "Number of events.", 1, MOST_EVENTS)
     rate: float = option(10_000.0, "Mean number of events per minute.")
@@ -296,8 +296,26 @@ def walk(
 # ---- schemas and columns
 
 
-def schema_of(stream: str) -> StreamSchema:
+class LazySchema:
+    """The schema of a stream as a class attribute, loaded from its file on first use.
+
+    Help does not need it, and loading pydantic and parsing YAML takes longer than all else. A class
+    assigns it without an annotation: dataclasses read the values of annotated attributes.
+    """
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+
+    def __get__(self, instance: object, owner: type) -> StreamSchema:
+        """Return the schema, which is loaded once."""
+        return _schema_of(self._stream)
+
+
+@cache
+def _schema_of(stream: str) -> StreamSchema:
     """Return the schema of a stream, from the file next to this module."""
+    from elsinore.catalog.load_schema import load_schema
+
     return load_schema(_schema_file(stream))
 
 

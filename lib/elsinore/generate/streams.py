@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from elsinore.generate.skeleton import (
     MOST_KEYS,
     Columns,
+    LazySchema,
     Script,
     Skeleton,
     StreamOptions,
@@ -24,7 +24,6 @@ from elsinore.generate.skeleton import (
     option,
     require_range,
     running_numbers,
-    schema_of,
     share,
     walk,
 )
@@ -32,13 +31,14 @@ from elsinore.generate.skeleton import (
 # ---- rides
 
 _ENDS = ("Dropoff", "Cancel")
-_RIDES = schema_of("ridesharing")
-#: Events between two bursts of travelling, in addition to a pickup.
-MIDDLE_TYPES = tuple(
-    kind.name for kind in _RIDES.types
-    if kind.name not in ("Request", "Travel", "Pickup", *_ENDS)
+#: Events between two bursts of travelling, in addition to a pickup, in the schema's order.
+MIDDLE_TYPES = (
+    "Surge", "Detour", "Accept", "Assign", "Arrive", "Wait", "Stop", "Toll", "Message", "Call",
+    "Reroute", "Refuel", "Share", "Tip", "Break",
 )  # fmt: skip
-_FEWEST_TYPES = len(_RIDES.types) - len(MIDDLE_TYPES) + 1
+#: Request, Travel, Pickup, the ends and one of the middle types; and all types.
+_FEWEST_TYPES = 3 + len(_ENDS) + 1
+_ALL_TYPES = _FEWEST_TYPES - 1 + len(MIDDLE_TYPES)
 #: Miles per hour below which traffic is slow, as in query q3, and which no ride reaches.
 _SLOW, _FASTEST = 10, 60
 
@@ -50,11 +50,9 @@ class RidesharingOptions(StreamOptions):
     `slow` and `pool` are the selectivities of the local predicates of the paper's q3 and q2.
     """
 
-    schema: ClassVar = _RIDES
+    schema = LazySchema("ridesharing")
 
-    types: int = option(
-        len(_RIDES.types), "Number of event types.", _FEWEST_TYPES, len(_RIDES.types)
-    )
+    types: int = option(_ALL_TYPES, "Number of event types.", _FEWEST_TYPES, _ALL_TYPES)
     districts: int = option(10, "Number of districts; each ride is in one.", 1, MOST_KEYS)
     drivers: int = option(100, "Number of drivers; each has one ride at a time.", 1, MOST_KEYS)
     riders: int = option(1_000, "Number of riders; each ride has a random one.", 1, MOST_KEYS)
@@ -110,7 +108,7 @@ class StockOptions(StreamOptions):
     the Hamlet paper, sectors from GRETA.
     """
 
-    schema: ClassVar = schema_of("stock")
+    schema = LazySchema("stock")
 
     rate: float = option(4_500.0, "Mean number of events per minute.")
     burst: float = option(120.0, "Mean number of events per burst.", 1, 1_000_000)
@@ -157,7 +155,7 @@ class ClusterOptions(StreamOptions):
     independent of each other, unless `rising` makes the load of a mapper's job walk.
     """
 
-    schema: ClassVar = schema_of("cluster")
+    schema = LazySchema("cluster")
 
     rate: float = option(180_000.0, "Mean number of events per minute.")
     mappers: int = option(10, "Number of mappers.", 1, MOST_KEYS)
@@ -217,7 +215,7 @@ class LinearRoadOptions(StreamOptions):
     starts off at full speed. What `falling` is to prices in `StockOptions`, `slowing` is to speeds.
     """
 
-    schema: ClassVar = schema_of("linear_road")
+    schema = LazySchema("linear_road")
 
     rate: float = option(240_000.0, "Mean number of events per minute.")
     vehicles: int = option(1_000, "Number of vehicles.", 1, MOST_KEYS)

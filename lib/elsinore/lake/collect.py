@@ -45,6 +45,7 @@ from elsinore.lake.landing_zone import (
 from elsinore.places import move, read_below, whole_file
 from elsinore.safe_files import private_directory
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse_instant
+from elsinore.wording import command
 
 #: The directory of notes in a landing zone.
 COLLECTED = "_collected"
@@ -244,7 +245,8 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
     source changes at the same time; a later run then finds it changed.
     """
     if not zone.is_dir():
-        raise DataError(f"the landing zone {zone} is missing", hint=f"run `mkdir -p {zone}`")
+        hint = f"run `{command('mkdir', '-p', zone)}`"
+        raise DataError(f"the landing zone {zone} is missing", hint=hint)
     with (private_directory(folder) / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder / SPOOL
@@ -403,7 +405,8 @@ def _noted(path: Path, zone: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"the note {path} is damaged: {error}", hint=f"rm {path}") from error
+        hint = command("rm", path)
+        raise DataError(f"the note {path} is damaged: {error}", hint=hint) from error
     return note
 
 

@@ -34,6 +34,7 @@ from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.safe_files import open_file
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
+from elsinore.wording import command
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
 _AT_ONCE = 8_192
@@ -143,7 +144,9 @@ def find_sources(
         base = base_of(zone, rule)
         if not base.is_dir():
             problem = f"the directory {base} of a rule in sources is missing"
-            raise DataError(problem, hint=f"run `mkdir -p {base}`, or change the rule")
+            raise DataError(
+                problem, hint=f"run `{command('mkdir', '-p', base)}`, or change the rule"
+            )
         days = _days(interval) if rule.is_dated and interval else [""]
         for path in sorted(path for day in days for path in base.glob(rule.glob(day))):
             name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
@@ -340,7 +343,7 @@ def _named(
     if not zone.is_dir():
         raise DataError(
             f"the landing zone {zone} is missing",
-            hint=f"run `mkdir -p {zone}`; {raw_names(rules)}",
+            hint=f"run `{command('mkdir', '-p', zone)}`; {raw_names(rules)}",
         )
     hours = {hour_label(hour) for hour in hours_of(interval)}
     yield from (named for named in _raw_sources(zone, rules, interval) if named[1] in hours)

@@ -32,6 +32,7 @@ from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
 from elsinore.timeline import HOUR, Interval, hours_of
+from elsinore.wording import command
 
 #: The table, and its folder of figures that are not recorded yet; Delta passes over such names.
 TABLE, _NOTED = "run_metrics", "_noted"
@@ -169,7 +170,7 @@ def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str,
             try:
                 start, end, rows = json.loads(text)
             except ValueError as error:
-                hint = f"run `rm {file}`; the step then has no metrics"
+                hint = f"run `{command('rm', file)}`; the step then has no metrics"
                 raise DataError(f"{file} is damaged: {error}", hint=hint) from error
             yield file, text, Interval(start, end), rows
 

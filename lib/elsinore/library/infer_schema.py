@@ -128,6 +128,11 @@ _KINDS = ("type", "event", "event_type", "kind", "event_name", "action")
 #: Names of fields that often hold event types, but also other things.
 _KIND_LIKE = ("status", "state", "code", "operation", "method", "category", "level", "outcome")
 _IDS = ("id", "event_id", "uuid", "eventid")
+#: Names of other fields that may be event ids, and the number of different values to assume it.
+_ID_LIKE, _SURE_IDS = re.compile(r"(?:^|[^A-Za-z])(?:[uU]|[gG][uU])?[iI][dD]$|[a-z]I[dD]$"), 20
+#: Share of different values from which a field may be an id whose duplicates are to be removed.
+_NEARLY_UNIQUE = 0.9
+_ID_USE = "if it identifies an event, so that duplicates are removed"
 #: Units of numbers since 1970.
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
 _OTHER_FILE = "pass a file with events"
@@ -145,10 +150,12 @@ class Inferred:
         text: the schema, as YAML.
         type_candidates: fields that may contain the event type, likely ones first; empty if the
             schema has one.
+        events: the events that were read, by the names of their fields.
     """
 
     text: str
     type_candidates: tuple[str, ...]
+    events: pa.Table
 
 
 def infer_schema(events: Events, *, stream: str = "events", type_field: str | None = None) -> str:
@@ -194,7 +201,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
         table = table.set_column(
             table.column_names.index(kind), kind, table[kind].cast(pa.string())
         )
-    ids = [n for n in _named(named, _IDS) if len(_distinct(table[n])) == table.num_rows][:1]
+    ids, maybe_id = _ids_of(named)
     fields = [name for name in table.column_names if name not in (time, kind, *ids)]
     candidates = () if kind is not None else _type_candidates(named, fields)
     inner = {field: field.rpartition(".")[2] for field in fields}
@@ -210,6 +217,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds, candidates) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
+        *(f"# id: {{field: {_quoted(name)}}}  # ? {_ID_USE}" for name in maybe_id),
         *["quoted_numbers: true  # ? times are numbers in quotes"] * is_quoted,
         *(f"# {plain(field)}: {why}; ignored" for field, why in mixed.items()),
         "types:",
@@ -218,7 +226,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
         lines.append(f"  {_quoted(names[value])}:")
         lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
                   if rows[field].null_count < rows.num_rows]  # fmt: skip
-    return Inferred("\n".join(lines) + "\n", candidates)
+    return Inferred("\n".join(lines) + "\n", candidates, table)
 
 
 def _with_directories(
@@ -700,6 +708,31 @@ def _types_of(table: pa.Table) -> list[str]:
         if likely:
             found.append(name)
     return found
+
+
+def _ids_of(table: pa.Table) -> tuple[list[str], list[str]]:
+    """Return the field of the event id, and one that may be it: each a list of at most one name.
+
+    Few events, or events with duplicates, do not show whether a field such as `msg_id` identifies
+    an event or, as `user_id` does, something else.
+    """
+    number = table.num_rows
+    if sure := [name for name in _named(table, _IDS) if _different(table[name]) == number]:
+        return sure[:1], []
+    like = {
+        name: _different(table[name])
+        for name in table.column_names
+        if _ID_LIKE.search(name.rpartition(".")[2])
+    }
+    if sure := [name for name, values in like.items() if values == number >= _SURE_IDS]:
+        return sure[:1], []
+    maybe = [name for name, values in like.items() if values >= max(2, _NEARLY_UNIQUE * number)]
+    return [], maybe[:1]
+
+
+def _different(column: pa.ChunkedArray) -> int:
+    """Return the number of different values; 0 if they cannot be ids."""
+    return len(_distinct(column))
 
 
 def _type_field(table: pa.Table, name: str) -> str:

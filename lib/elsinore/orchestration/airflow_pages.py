@@ -5,6 +5,7 @@ A plugin, found by its entry point.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -18,7 +19,8 @@ from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.run_params import (
@@ -34,9 +36,15 @@ from elsinore.timeline import hour_label
 #: The DAGs whose runs have hours; others may share this Airflow.
 DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
+_LOGINS = ("/auth/token", "/auth/token/cli")
+#: Bytes of a name and a password.
+_MOST_BODY = 64 << 10
 _LOOPBACK = ("127.0.0.1", "localhost")
 #: A page runs no script, so it cannot act for the signed-in user. Its CSV files can be downloaded.
-_HEADERS = {"Content-Security-Policy": "sandbox allow-popups allow-downloads"}
+_HEADERS = {
+    "Content-Security-Policy": "sandbox allow-popups allow-downloads",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def base_url() -> str | None:
@@ -149,6 +157,45 @@ def trusted_hosts() -> list[str]:
     return sorted({*_LOOPBACK, *filter(None, names)})
 
 
+class LoginBodies:
+    """Reject a login whose body is not a short JSON object, before Airflow fails on it.
+
+    Airflow's own parser answers such a request with status 500, and logs a stack trace.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with status 422, or pass the request on."""
+        path = scope.get("path", "").rstrip("/")
+        if scope["type"] != "http" or scope["method"] != "POST" or not path.endswith(_LOGINS):
+            await self._app(scope, receive, send)
+            return
+        request, body = Request(scope, receive), b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MOST_BODY:
+                break
+        is_json = request.headers.get("content-type", "").startswith("application/json")
+        if len(body) > _MOST_BODY or (is_json and not _is_object(body)):
+            answer = PlainTextResponse("not a short JSON object", status_code=422)
+            await answer(scope, receive, send)
+            return
+
+        async def again() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, again, send)
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 class Pages(AirflowPlugin):
     """The plugin."""
 
@@ -159,6 +206,7 @@ class Pages(AirflowPlugin):
             "name": "Trusted hosts",
             "middleware": TrustedHostMiddleware,
             "kwargs": {"allowed_hosts": trusted_hosts(), "www_redirect": False},
-        }
+        },
+        {"name": "Login bodies", "middleware": LoginBodies},
     ]
     listeners: ClassVar = [sys.modules[__name__]]

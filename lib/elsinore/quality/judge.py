@@ -337,68 +337,78 @@ def _build_docs(
     run_name: str,
     judged: Iterable[tuple[TableSuite, Sequence[Any], Sequence[Any]]],
 ) -> None:
-    """Data Docs: for each suite of a table a page of it and one of what was found, and an index.
+    """Write Data Docs: per suite a page of the suite and one of its results, and an index.
 
-    Great Expectations fills the pages; texts are escaped. Its contexts and stores, which would lay
-    the pages out in the same way, take as long again.
+    Great Expectations fills the pages; texts are escaped. Its contexts and stores, which would
+    arrange the pages in the same way, take as long again.
     """
-    import great_expectations as gx
-    from great_expectations.core import (
-        ExpectationSuiteValidationResult,
-        expectationSuiteValidationResultSchema,
-    )
     from great_expectations.core.run_identifier import RunIdentifier
+
+    run = RunIdentifier(run_name=run_name, run_time=datetime.now(UTC))
+    lines = "".join(_suite_pages(folder, run, *each) for each in judged)
+    index = _INDEX.read_text(encoding="utf-8").replace("{run}", run_name).replace("{lines}", lines)
+    (folder / "index.html").write_text(index, encoding="utf-8")
+
+
+def _suite_pages(
+    folder: Path, run: Any, part: TableSuite, expectations: Sequence[Any], results: Sequence[Any]
+) -> str:
+    """Write the pages of a suite and of its results; return their row of the index."""
+    import great_expectations as gx
     from great_expectations.render.renderer.page_renderer import (
         ExpectationSuitePageRenderer,
         ValidationResultsPageRenderer,
     )
     from great_expectations.validator.validation_statistics import calc_validation_statistics
 
+    name = f"{part.suite}.{part.table}"
+    statistics = calc_validation_statistics(list(results))
+    # The pages link each other by such paths.
+    own = Path(part.suite, part.table)
+    page = Path("validations", own, *run.to_tuple(), f"{part.suite}_{part.table}.html")
+    plain = _plain_results(run, part, results, statistics)
+    _write_page(folder, page, ValidationResultsPageRenderer().render(plain))
+    suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
+    suite_page = Path("expectations", f"{own}.html")
+    _write_page(folder, suite_page, ExpectationSuitePageRenderer().render(suite))
+    outcome = "passed" if statistics.success else "failed"
+    link = f'<a href="{quote(page.as_posix())}">{part.table}</a>'
+    passed = f"{statistics.successful_expectations} of {len(results)}"
+    return (
+        f"<tr><td>{part.suite}</td><td>{link}</td>"
+        f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
+    )
+
+
+def _plain_results(run: Any, part: TableSuite, results: Sequence[Any], statistics: Any) -> Any:
+    """Return results as a store returns them: with plain values, which the view escapes."""
+    import great_expectations as gx
+    from great_expectations.core import (
+        ExpectationSuiteValidationResult,
+        expectationSuiteValidationResultSchema,
+    )
+
+    whole = ExpectationSuiteValidationResult(
+        success=statistics.success,
+        results=list(results),
+        suite_name=f"{part.suite}.{part.table}",
+        statistics=statistics._asdict(),
+        meta={
+            "great_expectations_version": gx.__version__,
+            "run_id": run,
+            "batch_spec": {"data_asset_name": part.table},
+        },
+    )
+    return expectationSuiteValidationResultSchema.load(whole.to_json_dict())
+
+
+def _write_page(folder: Path, path: Path, document: Any) -> None:
+    """Write a rendered page, with a link to the index."""
     from elsinore.quality.expectations import page_view
 
-    run = RunIdentifier(run_name=run_name, run_time=datetime.now(UTC))
-    schema, lines = expectationSuiteValidationResultSchema, []
-
-    def write(path: Path, document: Any) -> None:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        home = "../" * (len(path.parts) - 1) + "index.html"
-        (folder / path).write_text(page_view().page(document, home), encoding="utf-8")
-
-    for part, expectations, results in judged:
-        name = f"{part.suite}.{part.table}"
-        statistics = calc_validation_statistics(list(results))
-        found = ExpectationSuiteValidationResult(
-            success=statistics.success,
-            results=list(results),
-            suite_name=name,
-            statistics=statistics._asdict(),
-            meta={
-                "great_expectations_version": gx.__version__,
-                "run_id": run,
-                "batch_spec": {"data_asset_name": part.table},
-            },
-        )
-        # The pages link each other by such paths.
-        own = Path(part.suite, part.table)
-        page = Path("validations", own, *run.to_tuple(), f"{part.suite}_{part.table}.html")
-        # As from a store: plain values, which are what the view escapes.
-        plain = schema.load(found.to_json_dict())
-        write(page, ValidationResultsPageRenderer().render(plain))
-        suite = gx.ExpectationSuite(name=name, expectations=list(expectations))
-        write(Path("expectations", f"{own}.html"), ExpectationSuitePageRenderer().render(suite))
-        outcome = "passed" if statistics.success else "failed"
-        link = f'<a href="{quote(page.as_posix())}">{part.table}</a>'
-        passed = f"{statistics.successful_expectations} of {len(results)}"
-        lines.append(
-            f"<tr><td>{part.suite}</td><td>{link}</td>"
-            f'<td class="{outcome}">{outcome}</td><td>{passed}</td></tr>\n'
-        )
-    index = (
-        _INDEX.read_text(encoding="utf-8")
-        .replace("{run}", run_name)
-        .replace("{lines}", "".join(lines))
-    )
-    (folder / "index.html").write_text(index, encoding="utf-8")
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    home = "../" * (len(path.parts) - 1) + "index.html"
+    (folder / path).write_text(page_view().page(document, home), encoding="utf-8")
 
 
 def _expectations(part: TableSuite, expectations_dir: Path) -> list[Any]:

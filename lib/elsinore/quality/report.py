@@ -42,7 +42,7 @@ from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval, format_instant, hour_label
-from elsinore.wording import plural, some_of
+from elsinore.wording import escaped, plural, some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
@@ -61,6 +61,8 @@ Level = Literal["good", "warning", "critical"]
 #: The verdict of a page, which the index reads from its first `_HEAD` bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
+#: Characters of a string that a page shows.
+_LONGEST_TEXT = 20_000
 #: Queries that have changed the most; by how much they must have, and what is little, as sizes.
 _MOVERS, _MOVED, _FEW = 4, math.log2(1.1), 5.0
 
@@ -203,11 +205,21 @@ def templates() -> jinja2.Environment:
         loader=jinja2.PackageLoader("elsinore.quality", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_readable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
     return environment
+
+
+def _readable(value: Any) -> Any:
+    """Return a value of a page: a string has no control characters, and is cut if it is long."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    if len(value) > _LONGEST_TEXT:
+        value = f"{value[:_LONGEST_TEXT]} …[cut, {len(value):,} characters]"
+    return escaped(value)
 
 
 def _landed(data: ReportData) -> list[Trend]:

@@ -23,11 +23,11 @@ from elsinore.quality.lake import ResultCounts
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval, format_instant
+from elsinore.wording import FORMULA
 
 #: A query with more results has no CSV file: the report would keep a copy of the table.
 MOST_RESULTS = 10_000
-#: The beginning of a string that a spreadsheet would run as a formula.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile(FORMULA)
 _COLUMNS = ["query", "group_key", "window_start", "window_end", "aggregate", "value", "exact"]
 
 

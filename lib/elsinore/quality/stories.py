@@ -7,7 +7,8 @@ results. Sizes are binary logarithms, because a count can exceed all doubles; -i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,48 +152,86 @@ def tell(
     earlier = earlier_hours(interval, publications)
     shown = Interval(min(interval.start, interval.end - DAY), interval.end)
     hours = Hours(shown, tuple(one.interval for one in earlier if one.is_whole))
-    measures, found = _sizes(lake, hours)
     own = _workloads(interval, publications)
-    known = {query.name: query for query in workload.queries} if workload else {}
-    texts = _texts(workload) if workload else {}
+    # Another workload may not have had a query.
+    of_others = {one for one in earlier if _workloads(one.interval, publications) != own}
+    measures, sizes = _sizes(lake, hours)
+    source = _Source(
+        interval=interval,
+        shown=shown,
+        earlier=earlier,
+        of_others=frozenset(of_others),
+        known={query.name: query for query in workload.queries} if workload else {},
+        texts=_texts(workload) if workload else {},
+        measures=measures,
+        sizes=sizes,
+    )
     is_theirs = workload is not None and own == {workload_fingerprint(workload)}
-    names = [name for name in known if is_theirs or name in results]
+    names = [name for name in source.known if is_theirs or name in results]
+    names += sorted(results.keys() - source.known.keys())
+    return tuple(_story(name, source, results.get(name, ResultCounts())) for name in names)
 
-    def before(sizes: Mapping[str, float], hours: Earlier) -> float | None:
-        size = _sum(sizes, hours.interval)
-        # Another workload may not have had the query.
-        is_known = size > _NONE or _workloads(hours.interval, publications) == own
-        return size if hours.is_whole and is_known else None
 
-    def story(name: str) -> Story:
-        of_query, counts = found.get(name, {}), results.get(name, ResultCounts())
-        inside = [hour for hour in of_query if _is_in(hour, interval)]
-        current = known[name].fingerprint if name in known else ""
-        own_print = of_query[max(inside)][0] if inside else current
-        # Results of another text of this name belong to another story.
-        sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
-        is_known = name in known and current == own_print
-        title, about, text = texts[name] if is_known else Texts()
-        bars, is_linear = _bars(sizes, shown, interval)
-        labels, timestamps = _labels(known[name] if is_known else None, counts.tops)
-        return Story(
-            query=name,
-            title=title or in_words(name),
-            about=about,
-            text=text,
-            cautions=_cautions(known[name]) if is_known else (),
-            measure=measures.get((name, own_print), RESULTS),
-            size=_sum(sizes, interval),
-            results=counts.rows,
-            bars=bars,
-            is_linear=is_linear,
-            tops=counts.tops,
-            labels=labels,
-            timestamps=timestamps,
-            before=tuple(before(sizes, one) for one in earlier),
-        )
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """The data that the stories of all queries share.
 
-    return tuple(map(story, (*names, *sorted(results.keys() - known.keys()))))
+    Attributes:
+        interval: the hours of the report.
+        shown: the hours of the bars.
+        earlier: hours to compare with.
+        of_others: the earlier hours that were computed with another workload.
+        known: queries of the workload by name.
+        texts: texts of the workload by query.
+        measures: measures by query and fingerprint.
+        sizes: fingerprints and sizes by query and hour.
+    """
+
+    interval: Interval
+    shown: Interval
+    earlier: Sequence[Earlier]
+    of_others: frozenset[Earlier]
+    known: Mapping[str, BoundQuery]
+    texts: Mapping[str, Texts]
+    measures: Mapping[tuple[str, str], str]
+    sizes: Mapping[str, Mapping[str, tuple[str, float]]]
+
+
+def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
+    """Return the story of a query."""
+    of_query, known = source.sizes.get(name, {}), source.known
+    inside = [hour for hour in of_query if _is_in(hour, source.interval)]
+    current = known[name].fingerprint if name in known else ""
+    own_print = of_query[max(inside)][0] if inside else current
+    # Results of another text of this name belong to another story.
+    sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
+    is_known = name in known and current == own_print
+    title, about, text = source.texts[name] if is_known else Texts()
+    bars, is_linear = _bars(sizes, source.shown, source.interval)
+    labels, timestamps = _labels(known[name] if is_known else None, counts.tops)
+    return Story(
+        query=name,
+        title=title or in_words(name),
+        about=about,
+        text=text,
+        cautions=_cautions(known[name]) if is_known else (),
+        measure=source.measures.get((name, own_print), RESULTS),
+        size=_sum(sizes, source.interval),
+        results=counts.rows,
+        bars=bars,
+        is_linear=is_linear,
+        tops=counts.tops,
+        labels=labels,
+        timestamps=timestamps,
+        before=tuple(_before(sizes, one, source) for one in source.earlier),
+    )
+
+
+def _before(sizes: Mapping[str, float], hours: Earlier, source: _Source) -> float | None:
+    """Return the size in earlier hours; None if it is unknown."""
+    size = _sum(sizes, hours.interval)
+    is_known = size > _NONE or hours not in source.of_others
+    return size if hours.is_whole and is_known else None
 
 
 def _sizes(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,12 +27,19 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
             raise QueryError(f"{path} is larger than {_MAX_BYTES} bytes", hint=hint)
         text = raw.decode("utf-8-sig")
     except OSError as error:
-        hint = "name a file of queries; the pipeline reads ELSINORE_WORKLOAD_FILE"
-        raise QueryError(f"cannot read {path}: {error.strerror}", hint=hint) from error
+        raise QueryError(f"cannot read {path}: {error.strerror}", hint=_hint(path)) from error
     except UnicodeDecodeError as error:
         hint = f"convert it: iconv -f latin1 -t utf-8 {path}"
         raise QueryError(f"{path} is not UTF-8", hint=hint) from error
     return _read_again(text, schema, str(path))
+
+
+def _hint(path: Path) -> str:
+    """Return a hint for a missing file, which a user named or the environment."""
+    variable = "ELSINORE_WORKLOAD_FILE"
+    if (named := os.environ.get(variable)) and path.absolute() == Path(named).absolute():
+        return f"set {variable} to a file of queries"
+    return f"name a file of queries: ls {shlex.quote(str(path.parent))}"
 
 
 def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Workload:

@@ -131,6 +131,8 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
         return offset, f"found a {called}", "write a plain space"
     if elsewhere := from_elsewhere(text, offset, found):
         return elsewhere
+    if unclosed := _unclosed(text, offset, found, names):
+        return unclosed
     taken = _KEYWORD.search(text[:offset])
     if taken is not None and ("'.'" in names or taken[0].strip().upper() in names):
         keyword = taken[0].strip()
@@ -145,6 +147,31 @@ def describe_fault(error: UnexpectedInput, text: str) -> tuple[int, str, str | N
         return start, message, f"did you mean {keyword}?"
     hint = hint or _missing(text[:offset], found, names) or _example(groups)
     return offset, f"found {found}{wanted}", hint
+
+
+#: Closing brackets and what else can follow inside of them.
+_CLOSING = {"(": ("')'", "add the missing ')' or ','"), "[": ("']'", "add the missing ']'")}
+_AFTER_CLAUSE = re.compile(r"(?:WHERE|WITHIN|SEMANTICS|PATTERN|RETURN|GROUP[- ]BY)\b|\Z", re.I)
+
+
+def _unclosed(
+    text: str, offset: int, found: str, names: list[str]
+) -> tuple[int, str, str | None] | None:
+    """Return the error of a bracket that is open where the next clause or the query's end is."""
+    if not _AFTER_CLAUSE.match(text, offset):
+        return None
+    opened: list[int] = []
+    for sign in re.finditer(r"[()\[\]]", text[:offset]):
+        if sign[0] in _CLOSING:
+            opened.append(sign.start())
+        elif opened:
+            opened.pop()
+    if not opened:
+        return None
+    closing, hint = _CLOSING[text[opened[-1]]]
+    if closing not in names:
+        return None
+    return opened[-1], f"found {text[opened[-1]]!r} without its {closing} before {found}", hint
 
 
 #: The clauses of a query, for a syntax error without a better hint.

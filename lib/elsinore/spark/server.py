@@ -27,7 +27,6 @@ import json
 import os
 import re
 import secrets
-import shlex
 import shutil
 import signal
 import socket
@@ -47,6 +46,7 @@ from elsinore.errors import SetupError
 from elsinore.places import make_home
 from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
+from elsinore.wording import command
 
 #: The variable of the server's environment with its token.
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
@@ -249,7 +249,7 @@ def _read_server(file: Path) -> Server:
         FileNotFoundError: there is none.
         SetupError: another user may have written it, or it describes no server.
     """
-    hint = f"remove it: rm {shlex.quote(str(file))}"
+    hint = f"remove it: {command('rm', file)}"
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -298,7 +298,7 @@ def _folder(settings: Settings) -> Path:
         raise SetupError(f"{folder} is a symbolic link", hint="replace the link by a directory")
     private_directory(folder)
     if folder.stat().st_mode & stat.S_IWGRP:
-        hint = f"chmod g-w {shlex.quote(str(folder))}"
+        hint = command("chmod", "g-w", folder)
         raise SetupError(f"a group can write to {folder}", hint=hint)
     return folder
 
@@ -312,7 +312,7 @@ def _open_private(file: Path) -> int:
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        hint = f"remove it: rm {shlex.quote(str(file))}"
+        hint = f"remove it: {command('rm', file)}"
         raise SetupError(f"cannot open {file}: {error.strerror}", hint=hint) from error
 
 

@@ -23,7 +23,9 @@ SCHEMA = """
 stream: shop
 time: {field: ts, unit: iso}
 type: {field: event}
-types: {View: {user: string, price: double}, Buy: {user: string, price: {type: double, min: 0}}}
+types:
+  View: {user: string, price: {type: double, nullable: true}}
+  Buy: {user: string, price: {type: double, nullable: true, min: 0}}
 """
 WORKLOAD = """
 QUERY funnel RETURN user, COUNT(*), AVG(Buy.price) PATTERN SEQ(View+, Buy)
@@ -94,6 +96,22 @@ def test_what_differs_is_shown_row_by_row(capsys: pytest.CaptureFixture[str]) ->
     assert out.splitlines()[-2] == "  the query returns no count(*) (did you mean COUNT(*)?)"
 
 
+@pytest.mark.parametrize(("option", "shown"), [([], 20), (["--verbose"], 41)])
+def test_the_first_twenty_differing_rows_are_printed(
+    option: list[str], shown: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("lone.yaml").write_text(
+        "- {name: lone, schema: {A: {}}, query: RETURN COUNT(*) PATTERN A+ WITHIN 10 SLIDE 1,"
+        " events: a19..50, rows: []}\n"
+    )
+    assert run_command(["test", "lone.yaml", *option]) == 1
+    out = capsys.readouterr().out.splitlines()
+    starts = [line.split("[")[1].split(",")[0] for line in out if line.startswith("     found")]
+    assert starts == [str(start) for start in range(10, 51)][:shown]
+    more = [line for line in out if "more" in line]
+    assert more == ([] if option else ["  and 21 more rows: add --verbose to print all"])
+
+
 TRAPS = """
 schema: {A: {v: double}, a: {}}
 cases:
@@ -136,6 +154,8 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
         ("view0min", "look0min", "not an event: 'look0min(user=ann)"),
         ("price: 2}", "price: -2}", "event 2: price: -2.0 is below 0"),
         ("event: Buy, ", "", "event 2: event is missing"),
+        ("view0min(user=ann)", "view0min", "event 1: user is missing; allow it with nullable"),
+        ("buy1h(user=bob)", "buy1h(user=null)", "event 4: user is missing; allow it"),
         ("w.sase", "none.sase", "cannot read in/none.sase"),
         ("a1(v=1)", "a1(v 1)", "not an event: '(v 1) a2..3(v=2)'"),
         ("a1(v=1)", "a1(w=1)", "A has no attribute w (its attributes: v)"),
@@ -148,7 +168,7 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
             "view90s(user=ann, price=dear",
             "event 2: price: 'dear' is not a double",
         ),
-        ("buy5min(user=ann, price=0.1", "buy5min(price=-1", "price: -1.0 is below 0"),
+        ("buy5min(user=ann, price=0.1", "buy5min(user=ann, price=-1", "price: -1.0 is below 0"),
         ("schema: {A: {v: long}}", "schema: {A: {v: int}}", "did you mean long?"),
         ("schema: {A: {v: long}}", "schema: {A: {_time: long}}", "written here: schema:"),
         ("schema: {A: {v: long}}", "schema: 5", "schema: 5 is not a mapping"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import ipc
 
 from elsinore.cli.main import run_command
 
@@ -202,3 +205,28 @@ def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[s
     assert run_command(["diff", *WORKLOADS]) != 0
     assert "30 of 111 records are invalid" in capsys.readouterr().err
     assert run_command(["diff", *WORKLOADS, "--max-bad-share", "0.5"]) == 0
+
+
+@pytest.mark.parametrize("name", ["bomb.parquet", "bomb.arrow"])
+def test_small_files_that_hold_gigabytes_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    count = 100
+    texts = {"group_key": "{}", "window_start": "1", "window_end": "2", "aggregate": "COUNT(*)"}
+    table = pa.table(
+        {"query": pa.array(["q" * 1_000_000] * count)}
+        | {name: [text] * count for name, text in texts.items()}
+        | {"exact": [1] * count, "value": [1.0] * count}
+    )
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        options = ipc.IpcWriteOptions(compression="zstd")
+        with ipc.new_file(path, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=10)
+    assert path.stat().st_size < 1_000_000
+    assert run_command(["diff", str(path), str(path)]) == 1
+    said = capsys.readouterr().err
+    assert f"{name} " in said
+    assert re.search("67,108,864", said)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,14 @@ def test_a_schema_may_go_to_a_device(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_command(["generate", "stock", "--schema", "/dev/stdout"]) == 0
     assert "stream: stock" in capfd.readouterr().out
     assert Path("/dev/stdout").is_symlink()
+
+
+def test_help_imports_neither_pandas_nor_pydantic() -> None:
+    code = (
+        "import sys\n"
+        "from elsinore.cli.main import run_command\n"
+        "assert run_command(['generate', 'stock', '--help']) == 0\n"
+        "print({'pandas', 'pydantic', 'pyarrow.parquet'} & {*sys.modules})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\nset()\n")

@@ -22,6 +22,9 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     "words of the language": [{"time": 5, "type": kind, "NOT": "k"} for kind in ("SEQ", "not")],
     "a key that is a word": [ONE | {"NEXT": "k", "event": kind} for kind in ("null", "B")],
     "the words of the first query": [ONE | {"event": "one", "other": "k", "one": "k"}],
+    "all types of attributes": [
+        ONE | {"x": 1.5, "ok": True, "at": "2025-03-03T10:00:00Z", "event": kind} for kind in "AB"
+    ],
     "envelopes": [{"m": {"ts": "2025-03-03", "type": kind, "user-id": "u"}} for kind in "AB"],
 }
 
@@ -123,3 +126,40 @@ def test_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "is not empty (name a new directory)" in capsys.readouterr().err
     assert run_command(["init", str(tmp_path / "new"), "--from", str(tmp_path / "none.csv")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+MESSAGES = [
+    {
+        "msg_id": f"m{n}", "time": f"2025-03-0{1 + n % 3}T{10 + n % 5}:{n:02d}:00Z",
+        "event": ["login", "view", "buy"][n % 3], "text": f"text {n}", "user_id": f"u{n % 4}",
+    }
+    for n in range(24)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "id_line", "key"),
+    [
+        (MESSAGES, "id: {field: msg_id}  # ?", "user_id"),
+        (MESSAGES[:12], "# id: {field: msg_id}  # ? if it identifies an event", "user_id"),
+        # A duplicate: nearly all values differ.
+        ([*MESSAGES, MESSAGES[0]], "# id: {field: msg_id}  # ? if it", "user_id"),
+        # No value of the key has both types.
+        ([e | {"user_id": f"{e['event']}{n % 2}"} for n, e in enumerate(MESSAGES)],
+         "id: {field: msg_id}", None),
+    ],
+)  # fmt: skip
+def test_the_first_query_returns_rows(
+    events: list[dict[str, str]], id_line: str, key: str | None, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("m.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert run_command(["init", "shop", "--from", "m.jsonl"]) == 0
+    query = Path("shop/queries.sase").read_text()
+    assert (f"WHERE [{key}]" in query) if key else ("WHERE" not in query)
+    assert f"\n{id_line}" in Path("shop/schema.yaml").read_text()
+    capsys.readouterr()
+    arguments = ["--schema", "shop/schema.yaml", "--input", "m.jsonl"]
+    assert run_command(["run", "shop/queries.sase", *arguments]) == 0
+    assert capsys.readouterr().out.startswith('{"query": "first"')

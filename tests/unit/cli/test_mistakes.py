@@ -171,6 +171,9 @@ QUERIES: list[tuple[str, str]] = [
     (matching("View & Checkout"), "write AND"),
     (matching("ANY(View, Checkout)"), "write A OR B"),
     (matching("(View"), "add the missing ')' or ','"),
+    (matching("SEQ(View,\nCheckout"), "w.sase:1:36: found '(' without its ')' before 'WITHIN'"),
+    (matching("View V WHERE [user\n"), "found '[' without its ']' before 'WITHIN' (add the mis"),
+    (matching("View V WHERE (V.price > 5 AND (V.price < 9)\n"), "found '(' without its ')'"),
     (matching("View)"), "no '(' matches it"),
     (matching("SEQ(View V; Checkout C)"), "add the missing ')' or ','"),
     (matching("View V[price > 5]"), "write conditions in WHERE"),
@@ -219,7 +222,7 @@ QUERIES: list[tuple[str, str]] = [
     (where("EXISTS V"), "name events that must occur in PATTERN"),
     (where("CASE WHEN V.price THEN 1 END"), "write the cases with AND and OR"),
     (where("V.price > 5 AND"), "found WITHIN; something is missing before it"),
-    (where("(V.price > 5"), "expected ')'"),
+    (where("(V.price > 5"), "found '(' without its ')'"),
     (where("CAST(V.price AS long) > 5"), "CAST is not supported (leave it out"),
     (where("V.price::long > 5"), ":: is not supported (leave it out"),
     (where("V.country = 'DE' OR 'FR'"), "write V.country = 'DE', or V.country IN ('DE', 'FR')"),
@@ -451,6 +454,11 @@ DATA: list[tuple[str, str | bytes, str]] = [
     ("e.jsonl", line(price="5"), "remove the quotes, or set quoted_numbers: true in the schema"),
     ("e.jsonl", line(price=None), "price is missing; allow it with nullable: true in the schema"),
     ("e.jsonl", line(price="5 €"), "'5 €' is not a double; write only the number"),
+    ("e.jsonl", line(event="AddToCart", qty=5.5), "number; declare the attribute as double"),
+    ("e.jsonl", line(event="AddToCart", qty="5.5"), "declare the attribute as double in the"),
+    ("e.jsonl", line()[:-9], "the line ends inside an object, at column"),
+    ("e.jsonl", line()[:-9], "(show a line with `sed -n 1p FILE` and correct it"),
+    ("e.jsonl.gz", gzip.compress(line()[:-9].encode()), "`zcat FILE | sed -n 1p`"),
     ("e.jsonl", line(user=5.5), "user: 5.5 is not a whole number; write strings in quotes"),
     ("e.json", f"[{line()}]", "write one event per line with `jq -c '.[]'`"),
     ("e.json", f"[\n{line()},\n{line()}\n]", "write one event per line with `jq -c '.[]'`"),
@@ -588,7 +596,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
     (["run", "w.sase", "--schema", "none.yaml", "--input", "e"], "name the schema with --schema F"),
     (["check", "none.sase", "--schema", "s.yaml"], "cannot read none.sase"),
-    (["check", "none.sase", "--schema", "s.yaml"], "pipeline reads ELSINORE_WORKLOAD_FILE"),
+    (["check", "none.sase", "--schema", "s.yaml"], "name a file of queries: ls ."),
     (["check", "none.sase", "--schema", "none.yaml"], "cannot read none.yaml"),
     (["check", "w.sase", "--schema", "s.yaml", "--plot", "w.pdf"], "ends in .svg or .png)"),
     (["check", "s.yaml", "--schema", "s.yaml"], "begin the query with QUERY name RETURN"),
@@ -613,7 +621,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     (["diff", "a.sase", "b.sase"], "--schema FILE and --input FILE"),
     (["diff", "a.jsonl", "b.jsonl"], "no such file: a.jsonl (check the path)"),
     (["test", "none.yaml"], "cannot read none.yaml"),
-    (["test", "s.yaml"], "has no list of cases (as in - name:"),
+    (["test", "s.yaml"], "has no list of cases (`elsinore init DIRECTORY`"),
 ]  # fmt: skip
 
 
@@ -645,7 +653,7 @@ def test_a_wrong_file(arguments: list[str], text: str, words: str, message: Mess
 
 
 def test_flights_that_there_are_none_of(message: Message, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elsinore.cli.generate.generate_flights", lambda *_, **__: (0, {}))
+    monkeypatch.setattr("elsinore.generate.flights.generate_flights", lambda *_, **__: (0, {}))
     said = message(["generate", "flights", "--output", "z", "--start", "2025-03-03"])
     assert "they are of 2013, as in --start 2013-02-08" in said
 

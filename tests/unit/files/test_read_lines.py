@@ -202,3 +202,16 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         next(read_lines(tmp_path / "none.jsonl"))
     with pytest.raises(DataError, match="Is a directory"):
         next(read_lines(tmp_path))
+
+
+@pytest.mark.parametrize("added", [b"{}\n" * 2_000, b"x" * 6_000])
+def test_a_file_that_grows_while_it_is_read(tmp_path: Path, added: bytes) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b"{}\n" * 300)
+    limits = ReadLimits(line_bytes=100, kept_bytes=10, file_bytes=3_000, batch_bytes=300)
+    lines = read_lines(path, limits=limits)
+    next(lines)
+    with path.open("ab") as file:
+        file.write(added)
+    with pytest.raises(UnreadableFile, match="exceeds 3000 bytes"):
+        list(lines)

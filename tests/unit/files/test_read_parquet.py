@@ -19,6 +19,7 @@ from elsinore.catalog.load_schema import read_schema
 from elsinore.files import records
 from elsinore.files.read_lines import ReadLimits
 from elsinore.files.read_parquet import Frame, read_frame, read_parquet
+from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.timeline import HOUR, TimeUnit, instant_of
@@ -315,3 +316,25 @@ def test_rejected_rows_with_long_lists_take_bounded_memory(
     assert "a list" in lines[-1]
     assert len(lines[0]) > 6_000
     assert len(lines[-2]) < 1_050
+
+
+@pytest.mark.parametrize("is_map", [False, True])
+def test_lists_of_views_become_objects_a_part_at_a_time(is_map: bool) -> None:
+    count = 20_000
+    texts, ends = pa.array(["text"] * count, pa.string_view()), pa.array(range(count + 1))
+    column = (
+        pa.MapArray.from_arrays(ends, texts, pa.array([1] * count))
+        if is_map
+        else pa.ListArray.from_arrays(ends, texts)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "_VALUES_AT_ONCE", 100)
+        tracemalloc.start()
+        try:
+            found = ArrowRecords(pa.table({"stops": column})).column("stops")
+            assert tracemalloc.get_traced_memory()[1] < 500_000
+        finally:
+            tracemalloc.stop()
+    expected = b"[('text', 1)]" if is_map else ["text"]
+    assert (len(found), found[0].as_py(), found[-1].as_py()) == (count, expected, expected)
+    assert found.equals(ArrowRecords(pa.table({"stops": column})).column("stops"))

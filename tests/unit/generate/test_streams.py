@@ -371,3 +371,9 @@ def test_every_query_gives_the_rows_of_the_reference(name: str) -> None:
         assert rows, query.name
         reference = two_step(query, events, budget=300_000)
         assert_same_rows(rows, reference)
+
+
+def test_the_types_of_rides_are_those_of_the_schema() -> None:
+    names = [kind.name for kind in RidesharingOptions.schema.types]
+    assert names == ["Request", "Travel", "Pickup", "Dropoff", "Cancel", *MIDDLE_TYPES]
+    assert RidesharingOptions().types == len(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -229,6 +230,16 @@ def test_spreadsheets_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["sql", asked, "--format", "csv"]) == 0
     cells = [line.split(",")[0].strip('"') for line in capsys.readouterr().out.splitlines()]
     assert cells == ["t", "'=1+1", "'+cmd", "-5", "'-x", "'@a", "plain", ""]
+
+
+@pytest.mark.usefixtures("home")
+def test_white_space_before_a_formula_does_not_hide_it(tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    asked = "SELECT unnest([chr(10) || '=1', chr(13) || '=1', chr(9) || '=1', ' =1', ' a']) AS t"
+    assert run_command(["sql", asked, "--output", str(file)]) == 0
+    with file.open(newline="") as lines:
+        cells = [cell for (cell,) in csv.reader(lines)]
+    assert cells == ["t", "'\n=1", "'\r=1", "'\t=1", "' =1", " a"]
 
 
 @pytest.mark.usefixtures("home")

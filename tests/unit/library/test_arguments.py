@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,21 @@ def test_what_is_asked_of_the_wrong_thing_is_led_to_the_right_one(tmp_path: Path
     jobs = ModuleNotFoundError(name="jobs")
     with pytest.raises(elsinore.SetupError, match="no directory jobs"), pipeline_packages("this"):
         raise jobs
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: {"a": inner}, lambda inner: [inner]])
+@pytest.mark.parametrize("key", ["stream", "types", "sources", "other"])
+def test_a_schema_that_is_nested_too_deeply(key: str, wrap: Callable[[Any], Any]) -> None:
+    deep: Any = "long"
+    for _ in range(5_000):
+        deep = wrap(deep)
+    schema = {"stream": "s", "time": {"field": "t", "unit": "s"}, "types": {"A": {}}} | {key: deep}
+    with pytest.raises(elsinore.SchemaError, match="is nested deeper than 50 levels"):
+        elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)
+
+
+def test_a_schema_that_contains_itself() -> None:
+    schema: dict[str, Any] = {"stream": "s", "time": {"field": "t", "unit": "s"}}
+    schema["types"] = {"A": schema}
+    with pytest.raises(elsinore.SchemaError, match="is nested deeper than 50 levels"):
+        elsinore.workload("QUERY q RETURN COUNT(*) PATTERN A WITHIN 9;", schema=schema)

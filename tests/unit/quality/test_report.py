@@ -151,6 +151,20 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
     assert page.count("&lt;script&gt;") >= 8
 
 
+def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows: Rows) -> None:
+    text = "\x1b[31m\u202e" + "long" * 100_000
+    nasty = lake.result("delays", json.dumps({"carrier": text}), 7)
+    rows["trend_aggregates"].append(nasty)
+    rows["trend_aggregates_staged"].append(nasty)
+    rows["run_metrics"].append(lake.metric(text, text, None, text))
+    page = _page(tmp_path, rows, _judgement())
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "\\u001b[31m\\u202elong" in page
+    assert "…[cut, 400," in page
+    assert len(page) < 300_000
+
+
 @pytest.mark.parametrize(
     ("spoil", "headline", "reason"),
     [

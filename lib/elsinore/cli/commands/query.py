@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Finder, InputFormat
+from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Finder, Format, InputFormat
 from elsinore.cli.commands.arguments import (
     AsJson,
     MaxBadShare,
@@ -34,74 +34,95 @@ _Events = Annotated[
 ]
 
 
+_RowFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="Wide: table, json, csv. Long (a row per aggregate): parquet, arrow. By default, "
+        "--output decides, or else a terminal gets a table, a pipe JSON.",
+    ),
+]
+
+
+_Input = Annotated[
+    list[Path],
+    typer.Option(
+        "--input",
+        metavar="PATH",
+        help="Events: files, directories, Delta tables, or - for standard input. JSON Lines, "
+        "CSV or Parquet, also .gz and .zst.",
+        show_default=False,
+    ),
+]
+_MoreInput = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH", help="More events, so that --input *.csv works."),
+]
+_InputFormat = Annotated[
+    InputFormat | None,
+    typer.Option(
+        help="Format of standard input and of files with other names. By default the name of "
+        "a file decides."
+    ),
+]
+_Top = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Keep the N rows per query with the largest first aggregate. By default all rows "
+        "are kept.",
+    ),
+]
+_Quarantine = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write rejected records to this file. By default, they are only counted.",
+    ),
+]
+_Budget = Annotated[
+    int,
+    typer.Option(
+        metavar="STEPS", min=1, help="Maximum number of steps that twostep takes per query."
+    ),
+]
+_StaticPlan = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Static plan for --executor sharon, from `elsinore plan --json`. By default the "
+        "GWMIN algorithm finds one.",
+    ),
+]
+_Decisions = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the sharing decisions of --executor hamlet per burst (.json, .svg, .png).",
+    ),
+]
+_Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also print notes that a terminal would show.")
+]
+
+
 def run(
     workload: QueryFile,
     schema: SchemaFile,
-    input_: Annotated[
-        list[Path],
-        typer.Option(
-            "--input",
-            metavar="PATH",
-            help="Events: files, directories, Delta tables, or - for standard input. JSON Lines, "
-            "CSV or Parquet, also .gz and .zst.",
-            show_default=False,
-        ),
-    ],
-    more: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH", help="More events, so that --input *.csv works."),
-    ] = None,
+    input_: _Input,
+    more: _MoreInput = None,
     executor: _Executor = Executor.AUTO,
-    input_format: Annotated[
-        InputFormat | None,
-        typer.Option(
-            help="Format of standard input and of files with other names. By default the name of "
-            "a file decides."
-        ),
-    ] = None,
+    input_format: _InputFormat = None,
     output: Output = None,
-    form: ResultFormat = None,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Keep the N rows per query with the largest first aggregate. By default all rows "
-            "are kept.",
-        ),
-    ] = None,
-    quarantine: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write rejected records to this file. By default, they are only counted.",
-        ),
-    ] = None,
+    form: _RowFormat = None,
+    top: _Top = None,
+    quarantine: _Quarantine = None,
     max_bad_share: MaxBadShare = 0.05,
-    budget: Annotated[
-        int,
-        typer.Option(
-            metavar="STEPS", min=1, help="Maximum number of steps that twostep takes per query."
-        ),
-    ] = BUDGET,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Static plan for --executor sharon, from `elsinore plan --json`. By default the "
-            "GWMIN algorithm finds one.",
-        ),
-    ] = None,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the sharing decisions of --executor hamlet per burst (.json, .svg, .png).",
-        ),
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also print notes that a terminal would show.")
-    ] = False,
+    budget: _Budget = BUDGET,
+    plan: _StaticPlan = None,
+    decisions: _Decisions = None,
+    verbose: _Verbose = False,
 ) -> None:
     """Run the queries of WORKLOAD over event files.
 
@@ -133,6 +154,12 @@ def run(
 def run_cases(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Files of cases (.yaml).")],
     executor: _Executor = Executor.AUTO,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Print all differing rows. By default the first 20 per case."
+        ),
+    ] = False,
 ) -> int:
     """Run test cases: small streams with the rows that a query must return.
 
@@ -141,7 +168,7 @@ def run_cases(
     """
     from elsinore.cli.cases import run_cases as run_all
 
-    return run_all(cases, executor)
+    return run_all(cases, executor, verbose=verbose)
 
 
 def diff(
