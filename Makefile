@@ -50,10 +50,13 @@ test: ## lint, then all tests
 	@$(MAKE) -j 3 $(SET_UP) $(TOOLS_READY) $(BYTECODE_READY) lint
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
+# Where tests need neither a JVM nor Airflow.
+CHECKED := lib tests/architecture tests/golden tests/property tests/unit
+
 .PHONY: check
-check: ## lint, then the tests that need neither Java nor Airflow; under 3 minutes
+check: ## lint, then the quick tests that need neither Java nor Airflow; under 3 minutes
 	@$(MAKE) -j 2 $(KERNELS_READY) $(TOOLS_READY) lint
-	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow"
+	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow" $(CHECKED)
 
 # Tests of the core that import no package of the pipeline.
 CORE_TESTS := tests/golden tests/property tests/unit/engine tests/unit/files tests/unit/hamlet \

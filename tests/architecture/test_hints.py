@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,16 +42,22 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-def named() -> dict[str, tuple[str, str]]:
+@cache
+def _modules() -> dict[str, ast.Module]:
+    """Parse each module once, by its path, and not when tests are collected."""
+    paths = (p for f in ("lib", "jobs", "dags") for p in sorted((ROOT / f).rglob("*.py")))
+    return {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf-8")) for p in paths}
+
+
+@cache
+def _named() -> dict[str, tuple[str, str]]:
     """By place, each program that a text of the package names, and its arguments."""
-    found = {}
-    for folder in ("lib", "jobs", "dags"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for line, text in texts(ast.parse(path.read_text(encoding="utf-8"))):
-                for number, (program, rest) in enumerate(_QUOTED.findall(text)):
-                    place = f"{path.relative_to(ROOT)}:{line}:{number}"
-                    found[place] = program, " ".join(rest.split())
-    return found
+    return {
+        f"{name}:{line}:{number}": (program, " ".join(rest.split()))
+        for name, tree in _modules().items()
+        for line, text in texts(tree)
+        for number, (program, rest) in enumerate(_QUOTED.findall(text))
+    }
 
 
 def options_of(words: list[str]) -> set[str]:
@@ -63,34 +70,34 @@ def options_of(words: list[str]) -> set[str]:
     return {option for parameter in parameters for option in parameter.opts} | {"--help"}
 
 
-NAMED = named()
-
-
 def test_texts_name_commands() -> None:
-    assert len(NAMED) > 40
+    assert len(_named()) > 40
 
 
-@pytest.mark.parametrize("place", NAMED)
-def test_a_command_that_is_named_exists(place: str) -> None:
-    program, rest = NAMED[place]
+def test_commands_that_are_named_exist() -> None:
+    for place, (program, rest) in _named().items():
+        _assert_exists(place, program, rest)
+
+
+def _assert_exists(place: str, program: str, rest: str) -> None:
     words = rest.split()
     if program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        assert words[0] in targets
+        assert words[0] in targets, place
         return
     if program == "pip":
-        assert words[0] == "install"
+        assert words[0] == "install", place
         return
     if words[0] == _VALUE:  # one of several, each of which is named elsewhere
         return
-    assert words[0] in COMMANDS, f"there is no command `elsinore {words[0]}`"
-    assert {*_OPTION.findall(rest)} <= options_of(words)
+    assert words[0] in COMMANDS, f"{place}: there is no command `elsinore {words[0]}`"
+    assert {*_OPTION.findall(rest)} <= options_of(words), place
 
 
 def test_hints_name_no_job() -> None:
     """Jobs have other names than the commands that run them."""
     jobs = {path.stem for path in (ROOT / "jobs").glob("*_*.py") if path.stem != "__init__"}
-    for name, line, text in HINTS:
+    for name, line, text in _all_hints():
         named_jobs = [job for job in jobs if re.search(rf"\b{job}\b", text)]
         assert not named_jobs, f"{name}:{line} names {named_jobs}: write `elsinore ...`"
 
@@ -104,12 +111,6 @@ USER_ERRORS = frozenset(
     if isinstance(error, type) and issubclass(error, errors.ElsinoreError)
     if error.default_hint is None and error not in (errors.ElsinoreError, errors.EngineError)
 )
-
-
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for folder in ("lib", "jobs", "dags"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def without_hint(tree: ast.AST) -> list[int]:
@@ -147,7 +148,7 @@ def test_errors_that_pass_have_a_hint_of_their_class() -> None:
 
 @pytest.mark.slow
 def test_every_error_of_a_user_has_a_hint() -> None:
-    lacking = {name: lines for name, tree in _modules() if (lines := without_hint(tree))}
+    lacking = {name: lines for name, tree in _modules().items() if (lines := without_hint(tree))}
     assert not lacking, f"add hint=... (a command or a valid value): {lacking}"
 
 
@@ -168,7 +169,11 @@ def _hints(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from texts(value)
 
 
-HINTS = [(name, line, text) for name, tree in _modules() for line, text in _hints(tree)]
+@cache
+def _all_hints() -> tuple[tuple[str, int, str], ...]:
+    return tuple(
+        (name, line, text) for name, tree in _modules().items() for line, text in _hints(tree)
+    )
 
 
 def test_hints_name_options_that_exist() -> None:
@@ -179,25 +184,25 @@ def test_hints_name_options_that_exist() -> None:
             known |= options_of([name, inner])
     unknown = {
         f"{name}:{line}": option
-        for name, line, text in HINTS
+        for name, line, text in _all_hints()
         for option in _OPTION.findall(re.sub(r"`(?!elsinore)[^`]*`", "", text))
         if option not in known
     }
-    assert len(HINTS) > 150
+    assert len(_all_hints()) > 150
     assert not unknown
 
 
 def test_hints_name_commands_in_code_quotes() -> None:
     """So that the tests above find them."""
     bare = re.compile(r"(?<![`\w./-])elsinore [a-z]")
-    assert not {f"{name}:{line}": text for name, line, text in HINTS if bare.search(text)}
+    assert not {f"{name}:{line}": text for name, line, text in _all_hints() if bare.search(text)}
 
 
 def test_messages_name_settings_that_exist() -> None:
     known = {f"ELSINORE_{name.upper()}" for name in Settings.model_fields}
     known |= {errors.DEBUG, "ELSINORE_"}
     counts: Counter[str] = Counter()
-    for name, line, text in HINTS:
+    for name, line, text in _all_hints():
         for setting in re.findall(r"ELSINORE_[A-Z_]*", text):
             counts[setting] += 1
             assert setting in known, f"{name}:{line} names {setting}"
@@ -207,7 +212,7 @@ def test_messages_name_settings_that_exist() -> None:
 def test_hints_ask_nothing_but_which_name_was_meant() -> None:
     questions = [
         f"{name}:{line}: {text}"
-        for name, line, text in HINTS
+        for name, line, text in _all_hints()
         if "?" in text and "did you mean" not in text and not re.search(r"['\"*+{][^ ]*\?", text)
     ]
     assert not questions
@@ -218,7 +223,7 @@ def test_no_message_installs_the_package_from_an_index() -> None:
     """Its name is not registered there."""
     wrong = [
         f"{name}:{line}"
-        for name, tree in _modules()
+        for name, tree in _modules().items()
         for line, text in texts(tree)
         if re.search(r"pip install '?elsinore", text)
     ]

@@ -16,6 +16,8 @@ from tests.property.random_cases import random_case
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
 PAIRS = draws(300, 1_000)
+#: How many of them `make check` compares.
+FEW = 30
 #: How many of the pairs must hold each construct and have a result.
 ENOUGH = PAIRS // 40
 
@@ -27,6 +29,10 @@ REGRESSIONS: tuple[str, ...] = (
     "next-match with edge predicate:803",
     "next-match with edge predicate:2481",
 )
+
+
+def test_every_executor_equals_twostep_on_a_few_pairs() -> None:
+    assert run_pairs(FEW, EveryWay()).answered > FEW // 2
 
 
 @pytest.mark.slow

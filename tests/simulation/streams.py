@@ -10,11 +10,9 @@ from random import Random
 from typing import Any
 
 import yaml
-from great_expectations.expectations.registry import get_expectation_impl
 
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import QueryError
-from elsinore.quality.expectations import FrameExpectation
 from elsinore.query.bind_query import bind_query
 from elsinore.query.print_query import print_query
 from elsinore.query.syntax import Duration, Query
@@ -125,6 +123,11 @@ def own_suites(folder: Path) -> Path:
 
 
 def _is_own(expectation: str) -> bool:
+    # Imported here: it takes seconds, and each process that collects tests imports this module.
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    from elsinore.quality.expectations import FrameExpectation
+
     return issubclass(get_expectation_impl(expectation), FrameExpectation)
 
 
