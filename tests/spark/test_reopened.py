@@ -182,7 +182,8 @@ def test_replaying_in_any_order_publishes_the_same(
     expected = computed(queries, events_at(lake, *FINAL_EVENTS), WHOLE)
     assert staged(lake, WHOLE, PUBLISHED) == expected
     assert not stale_hours(lake.root, queries).own
-    assert (lake.root / FOLDER).exists() == (panes == "kept")
+    # An order in which no run is shorter than a window keeps none.
+    assert panes == "kept" or not (lake.root / FOLDER).exists()
 
 
 @pytest.mark.slow
