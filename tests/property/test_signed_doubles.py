@@ -103,6 +103,7 @@ def test_small_windows_through_every_executor(executor: Executor) -> None:
     assert not [str(item) for item in compared if item.mismatch]
 
 
+@pytest.mark.slow
 def test_some_right_sums_are_far_off_beside_what_they_should_be() -> None:
     """More than 1e-9 of the reference's, which is what validation once allowed."""
     expected = [sum_of(row) for row in reference(LOOPS)]

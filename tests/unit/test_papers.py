@@ -86,6 +86,7 @@ def bound(*texts: str) -> Workload:
     return workload_of(STREAM, texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [systems.sase, systems.cet, systems.flink])
 @pytest.mark.parametrize("text", [*KLEENE, *FIXED])
 def test_systems_that_do_not_share(system: Callable[..., list[ResultRow]], text: str) -> None:
@@ -107,6 +108,7 @@ def test_cet_cuts_its_graph_where_memory_is_short(
     assert 20 < max(kept) <= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "WHERE [k]", f"WHERE [k] AND {EDGE} AND b.w > 1"])
 @pytest.mark.parametrize("window", ["WITHIN 14", "WITHIN 20 SLIDE 5"])
 def test_mcep_constructs_the_trends_of_a_set_together(where: str, window: str) -> None:

@@ -49,6 +49,7 @@ def _with_burst(events, burst, *given):  # type: ignore[no-untyped-def]
         cell.BURST = expected
 
 
+@pytest.mark.slow
 def test_the_page_keeps_the_text_around_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / "internals").mkdir()
     (tmp_path / "internals" / "scale.md").write_text(

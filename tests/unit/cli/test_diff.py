@@ -80,6 +80,7 @@ def test_of_two_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     assert error == "elsinore: 7 values: 1 same, 2 changed, 1 added, 3 removed\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"), [*product(["jsonl", "csv", "parquet", "arrow"], repeat=2)]
 )

@@ -97,6 +97,7 @@ def test_every_name_that_the_package_exports_is_public() -> None:
     assert sorted(exported) == sorted([*elsinore.__all__, *PIPELINE_NAMES])
 
 
+@pytest.mark.slow
 def test_a_star_import_works_without_the_packages_of_the_pipeline() -> None:
     code = (
         "import sys\n"

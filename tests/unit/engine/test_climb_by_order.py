@@ -96,6 +96,7 @@ def test_both_events_of_a_pair_read_one_column() -> None:
     assert len(lay_out(template).slots) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1, 2, 1000])
 @pytest.mark.parametrize("condition", [*CONDITIONS[:5], "A.x >= NEXT(A).x * 2 - 7"])
 def test_values_close_together_and_far_apart(condition: str, distance: int) -> None:

@@ -301,6 +301,7 @@ def test_conditions_on_pairs_hold_as_in_the_reference(block: int) -> None:
     assert sum(dict(row.values) != {"COUNT(*)": 4} for row in told) > 2 * len(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("drawn", "seeds"),
     [(lambda seed: random_query(seed).text, SEEDS), (random_pair_query, PAIR_SEEDS)],

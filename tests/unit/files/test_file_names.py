@@ -41,6 +41,7 @@ def read(*paths: Path) -> ReadReport:
     return read_events(paths, SCHEMA, max_bad_share=1)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), [("", ".gz"), ("", ".zst"), (".gz", ".zst")])
 @pytest.mark.parametrize("folder", [True, False])
 def test_a_compressed_copy_is_refused(tmp_path: Path, one: str, other: str, folder: bool) -> None:

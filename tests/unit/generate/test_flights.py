@@ -24,6 +24,8 @@ from elsinore.generate.flights import (
 )
 from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Interval
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 BLIZZARD = (datetime(2013, 2, 8, tzinfo=UTC), datetime(2013, 2, 10, tzinfo=UTC))
 
@@ -119,7 +121,6 @@ def test_clock_and_delay_of_every_departure_agree(
     assert (shown == left["dep_time"].to_numpy() % 2400).all()
 
 
-@pytest.mark.slow
 def test_every_arrival_fits_its_time_in_the_air(
     tables: FlightTables, year: dict[str, pd.DataFrame]
 ) -> None:
@@ -134,7 +135,6 @@ def test_every_arrival_fits_its_time_in_the_air(
     assert ground.between(1, 4 * 60).all()
 
 
-@pytest.mark.slow
 def test_every_scheduled_arrival_is_the_packages(tables: FlightTables) -> None:
     flights = pd.read_csv(
         _package_file("flights.csv.zip"), usecols=["sched_arr_time"], keep_default_na=False

@@ -509,6 +509,7 @@ def test_rows_are_refused_for_the_same_reasons_as_lines(tmp_path: Path, name: st
     assert all(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["iso", "s", "ms", "us"])
 @pytest.mark.parametrize(
     "column",
@@ -545,6 +546,7 @@ def test_columns_of_parquet_are_read_as_such(
     assert len(found[1]) == len(wanted[1])
 
 
+@pytest.mark.slow
 def test_a_long_file_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of an hour that were written in several goes are one file, in their order."""
     monkeypatch.setattr(module, "_WAITING", 100)

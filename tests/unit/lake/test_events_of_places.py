@@ -165,6 +165,7 @@ def test_a_place_of_too_many_events_is_not_read(
     assert part is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_any_places_get_the_events_of_their_windows_types_and_groups(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -76,6 +76,7 @@ def wanted(rows: list[Row], interval: Interval, types: str) -> list[tuple[Any, .
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_events_of_overlapping_files_come_by_time(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -126,6 +127,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         next(events_in_order([cut], Interval(0, 10**6), SCHEMA, set("A"), ["k"]))
 
 
+@pytest.mark.slow
 def test_row_groups_are_read_only_where_they_are_asked_for_and_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

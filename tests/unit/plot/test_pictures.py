@@ -109,6 +109,7 @@ def test_svg_tells_everything_and_is_the_same_each_time(tmp_path: Path, name: st
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_png_is_one_and_what_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
     draw = PICTURES[name]

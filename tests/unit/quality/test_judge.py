@@ -304,6 +304,7 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
     assert last.verdicts == bad.verdicts
 
 
+@pytest.mark.slow
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None

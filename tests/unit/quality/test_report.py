@@ -165,6 +165,7 @@ def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows:
     assert len(page) < 300_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "headline", "reason"),
     [

@@ -41,6 +41,7 @@ def random_workload(seed: int) -> tuple[Workload, Statistics]:
     return bind(queries, types), Statistics.given(10, rates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(draws(25, 500)))
 def test_every_finder_keeps_its_promises(seed: int) -> None:
     workload, statistics = random_workload(seed)
