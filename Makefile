@@ -54,8 +54,12 @@ test: ## lint, then all tests
 CHECKED := lib tests/architecture tests/golden tests/property tests/unit
 
 .PHONY: check
-check: ## lint, then the quick tests that need neither Java nor Airflow; under 3 minutes
-	@$(MAKE) -j 2 $(KERNELS_READY) $(TOOLS_READY) lint
+check: ## lint, and the quick tests that need neither Java nor Airflow; under 3 minutes
+	@$(MAKE) -j 2 $(KERNELS_READY) $(TOOLS_READY)
+	@$(MAKE) -j 2 --output-sync=target lint quick-tests
+
+.PHONY: quick-tests
+quick-tests: $(KERNELS_READY) $(TOOLS_READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow" $(CHECKED)
 
 # Tests of the core that import no package of the pipeline.
