@@ -108,6 +108,14 @@ class _TimeField(Strict):
 class _IdField(Strict):
     field: FieldName
     unique_within: Literal["day", "hour"] | None = None
+    version: FieldName | None = None
+    order: Literal["modified"] | None = None
+
+    @model_validator(mode="after")
+    def _is_ordered_in_one_way(self) -> Self:
+        if self.version and self.order:
+            raise ValueError("version and order exclude each other; remove one of them")
+        return self
 
 
 class _TypeField(Strict):
@@ -313,4 +321,6 @@ class _SchemaFile(Strict):
             Buckets(tuple(self.buckets.by), self.buckets.number) if self.buckets else None,
             UNITS[self.id.unique_within] if self.id and self.id.unique_within else None,
             self.time.plausible.to_plausible(),
+            self.id.version if self.id else None,
+            self.id is not None and self.id.order == "modified",
         )

@@ -135,6 +135,8 @@ class StreamSchema:
     buckets: Buckets | None = None
     id_span: int | None = None
     plausible: Plausible = Plausible()
+    version_field: str | None = None
+    by_modification: bool = False
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate, islice
@@ -110,6 +110,12 @@ def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
     column = records.column(schema.time_field)
     times = type_times(column, schema.time_unit, quoted=schema.quoted_numbers).array
     return pc.if_else(usable_times(times, schema), times, None)
+
+
+def field_values(lines: Iterable[str], field: str) -> Iterator[Any]:
+    """Yield the value of a raw field in each line; None for lines without it or without JSON."""
+    for record in map(parse_json, lines):
+        yield None if isinstance(record, Fault) else _inside(record, field)
 
 
 def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     UNKNOWN_TYPE = "unknown_type"
     IGNORED_TYPE = "ignored_type"
     MISSING_ID = "missing_id"
+    BAD_VERSION = "bad_version"
     # Attributes.
     MISSING_ATTRIBUTE = "missing_attribute"
     WRONG_TYPE = "wrong_type"

@@ -503,7 +503,7 @@ def _added_by_spark(table: Path) -> int | None:
 # ---- declarations in `schemas/tables`
 
 
-ColumnType = Literal["string", "long", "double", "boolean", "timestamp", "date"]
+ColumnType = Literal["string", "long", "double", "boolean", "timestamp", "date", "decimal"]
 
 _Name = Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
@@ -514,6 +514,7 @@ _ARROW: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "date": pa.date32(),
+    "decimal": pa.decimal128(38, 9),
 }
 
 

@@ -1,0 +1,56 @@
+"""Keys of events, and the order of the records of one key, as expressions of Spark.
+
+The key of an event is its id. If ids are unique only within a day or an hour of event time, the key
+begins with it, so that statistics of keys skip the files of other days. Events without an id have
+the position of their record as the key.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+from elsinore.catalog.source_rule import PACKED, SUFFIXES
+from elsinore.catalog.stream import StreamSchema
+from elsinore.timeline import DAY, HOUR
+
+
+def _one_of(endings: tuple[str, ...]) -> str:
+    return "|".join(ending.removeprefix(".") for ending in endings)
+
+
+#: The extensions of a raw file, as a regular expression without a backslash, which SQL dialects
+#: read differently.
+EXTENSIONS = f"[.]({_one_of(tuple(SUFFIXES))})([.]({_one_of(PACKED)}))?$"
+
+#: The order of the records of one key, the winner first, in SQL that Spark and DuckDB read alike.
+WINNERS_FIRST = (
+    "event_version DESC NULLS LAST, file_hour DESC, "
+    f"regexp_replace(file, '{EXTENSIONS}', '') DESC, file DESC, record_number DESC"
+)
+
+#: How keys spell the day or hour of event time, by the length of the span.
+_SPELLED = {DAY: "yyyy-MM-dd ", HOUR: "yyyy-MM-dd'T'HH "}
+
+
+def event_key(stream: StreamSchema) -> Column:
+    """Return the key of rows with `event_id`, `event_time`, `file` and `record_number`."""
+    if stream.id_field is None:
+        return F.concat_ws(":", "file", "record_number")
+    if stream.id_span is None:
+        return F.col("event_id")
+    span = F.date_format("event_time", _SPELLED[stream.id_span])
+    return F.concat(span, F.col("event_id"))
+
+
+def events_between(stream: StreamSchema, first: str, last: str) -> Column:
+    """Return a condition that holds for all events with keys from `first` to `last`.
+
+    It compares a column of `events` that has statistics with literals, so that files are skipped.
+    """
+    if stream.id_field is None:
+        return F.lit(True)
+    if stream.id_span is None:
+        return F.col("event_id").between(F.lit(first), F.lit(last))
+    days = [F.to_date(F.lit(key[:10])) for key in (first, last)]
+    return F.col("event_day").between(*days)

@@ -1,0 +1,175 @@
+"""Write raw events and quarantine of some hours, as a function of their files only."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.errors import DataError
+from elsinore.files.rejection import bad_lines, judged_lines
+from elsinore.ingest.decode_records import RAW_SCHEMA, decode_files
+from elsinore.ingest.event_keys import event_key
+from elsinore.ingest.tables import QUARANTINE, RAW, IngestTables, of_file_hours
+from elsinore.lake.landing_zone import LandingFile
+from elsinore.timeline import hour_label
+
+#: Bytes of a part: a task decodes it in some seconds. Unpacked files are about five times as large.
+_PART, _PACKED = 32_000_000, 5
+
+
+@dataclass(frozen=True)
+class HourCounts:
+    """Counts of the files of an hour.
+
+    Attributes:
+        files, bytes: Number of files, and their size.
+        records: Number of records; a rejected file counts as one.
+        reasons: Number of rejected records by reason code.
+        first_event, last_event: The earliest and the latest event time, in microseconds since 1970;
+            None without an event.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    records: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    first_event: int | None = None
+    last_event: int | None = None
+
+    @property
+    def rejected(self) -> int:
+        """Number of records in quarantine."""
+        return sum(self.reasons.values())
+
+
+def write_raw(
+    tables: IngestTables, files: Sequence[LandingFile], hours: Collection[int], *, run: str,
+    max_bad_share: float = 1.0,
+) -> dict[str, HourCounts]:  # fmt: skip
+    """Replace the rows of some hours in `quarantine` and `raw_events` by the files' records.
+
+    The result depends only on the files, so the call can be repeated at any time. An hour without
+    files has no rows afterwards.
+
+    Args:
+        tables: The tables.
+        files: All files of these hours.
+        hours: First instants of the hours, at least one, in microseconds since 1970.
+        run: Name of the run, for the history of the tables.
+        max_bad_share: Share of rejected records above which only `quarantine` is written.
+
+    Returns:
+        The counts of each hour, by its label.
+
+    Raises:
+        DataError: the share of rejected records is too large, or a file cannot be read.
+        ConflictError: other writers won each time.
+    """
+    store, where, note = tables.store, of_file_hours(hours), {"run": run}
+    rows = _decoded(tables, files).persist()
+    try:
+        counts = _count(rows, files, hours)
+        _replace_quarantine(tables, rows, hours, counts, run)
+        _require_few_bad(counts, max_bad_share)
+        store.replace(RAW, rows.select(store.columns(RAW)), where, note)
+    finally:
+        rows.unpersist()
+    return counts
+
+
+def _replace_quarantine(
+    tables: IngestTables, rows: DataFrame, hours: Collection[int],
+    counts: Mapping[str, HourCounts], run: str,
+) -> None:  # fmt: skip
+    """Replace the rows of some hours in `quarantine`, if there are rows or were some."""
+    store, where = tables.store, of_file_hours(hours)
+    if any(of_hour.rejected for of_hour in counts.values()) or (
+        store.read(QUARANTINE).where(where).limit(1).collect()
+    ):
+        bad = rows.where("reason_code IS NOT NULL").select(store.columns(QUARANTINE))
+        store.replace(QUARANTINE, bad, where, {"run": run})
+
+
+def _decoded(tables: IngestTables, files: Sequence[LandingFile]) -> DataFrame:
+    """Return a row per record of files, with the columns of both tables."""
+    parts = pack(files, tables.cores)
+    tables.store.plan_for(sum(map(_size, files)) // 100, tables.cores)
+    numbers = tables.store.spark.range(0, len(parts), numPartitions=max(1, len(parts)))
+    decode = decode_files(parts, tables.stream)
+    rows = numbers.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA))
+    key = F.when(F.col("reason_code").isNull(), event_key(tables.stream))
+    return rows.withColumn("event_key", key)
+
+
+def pack(files: Sequence[LandingFile], cores: int) -> list[list[LandingFile]]:
+    """Return files in parts of about equal size, a part per task; files of a part are neighbors.
+
+    >>> files = [LandingFile("h", f"{n}.jsonl", "", 30_000_000, 0) for n in range(4)]
+    >>> [len(part) for part in pack(files, 2)]
+    [1, 1, 1, 1]
+    """
+    total = sum(map(_size, files))
+    most = max(1, min(_PART, -(-total // cores))) if total > _PART // 4 else total + 1
+    parts, size = list[list[LandingFile]](), most
+    for file in files:
+        if size + _size(file) > most:
+            parts, size = [*parts, []], 0
+        parts[-1].append(file)
+        size += _size(file)
+    return parts
+
+
+def _size(file: LandingFile) -> int:
+    return file.size * (_PACKED if file.name.endswith((".gz", ".zst")) else 1)
+
+
+def _count(
+    rows: DataFrame, files: Sequence[LandingFile], hours: Collection[int]
+) -> dict[str, HourCounts]:
+    """Return the counts of each hour."""
+    found = rows.groupBy("file_hour", "reason_code").agg(
+        F.count("*").alias("records"), F.unix_micros(F.min("event_time")).alias("first"),
+        F.unix_micros(F.max("event_time")).alias("last"),
+    ).collect()  # fmt: skip
+    sizes: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
+    for file in files:
+        sizes[file.landing] += file.size
+        numbers[file.landing] += 1
+    records: Counter[str] = Counter()
+    reasons: dict[str, dict[str, int]] = defaultdict(dict)
+    times = {}
+    for row in found:
+        records[row.file_hour] += row.records
+        if row.reason_code is None:
+            times[row.file_hour] = row.first, row.last
+        else:
+            reasons[row.file_hour][row.reason_code] = row.records
+    return {
+        label: HourCounts(
+            numbers[label], sizes[label], records[label], reasons[label],
+            *times.get(label, (None, None)),
+        )
+        for label in map(hour_label, sorted(hours))
+    }  # fmt: skip
+
+
+def _require_few_bad(counts: Mapping[str, HourCounts], allowed: float) -> None:
+    """Raise DataError if too large a share of the records was rejected."""
+    bad = {label: bad_lines(of_hour.reasons) for label, of_hour in counts.items()}
+    records = sum(judged_lines(of_hour.records, of_hour.reasons) for of_hour in counts.values())
+    if sum(bad.values()) <= allowed * records:
+        return
+    worst = max(bad, key=lambda label: bad[label])
+    raise DataError(
+        f"{sum(bad.values())} of {records} records are invalid, more than the allowed share of "
+        f"{allowed:g}; most in {worst}: {dict(counts[worst].reasons)}",
+        hint='read their reasons: `elsinore sql "SELECT * FROM quarantine"`',
+        records=records,
+        bad=sum(bad.values()),
+    )

@@ -1,0 +1,1 @@
+"""Delta tables through Spark: create, read, replace, append, merge; no knowledge of their rows."""

@@ -1,0 +1,95 @@
+"""Failures of Delta statements in terms of who must act, and statements that are tried again.
+
+Conditions and SQLSTATE classes are part of Spark's and Delta's interface; messages are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+# The import registers Delta's exceptions with Spark Connect, which else raises an unknown error.
+import delta.connect.exceptions  # noqa: F401
+from pyspark.errors import PySparkException
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from elsinore.errors import ConflictError, DataError, ElsinoreError
+
+T = TypeVar("T")
+
+#: Times that a statement is tried while other writers commit first.
+TRIES = 8
+
+#: Delta lacks a feature that the table uses (SQLSTATE).
+_UNSUPPORTED = "56038"
+#: Conditions that mean that another writer committed first, all of SQLSTATE 2D521.
+_LOST = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+#: The condition of a conflict with a transaction of the same application id.
+_SAME_APPLICATION = "DELTA_CONCURRENT_TRANSACTION"
+_WINNER = re.compile(r"concurrent (?P<name>[A-Z][A-Z ]*[A-Z])\b|\"operation\":\"(?P<json>[^\"]+)\"")
+
+
+def try_again(
+    statement: Callable[[], T], table: str, *, lost: type[ConflictError] = ConflictError
+) -> T:
+    """Run a statement on a table, and run it again if another writer commits first.
+
+    The pause between two tries is random and grows up to 5 s.
+
+    Args:
+        statement: Runs the statement; it must be safe to run again.
+        table: Name of the table, for messages.
+        lost: The error after which it is run again.
+
+    Returns:
+        The result of the statement.
+
+    Raises:
+        ConflictError: other writers won each time; the message names the last one.
+        DataError: the table uses a feature that Delta does not support.
+    """
+
+    def once() -> T:
+        try:
+            return statement()
+        except PySparkException as error:
+            if failure := table_failure(error, table):
+                raise failure from error
+            raise
+
+    trying = Retrying(
+        retry=retry_if_exception_type(lost),
+        stop=stop_after_attempt(TRIES),
+        wait=wait_random_exponential(multiplier=0.1, max=5),
+        reraise=True,
+    )
+    return trying(once)
+
+
+def table_failure(error: PySparkException, table: str) -> ElsinoreError | None:
+    """Return the error of a table that Spark reports; None if it is of another kind."""
+    condition, state = error.getCondition() or "", error.getSqlState()
+    if condition.startswith(_LOST):
+        winner = _winner(str(error))
+        return ConflictError(f"another writer changed the table {table} first: {winner}")
+    if state == _UNSUPPORTED:
+        named = (error.getMessageParameters() or {}).get("unsupported") or condition
+        return DataError(
+            f"Delta does not support a feature of the table {table}: {named}",
+            hint="use a newer delta-spark, or drop the feature: ALTER TABLE ... DROP FEATURE",
+        )
+    return None
+
+
+def is_of_same_application(error: BaseException | None) -> bool:
+    """Return whether a transaction with the same application id committed first."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else ""
+    return (condition or "").startswith(_SAME_APPLICATION)
+
+
+def _winner(message: str) -> str:
+    """Return the name of the operation that committed first, or the first line of the message."""
+    if found := _WINNER.search(message):
+        return found["name"] or found["json"]
+    return message.strip().partition("\n")[0][:200]

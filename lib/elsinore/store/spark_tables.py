@@ -1,0 +1,323 @@
+"""Delta tables of a lake, written and read by Spark with its public DataFrame and SQL interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.errors import ParameterError
+from elsinore.lake.tables import TableSchema
+from elsinore.store.failures import try_again
+from elsinore.store.sql_text import path_table, quote_name, quote_text
+
+Note = Mapping[str, Any]
+
+#: The database of the catalog in which `register` lists the tables.
+DATABASE = "elsinore"
+
+#: Options of a session: times are in UTC, and a MERGE does not first copy its source, which is
+#: cached or small here.
+_SESSION = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.merge.materializeSource": "none",
+    # Results of tasks that run Python code come in batches of this size.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+}
+#: The option that becomes the note of a commit of SQL statements.
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+#: Options that make a statement a transaction of an application, see `Once`.
+_APPLICATION = "spark.databricks.delta.write.txnAppId"
+_NUMBER = "spark.databricks.delta.write.txnVersion"
+#: Delta's condition for a change feed that begins after the last version.
+_AFTER_LATEST = "DELTA_CDC_START_VERSION_AFTER_LATEST"
+
+
+class Once(NamedTuple):
+    """A numbered transaction of an application.
+
+    Delta skips it if a commit of the application has this number or a higher one, and refuses it
+    if such a commit is made at the same time.
+    """
+
+    application: str
+    number: int
+
+
+class Commit(NamedTuple):
+    """A commit in the history of a table; `note` is empty if it has none, or one of others."""
+
+    version: int
+    operation: str
+    note: Note
+
+
+@dataclass(frozen=True)
+class SparkTables:
+    """The tables of a lake by name, each in a directory below `root`.
+
+    Statements use the session options that `open` sets, so a session must not be used by several
+    threads at the same time.
+
+    Attributes:
+        spark: The session, classic or Connect.
+        root: Path or URL of the lake, as Spark writes it.
+        schemas: Declarations of the tables by name.
+    """
+
+    spark: SparkSession
+    root: str
+    schemas: Mapping[str, TableSchema] = field(repr=False)
+
+    @classmethod
+    def open(
+        cls, spark: SparkSession, root: str | Path, schemas: Mapping[str, TableSchema]
+    ) -> SparkTables:
+        """Return the tables of a lake, and set the options of the session that they need."""
+        for name, value in _SESSION.items():
+            spark.conf.set(name, value)
+        return cls(spark, str(root).rstrip("/"), schemas)
+
+    def schema(self, table: str) -> TableSchema:
+        """Return the declaration of a table; ParameterError: it is not declared."""
+        if table not in self.schemas:
+            known = ", ".join(self.schemas)
+            raise ParameterError(f"the lake has no table {table!r}", hint=f"use one of {known}")
+        return self.schemas[table]
+
+    def path(self, table: str) -> str:
+        """Return the directory of a table."""
+        return f"{self.root}/{self.schema(table).name}"
+
+    def name(self, table: str) -> str:
+        """Return the name of a table in SQL statements, quoted."""
+        return path_table(self.path(table))
+
+    def columns(self, table: str) -> list[str]:
+        """Return the names of the declared columns of a table."""
+        return list(self.schema(table).columns)
+
+    # ------------------------------------------------------------------------- definition
+
+    def create(self, table: str, note: Note | None = None) -> None:
+        """Create a table unless it exists, with the change feed enabled.
+
+        Args:
+            table: Name of the table.
+            note: Note of the commit.
+
+        Raises:
+            ConflictError: others kept creating it.
+        """
+        schema = self.schema(table)
+        columns = ", ".join(map(_definition, from_arrow_schema(schema.arrow(described=True))))
+        days = ", ".join(map(quote_name, schema.partition_by))
+        properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}
+        properties |= schema.told_of_files
+        told = ", ".join(f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
+        statement = (
+            f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING DELTA"
+            f"{f' PARTITIONED BY ({days})' if days else ''}"
+            f" COMMENT {quote_text(schema.description)} TBLPROPERTIES ({told})"
+        )
+        with self._noted(note):
+            try_again(lambda: self.spark.sql(statement).collect(), table)
+
+    def register(self, tables: Iterable[str] | None = None, database: str = DATABASE) -> list[str]:
+        """List tables in the catalog of the session, as external tables `<database>.<table>`.
+
+        Spark's in-memory catalog forgets them when the server ends, so call this once per server.
+
+        Args:
+            tables: Names of tables; None: all.
+            database: Database of the catalog, created if it is missing.
+
+        Returns:
+            Names of the listed tables. A table that has not been created is left out: Spark would
+            create an empty table without columns.
+        """
+        listed = []
+        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {quote_name(database)}").collect()
+        for table in self.schemas if tables is None else tables:
+            if not self.exists(table):
+                continue
+            name = f"{quote_name(database)}.{quote_name(table)}"
+            location = quote_text(self.path(table))
+            statement = f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION {location}"
+            self.spark.sql(statement).collect()
+            listed.append(table)
+        return listed
+
+    def exists(self, table: str) -> bool:
+        """Return whether a table has been created."""
+        try:
+            self.read(table).schema  # noqa: B018  (Spark Connect asks the server only now)
+        except PySparkException as error:
+            if error.getCondition() in _MISSING:
+                return False
+            raise
+        return True
+
+    # ------------------------------------------------------------------------- reading
+
+    def read(self, table: str, version: int | None = None) -> DataFrame:
+        """Return a table at a version, or the latest one."""
+        reader = self.spark.read
+        if version is not None:
+            reader = reader.option("versionAsOf", str(version))
+        return reader.table(self.name(table))
+
+    def changes(self, table: str, first: int, last: int | None = None) -> DataFrame | None:
+        """Return the change feed of the versions from `first` to `last`, both included.
+
+        Returns:
+            None if the table has no version `first` yet.
+        """
+        reader = self.spark.read.option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", str(first))
+        if last is not None:
+            reader = reader.option("endingVersion", str(last))
+        frame = reader.table(self.name(table))
+        try:
+            frame.schema  # noqa: B018  (Spark Connect asks the server only now)
+        except PySparkException as error:
+            if error.getCondition() == _AFTER_LATEST:
+                return None
+            raise
+        return frame
+
+    def history(self, table: str, limit: int | None = None) -> list[Commit]:
+        """Return the commits of a table, the latest first, at most `limit`."""
+        limited = "" if limit is None else f" LIMIT {int(limit)}"
+        rows = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)}{limited}")
+        found = rows.select("version", "operation", "userMetadata").collect()
+        return [Commit(row.version, row.operation, _note(row.userMetadata)) for row in found]
+
+    def version(self, table: str) -> int:
+        """Return the latest version of a table."""
+        return self.history(table, 1)[0].version
+
+    # ------------------------------------------------------------------------- writing
+
+    def replace(self, table: str, rows: DataFrame, where: Column, note: Note) -> None:
+        """Replace the rows that meet a condition, in one commit.
+
+        Args:
+            table: Name of the table.
+            rows: The new rows, which meet the condition, with the declared columns. Columns that
+                others added become NULL.
+            where: The condition, of columns and literals. Name days as well as hours: writers of
+                other days then do not conflict.
+            note: Note of the commit.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        writer = rows.writeTo(self.name(table)).option("userMetadata", json.dumps(note))
+        try_again(lambda: writer.overwrite(where), table)
+
+    def append(self, table: str, rows: DataFrame, note: Note, once: Once | None = None) -> None:
+        """Append rows with the declared columns, in one commit.
+
+        Delta may skip the commit if it is a transaction; see `Once`. Raises as `replace` does.
+        """
+        writer = rows.writeTo(self.name(table)).option("userMetadata", json.dumps(note))
+        if once:
+            writer = writer.option("txnAppId", once.application)
+            writer = writer.option("txnVersion", str(once.number))
+        try_again(writer.append, table)
+
+    def merge(
+        self, table: str, rows: DataFrame, *, on: Column, actions: Mapping[str, Column],
+        note: Note, once: Once | None = None,
+    ) -> None:  # fmt: skip
+        """Update, delete and insert rows, in one commit.
+
+        Args:
+            table: Name of the table.
+            rows: A row per change, with the declared columns, and others that begin with `_`.
+            on: Which row of the table a change is of. In it, the declared names are columns of the
+                table. It should name the days of these rows as literals, so that writers of other
+                days do not conflict.
+            actions: Conditions on changes, which of them `update`, `delete` or `insert` a row.
+                They use the columns of changes that begin with `_`.
+            note: Note of the commit.
+            once: The transaction, which Delta may skip.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        values = {name: F.col(f"_new_{name}") for name in self.columns(table)}
+        changes = rows.withColumnsRenamed({name: f"_new_{name}" for name in values})
+
+        def merge() -> None:
+            merging = changes.mergeInto(self.name(table), on)
+            merging = merging.whenMatched(actions["delete"]).delete()
+            merging = merging.whenMatched(actions["update"]).update(values)
+            merging.whenNotMatched(actions["insert"]).insert(values).merge()
+
+        with self._noted(note, once):
+            try_again(merge, table)
+
+    @contextmanager
+    def _noted(self, note: Note | None, once: Once | None = None) -> Iterator[None]:
+        """Set the options of a statement that has none of its own."""
+        options = {} if note is None else {_NOTE: json.dumps(note)}
+        if once:
+            options |= {_APPLICATION: once.application, _NUMBER: str(once.number)}
+        try:
+            for name, value in options.items():
+                self.spark.conf.set(name, value)
+            yield
+        finally:
+            for name in options:
+                self.spark.conf.unset(name)
+
+    # ------------------------------------------------------------------------- size of jobs
+
+    @staticmethod
+    def is_small(rows: int) -> bool:
+        """Return whether one task should handle this number of rows."""
+        return rows <= _SMALL
+
+    def plan_for(self, rows: int, cores: int) -> None:
+        """Set how the next statements of the session shuffle about this number of rows.
+
+        A small batch takes one task: each further one costs more than it saves.
+        """
+        is_small = self.is_small(rows)
+        self.spark.conf.set("spark.sql.adaptive.enabled", str(not is_small).lower())
+        partitions = 1 if is_small else max(cores, -(-rows // _PER_TASK))
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+
+
+#: Rows of a batch that one task handles, and rows per task of a larger one.
+_SMALL, _PER_TASK = 20_000, 250_000
+#: Conditions of a path without a table.
+_MISSING = frozenset({"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "PATH_NOT_FOUND"})
+
+
+def _definition(column: Any) -> str:
+    """Return the definition of a column in CREATE TABLE."""
+    null = "" if column.nullable else " NOT NULL"
+    comment = (column.metadata or {}).get("comment", "")
+    about = f" COMMENT {quote_text(comment)}" if comment else ""
+    return f"{quote_name(column.name)} {column.dataType.simpleString()}{null}{about}"
+
+
+def _note(text: str | None) -> Note:
+    try:
+        note = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}

@@ -1,0 +1,39 @@
+"""A session of the server of all tests, and lakes with empty tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.ingest.tables import IngestTables
+from elsinore.settings import Settings
+from elsinore.spark.session import open_session
+from tests.ingest.landing_zone import NewTables
+
+
+@pytest.fixture(scope="session")
+def ingest_session(server: Settings) -> Iterator[SparkSession]:
+    with open_session(server) as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def new_tables(ingest_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewTables:
+    """Makes a lake with empty tables and an empty landing zone; `ids` replaces the schema's."""
+
+    def make(ids: str = "{field: id}") -> tuple[IngestTables, Path]:
+        home = tmp_path_factory.mktemp("home")
+        settings = Settings(home=home)
+        text = settings.schema_file.read_text(encoding="utf-8")
+        schema = home / "flights.yaml"
+        schema.write_text(text.replace("{field: id}", ids), encoding="utf-8")
+        settings = settings.model_copy(update={"schema_file": schema})
+        settings.landing.mkdir(parents=True)
+        tables = IngestTables.open(ingest_session, settings)
+        tables.create()
+        return tables, settings.landing
+
+    return make
