@@ -26,16 +26,20 @@ def record_fates(raw_events: str) -> str:
         raw_events: How the statement names the table, such as `elsinore.raw_events`; it is not
             quoted.
     """
-    return (
-        f"SELECT {_PLACE}, event_key, reason_code,"  # noqa: S608  (the caller quotes the name)
-        " CASE WHEN reason_code IS NOT NULL THEN 'quarantined' WHEN _rank = 1 THEN 'accepted'"
-        " WHEN content_hash = _winner THEN 'duplicate' ELSE 'superseded' END AS fate"
-        f" FROM (SELECT {_PLACE}, event_key, reason_code, content_hash,"
-        " row_number() OVER winners_first AS _rank,"
-        " first_value(content_hash) OVER winners_first AS _winner"
-        f" FROM {raw_events} WINDOW winners_first AS"
-        f" (PARTITION BY event_key ORDER BY {WINNERS_FIRST}))"
+    columns = f"{_PLACE}, event_key, reason_code"
+    ranked = (
+        f"{columns}, content_hash, row_number() OVER winners_first AS _rank",
+        "first_value(content_hash) OVER winners_first AS _winner",
     )
+    window = f"PARTITION BY event_key ORDER BY {WINNERS_FIRST}"
+    source = f"SELECT {', '.join(ranked)} FROM {raw_events} WINDOW winners_first AS ({window})"  # noqa: S608
+    cases = {
+        "reason_code IS NOT NULL": "quarantined",
+        "_rank = 1": "accepted",
+        "content_hash = _winner": "duplicate",
+    }
+    fate = " ".join(f"WHEN {condition} THEN '{name}'" for condition, name in cases.items())
+    return f"SELECT {columns}, CASE {fate} ELSE 'superseded' END AS fate FROM ({source})"  # noqa: S608
 
 
 def fate_counts(raw_events: str) -> str:

@@ -122,11 +122,9 @@ def _refresh(tables: IngestTables, run: str) -> Refreshed:
         assert seen.raw is not None
         return Refreshed(seen.raw)
     tables.store.plan_for(changed.rows, tables.cores)
-    differences = _differences(tables, changed, seen.version).persist()
-    try:
-        return _write(tables, differences, changed, seen, run)
-    finally:
-        differences.unpersist()
+    # Computed once: Delta refuses a MERGE whose source is cached.
+    differences = _differences(tables, changed, seen.version).localCheckpoint()
+    return _write(tables, differences, changed, seen, run)
 
 
 # ------------------------------------------------------------------------- what changed
@@ -212,8 +210,8 @@ _GONE = (
 def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataFrame:
     """Return a row per row of `events` to insert, update or delete.
 
-    Beside the columns of `events` it has the action, and in `_old_...` the position of the replaced
-    row.
+    In addition to the columns of `events`, it has the action, and in `_old_...` the position of the
+    replaced row.
     """
     names = tables.store.columns(EVENTS)
     new = _winners(tables, changed)

@@ -1,0 +1,108 @@
+"""Tables follow from the files: any order, corrected files, kills, several runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from elsinore.ingest.tables import IngestTables
+from elsinore.settings import Settings
+from elsinore.spark.session import open_session
+from elsinore.store.spark_tables import SparkTables
+from tests.draws import draws
+from tests.ingest.histories import END, FINAL, FIRST, assert_final, of_day, order, play
+from tests.ingest.landing_zone import NewTables, hour, ingest, put, rows
+
+pytestmark = pytest.mark.spark
+
+#: Histories of one lake: each is a few rows more, and no further job.
+HISTORIES = draws(40, 300)
+
+
+def test_any_order_of_ingests_leaves_the_same_tables(new_tables: NewTables) -> None:
+    tables, zone = new_tables()
+    histories = {day: order(day) for day in range(HISTORIES)}
+    play(zone, histories, lambda hours: ingest(tables, zone, hours))
+    assert_final(tables, histories)
+    version = tables.store.version("events")
+    again = ingest(tables, zone, [hour(at, day) for day in histories for at in FINAL])
+    assert again.events.changed == 0
+    assert tables.store.version("events") == version
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+@dataclass(frozen=True)
+class MortalTables(SparkTables):
+    """Tables whose writes end the process, before or after they commit."""
+
+    writes: Callable[[str], bool] = lambda moment: False
+
+    def _or_die(self, write: Callable[[], None]) -> None:
+        if self.writes("before"):
+            raise Killed
+        write()
+        if self.writes("after"):
+            raise Killed
+
+    def replace(self, *args: Any, **named: Any) -> None:
+        self._or_die(lambda: SparkTables.replace(self, *args, **named))
+
+    def append(self, *args: Any, **named: Any) -> None:
+        self._or_die(lambda: SparkTables.append(self, *args, **named))
+
+    def merge(self, *args: Any, **named: Any) -> None:
+        self._or_die(lambda: SparkTables.merge(self, *args, **named))
+
+
+def mortal(tables: IngestTables, moment: int) -> IngestTables:
+    """Tables that end the process at a moment: even ones are before a write, odd ones after it."""
+    moments = iter(range(100))
+    store = tables.store
+    own = MortalTables(store.spark, store.root, store.schemas, lambda _: next(moments) == moment)
+    return replace(tables, store=own)
+
+
+def test_killed_at_any_write_others_complete_what_is_missing(new_tables: NewTables) -> None:
+    tables, zone = new_tables()
+    histories = {day: order(day) for day in range(HISTORIES)}
+    lost, moments = set[int](), iter([4, 2, 5, 3, 1, 4, 3, 5])
+
+    def die(hours: list[int]) -> None:
+        """Ingest until a write; what a run did not store is ingested again in the end."""
+        moment = next(moments)
+        with pytest.raises(Killed):
+            ingest(mortal(tables, moment), zone, hours)
+        if moment < 3:  # before raw events are stored
+            lost.update(hours)
+        else:
+            lost.difference_update(hours)
+
+    play(zone, histories, die)
+    # Some hours of all days: no more than their files is needed for all others to be complete.
+    ingest(tables, zone, sorted(lost) or [hour(9)])
+    assert_final(tables, histories)
+
+
+def test_four_at_once(new_tables: NewTables, server: Settings) -> None:
+    tables, zone = new_tables()
+    days = range(5)
+    for day in days:
+        for at in range(FIRST, END):
+            put(zone, hour(at, day), *of_day(FINAL[at], day))
+
+    def run(at: int) -> None:
+        with open_session(server) as session:
+            store = SparkTables.open(session, tables.store.root, tables.store.schemas)
+            ingest(replace(tables, store=store), zone, [hour(at, day) for day in days])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(FIRST, END)))
+    assert_final(tables, days)
+    assert len(rows(tables, "raw_events", "file")) == 14 * len(days)
