@@ -1,22 +1,21 @@
 """Small histories with late, corrected, duplicated and withdrawn events, many of them in one lake.
 
-A history is of the hours 10 to 13 of a day. `FINAL` is what their files contain in the end,
-`EARLIER` what some of them contained before. History n is of day n and has its own ids, so one
-ingest makes a step of all histories.
+A history is of four hours, here 10 to 13. `FINAL` is what their files contain in the end, `EARLIER`
+what some of them contained before. Each history has its own ids and begins a number of hours later,
+so one ingest makes a step of all histories.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elsinore.ingest.tables import IngestTables
-from elsinore.timeline import hour_label
+from elsinore.timeline import HOUR, format_instant, hour_label, parse_instant
 from tests.ingest.landing_zone import departure, fates, hour, put, rows
 
 FIRST, END = 10, 14
@@ -80,47 +79,49 @@ def order(seed: int) -> list[Step]:
     return steps + last
 
 
-def of_day(records: Iterable[Any], day: int) -> list[Any]:
-    """The records of a history: with its day and ids."""
+def later(records: Iterable[Any], hours: int) -> list[Any]:
+    """The records of a history that begins some hours later, with its ids."""
     return [
         record if isinstance(record, str)
-        else record | {"id": f"{day}-{record['id']}", "time": moved(record["time"], day)}
+        else record | {"id": f"{hours}-{record['id']}", "time": time_later(record["time"], hours)}
         for record in records
     ]  # fmt: skip
 
 
-def moved(time: str, days: int) -> str:
-    """A time of 2013-01-01, or of the day before, some days later."""
-    before = time.startswith("2012")
-    return hour_label(hour(0, days - before))[:10] + time[10:]
+def time_later(time: str, hours: int) -> str:
+    """A timestamp some hours later."""
+    return format_instant(parse_instant(time) + hours * HOUR)
 
 
 def play(
     zone: Path, histories: Mapping[int, Sequence[Step]],
     ingest: Callable[[list[int]], object], *, earlier: Files = EARLIER, final: Files = FINAL,
 ) -> None:  # fmt: skip
-    """Make a step of each history with one ingest, until all have ended."""
+    """Make a step of each history with one ingest, until all have ended.
+
+    `histories` are by the number of hours that they begin later.
+    """
     for number in range(max(map(len, histories.values()))):
-        hours: list[int] = []
-        for day, steps in histories.items():
+        starts: list[int] = []
+        for hours, steps in histories.items():
             for at in steps[number].hours if number < len(steps) else ():
                 records = earlier.get(at, ()) if at in steps[number].earlier else final[at]
-                put(zone, hour(at, day), *of_day(records, day))
-                hours.append(hour(at, day))
-        ingest(hours)
+                put(zone, hour(at + hours), *later(records, hours))
+                starts.append(hour(at + hours))
+        ingest(starts)
 
 
-def assert_final(tables: IngestTables, days: Iterable[int]) -> None:
+def assert_final(tables: IngestTables, histories: Iterable[int]) -> None:
     """The tables contain what was worked out by hand, of each history."""
+    expected = [
+        (f"{hours}-{own}", hour_label(hour(int(at) + hours)), *others)
+        for hours in histories for own, at, *others in EVENTS
+    ]  # fmt: skip
     found = rows(tables, "events", "event_id", "file_hour", "record_number", "dep_delay")
-    by_day: dict[int, list[Any]] = defaultdict(list)
-    for key, label, *others in found:
-        day, own = key.split("-")
-        assert label.startswith(hour_label(hour(0, int(day)))[:10])
-        by_day[int(day)].append((own, label[-2:], *others))
-    assert by_day == {day: EVENTS for day in days}
-    labels = {day: hour_label(hour(0, day))[:11] for day in days}
-    expected = [(labels[day] + at, *others) for day in days for at, *others in FATES]
-    assert fates(tables) == sorted(expected)
-    bad = [(f"{labels[day]}10", 4, "bad_json") for day in days]
+    assert found == sorted(expected)
+    counts = [
+        (hour_label(hour(int(at) + hours)), *others) for hours in histories for at, *others in FATES
+    ]
+    assert fates(tables) == sorted(counts)
+    bad = [(hour_label(hour(10 + hours)), 4, "bad_json") for hours in histories]
     assert rows(tables, "quarantine", "file_hour", "record_number", "reason_code") == sorted(bad)

@@ -14,22 +14,21 @@ from elsinore.settings import Settings
 from elsinore.spark.session import open_session
 from elsinore.store.spark_tables import SparkTables
 from tests.draws import draws
-from tests.ingest.histories import END, FINAL, FIRST, assert_final, of_day, order, play
+from tests.ingest.histories import END, FINAL, FIRST, assert_final, later, order, play
 from tests.ingest.landing_zone import NewTables, hour, ingest, put, rows
 
 pytestmark = pytest.mark.spark
 
-#: Histories of one lake: each is a few rows more, and no further job.
-HISTORIES = draws(40, 300)
+#: Histories of one lake, by the hours that they begin later: each is some rows more, and no job.
+HISTORIES = {4 * number - FIRST: order(number) for number in range(draws(40, 300))}
 
 
 def test_any_order_of_ingests_leaves_the_same_tables(new_tables: NewTables) -> None:
     tables, zone = new_tables()
-    histories = {day: order(day) for day in range(HISTORIES)}
-    play(zone, histories, lambda hours: ingest(tables, zone, hours))
-    assert_final(tables, histories)
+    play(zone, HISTORIES, lambda hours: ingest(tables, zone, hours))
+    assert_final(tables, HISTORIES)
     version = tables.store.version("events")
-    again = ingest(tables, zone, [hour(at, day) for day in histories for at in FINAL])
+    again = ingest(tables, zone, [hour(at + later) for later in HISTORIES for at in FINAL])
     assert again.events.changed == 0
     assert tables.store.version("events") == version
 
@@ -71,7 +70,6 @@ def mortal(tables: IngestTables, moment: int) -> IngestTables:
 
 def test_killed_at_any_write_others_complete_what_is_missing(new_tables: NewTables) -> None:
     tables, zone = new_tables()
-    histories = {day: order(day) for day in range(HISTORIES)}
     lost, moments = set[int](), iter([4, 2, 5, 3, 1, 4, 3, 5])
 
     def die(hours: list[int]) -> None:
@@ -84,25 +82,25 @@ def test_killed_at_any_write_others_complete_what_is_missing(new_tables: NewTabl
         else:
             lost.difference_update(hours)
 
-    play(zone, histories, die)
-    # Some hours of all days: no more than their files is needed for all others to be complete.
-    ingest(tables, zone, sorted(lost) or [hour(9)])
-    assert_final(tables, histories)
+    play(zone, HISTORIES, die)
+    # Any hours will do for `events` to be completed: here one without files.
+    ingest(tables, zone, sorted(lost) or [hour(500)])
+    assert_final(tables, HISTORIES)
 
 
 def test_four_at_once(new_tables: NewTables, server: Settings) -> None:
     tables, zone = new_tables()
-    days = range(5)
-    for day in days:
+    histories = [4 * number - FIRST for number in range(6)]  # of one day
+    for hours in histories:
         for at in range(FIRST, END):
-            put(zone, hour(at, day), *of_day(FINAL[at], day))
+            put(zone, hour(at + hours), *later(FINAL[at], hours))
 
     def run(at: int) -> None:
         with open_session(server) as session:
             store = SparkTables.open(session, tables.store.root, tables.store.schemas)
-            ingest(replace(tables, store=store), zone, [hour(at, day) for day in days])
+            ingest(replace(tables, store=store), zone, [hour(at + hours) for hours in histories])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(run, range(FIRST, END)))
-    assert_final(tables, days)
-    assert len(rows(tables, "raw_events", "file")) == 14 * len(days)
+    assert_final(tables, histories)
+    assert len(rows(tables, "raw_events", "file")) == 14 * len(histories)

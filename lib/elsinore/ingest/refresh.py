@@ -84,17 +84,24 @@ class _Changed:
     """Keys whose events may differ.
 
     Attributes:
-        keys: The keys, which may repeat; None: all.
         raw: The version of `raw_events` to which they are complete.
         rows: About how many raw rows changed.
         first, last: The smallest and the largest key.
+        few: The keys, if they are few.
+        many: Otherwise the keys, which may repeat; None: all keys.
     """
 
-    keys: DataFrame | None
     raw: int
     rows: int
     first: str = ""
     last: str = ""
+    few: tuple[str, ...] = ()
+    many: DataFrame | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all keys may differ."""
+        return self.many is None and not self.few
 
 
 class _OvertakenError(ConflictError):
@@ -165,28 +172,39 @@ def _changed_keys(tables: IngestTables, raw: int | None) -> _Changed | None:
         latest = tables.store.version(RAW)
         return None if latest == raw else _all_keys(tables)  # it was created again
     try:
-        found = feed.agg(
-            F.max("_commit_version").alias("raw"), F.count(_KEY).alias("rows"),
-            F.min(_KEY).alias("first"), F.max(_KEY).alias("last"),
-        ).collect()[0]  # fmt: skip
+        return _keys_of(tables, feed, raw)
     except PySparkException as error:
         if _is_vacuumed(error):
             return _all_keys(tables)
         raise
-    if found.raw is None:
-        return None
-    if not found.rows:
-        keys = tables.store.read(RAW).select(_KEY).limit(0)
-        return _Changed(keys, found.raw, 0)
-    feed = tables.store.changes(RAW, raw + 1, found.raw)
-    assert feed is not None
-    keys = feed.where(F.col(_KEY).isNotNull()).select(_KEY)
-    return _Changed(keys, found.raw, found.rows, found.first, found.last)
+
+
+def _keys_of(tables: IngestTables, feed: DataFrame, raw: int) -> _Changed | None:
+    """Return the keys in the change feed after a version; None if there are none."""
+    own = feed.where(F.col(_KEY).isNotNull()).select(_KEY, "_commit_version")
+    few = own.limit(_FEW + 1).toArrow().to_pydict()
+    if len(few[_KEY]) <= _FEW:
+        keys = sorted(set(few[_KEY]))
+        if not keys:
+            return None
+        return _Changed(max(few["_commit_version"]), len(keys), keys[0], keys[-1], tuple(keys))
+    found = own.agg(
+        F.max("_commit_version").alias("raw"), F.count(_KEY).alias("rows"),
+        F.min(_KEY).alias("first"), F.max(_KEY).alias("last"),
+    ).collect()[0]  # fmt: skip
+    feed_until = tables.store.changes(RAW, raw + 1, found.raw)
+    assert feed_until is not None
+    keys_until = feed_until.where(F.col(_KEY).isNotNull()).select(_KEY)
+    return _Changed(found.raw, found.rows, found.first, found.last, many=keys_until)
+
+
+#: Keys that become literals of statements, at most.
+_FEW = 1_000
 
 
 def _all_keys(tables: IngestTables) -> _Changed:
     raw = tables.store.version(RAW)
-    return _Changed(None, raw, tables.store.read(RAW, raw).count())
+    return _Changed(raw, tables.store.read(RAW, raw).count())
 
 
 def _is_vacuumed(error: PySparkException) -> bool:
@@ -216,7 +234,7 @@ def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataF
     names = tables.store.columns(EVENTS)
     new = _winners(tables, changed)
     current = tables.store.read(EVENTS, version).select(names)
-    if changed.keys is not None:
+    if not changed.is_all:
         current = current.where(events_between(tables.stream, changed.first, changed.last))
     current = _of_keys(current.withColumn(_KEY, event_key(tables.stream)), changed)
     current = current.withColumnsRenamed({name: f"_old_{name}" for name in [*names, _KEY]})
@@ -235,7 +253,7 @@ def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataF
 def _winners(tables: IngestTables, changed: _Changed) -> DataFrame:
     """Return the winning record of each key, decoded, with the columns of `events` and the key."""
     rows = tables.store.read(RAW, changed.raw).where("reason_code IS NULL")
-    if changed.keys is not None:
+    if not changed.is_all:
         rows = rows.where(F.col(_KEY).between(F.lit(changed.first), F.lit(changed.last)))
     place = F.expr(f"row_number() OVER (PARTITION BY {_KEY} ORDER BY {WINNERS_FIRST})")
     ranked = _of_keys(rows, changed).withColumn("_rank", place)
@@ -247,9 +265,11 @@ def _winners(tables: IngestTables, changed: _Changed) -> DataFrame:
 
 def _of_keys(rows: DataFrame, changed: _Changed) -> DataFrame:
     """Return the rows whose key changed."""
-    if changed.keys is None:
+    if changed.few:
+        return rows.where(F.col(_KEY).isin([F.lit(key) for key in changed.few]))
+    if changed.many is None:
         return rows
-    keys = F.broadcast(changed.keys) if changed.rows <= _BROADCAST else changed.keys
+    keys = F.broadcast(changed.many) if changed.rows <= _BROADCAST else changed.many
     return rows.join(keys, _KEY, "left_semi")
 
 
