@@ -22,14 +22,15 @@ def ingest_session(server: Settings) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def new_tables(ingest_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewTables:
-    """Makes a lake with empty tables and an empty landing zone; `ids` replaces the schema's."""
+    """Makes a lake with empty tables and an empty landing zone; `ids` are its ids; empty: none."""
 
     def make(ids: str = "{field: id}") -> tuple[IngestTables, Path]:
         home = tmp_path_factory.mktemp("home")
         settings = Settings(home=home)
         text = settings.schema_file.read_text(encoding="utf-8")
         schema = home / "flights.yaml"
-        schema.write_text(text.replace("{field: id}", ids), encoding="utf-8")
+        text = text.replace("id: {field: id}\n", f"id: {ids}\n" if ids else "")
+        schema.write_text(text, encoding="utf-8")
         settings = settings.model_copy(update={"schema_file": schema})
         settings.landing.mkdir(parents=True)
         tables = IngestTables.open(ingest_session, settings)
