@@ -291,12 +291,17 @@ class SparkTables:
         return rows <= _SMALL
 
     def plan_for(self, rows: int, cores: int) -> None:
-        """Set how the next statements of the session shuffle about this number of rows.
+        """Set how the next statements of the session handle about this number of rows.
 
-        A small batch takes one task: each further one costs more than it saves.
+        A small batch takes one task, and no code is generated for it: both cost more than they
+        save.
         """
         is_small = self.is_small(rows)
         self.spark.conf.set("spark.sql.adaptive.enabled", str(not is_small).lower())
+        # The embedded server generates no code by default.
+        self.spark.conf.set("spark.sql.codegen.wholeStage", str(not is_small).lower())
+        mode = "NO_CODEGEN" if is_small else "FALLBACK"
+        self.spark.conf.set("spark.sql.codegen.factoryMode", mode)
         partitions = 1 if is_small else max(cores, -(-rows // _PER_TASK))
         self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
 

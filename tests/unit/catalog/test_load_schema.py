@@ -62,6 +62,15 @@ def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) ->
     assert "not a duration" in str(refusal(tmp_path, text))
 
 
+def test_records_of_an_id_are_ordered_in_one_way(tmp_path: Path) -> None:
+    version = load(tmp_path, RIDES.replace("{field: id}", "{field: id, version: updated_at}"))
+    assert (version.version_field, version.by_modification) == ("updated_at", False)
+    modified = load(tmp_path, RIDES.replace("{field: id}", "{field: id, order: modified}"))
+    assert (modified.version_field, modified.by_modification) == (None, True)
+    both = RIDES.replace("{field: id}", "{field: id, version: v, order: modified}")
+    assert "version and order exclude each other" in str(refusal(tmp_path, both))
+
+
 def test_ids_may_be_unique_within_a_span_of_time_alone(tmp_path: Path) -> None:
     spans = {}
     for within in ("", ", unique_within: day", ", unique_within: hour"):
