@@ -100,7 +100,7 @@ class _Changed:
 
     @property
     def is_all(self) -> bool:
-        """Whether all keys may differ."""
+        """Return whether all keys may differ."""
         return self.many is None and not self.few
 
 
