@@ -20,7 +20,7 @@ from tests.ingest.landing_zone import NewTables, hour, ingest, put, rows
 pytestmark = pytest.mark.spark
 
 #: Histories of one lake, by the hours that they begin later: each is some rows more, and no job.
-HISTORIES = {4 * number - FIRST: order(number) for number in range(draws(40, 300))}
+HISTORIES = {4 * number - FIRST: order(number) for number in range(draws(12, 300))}
 
 
 def test_any_order_of_ingests_leaves_the_same_tables(new_tables: NewTables) -> None:
