@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from csv import reader as header_of
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import typer
 from pyarrow import csv
 
@@ -27,6 +26,7 @@ from elsinore.cli.answers import Sheet, format_for, long_table, require_apart, w
 from elsinore.cli.run import tell_set_aside
 from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
+from elsinore.files.bounded_arrow import arrow_batches
 from elsinore.files.bounded_parquet import Columns, parquet_batches
 from elsinore.files.read_events import read_events
 from elsinore.files.read_lines import DEFAULT_LIMITS, too_large
@@ -42,8 +42,13 @@ _SHOWN = 20
 _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of CSV results that belong to every query; the others are of groups and aggregates.
 _COMMON = ["query", "window_start", "window_end"]
-#: Errors of reading a file of another kind. JSON that is nested too deeply: RecursionError.
-_NO_RESULTS = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+#: Errors of reading a file of another kind. RecursionError: JSON that is nested too deeply.
+#: OverflowError: a window of many digits.
+_NO_RESULTS = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
+)  # fmt: skip
+#: Values of a Parquet or Arrow file, whose rows may take few bytes: each needs about 600 here.
+_MOST_VALUES = 10_000_000
 _KINDS = ["same", "changed", "added", "removed"]
 
 _INSTANT = re.compile(r"([-+]?[0-9]+-[0-9]{2}-[0-9]{2})T([0-9:]{8}\.[0-9]{6})Z")
@@ -143,9 +148,9 @@ def _stored(path: Path) -> _Values:
             return _csv_values(path)
         if form is Format.PARQUET:
             pieces = parquet_batches(path, DEFAULT_LIMITS, _result_columns)
-            return {key: value for piece in pieces for key, value in _values(piece.rows).items()}
+            return _gathered(path, (piece.rows for piece in pieces))
         if form is Format.ARROW:
-            return _values(_arrow_table(path))
+            return _gathered(path, arrow_batches(path, DEFAULT_LIMITS, _RESULT_COLUMNS))
         with path.open(encoding="utf-8") as lines:
             rows = [_row(from_json(line)) for line in lines]
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
@@ -162,25 +167,26 @@ def _stored(path: Path) -> _Values:
         raise ParameterError(f"{path} has no results of `elsinore run`", hint=hint) from error
 
 
+_RESULT_COLUMNS = [*_KEYS, "exact", "value"]
+
+
 def _result_columns(names: list[str]) -> Columns:
     """Choose the columns of results; KeyError: the file lacks one."""
-    wanted = [*_KEYS, "exact", "value"]
-    if missing := [name for name in wanted if name not in names]:
+    if missing := [name for name in _RESULT_COLUMNS if name not in names]:
         raise KeyError(missing[0])
-    return Columns(wanted)
+    return Columns(_RESULT_COLUMNS)
 
 
-def _arrow_table(path: Path) -> pa.Table:
-    """Return the results in an Arrow file; UnreadableFile: its compression hides too many bytes."""
-    found, allowed = ds.dataset(path, format="arrow"), DEFAULT_LIMITS.decoded(path.stat().st_size)
-    names = [*_result_columns(found.schema.names).wanted]
-    parts, size = [found.schema.empty_table().select(names)], 0
-    for batch in found.to_batches(names, batch_readahead=0, fragment_readahead=0):
-        size += batch.nbytes
-        if size > allowed:
-            raise too_large(path, f"unpacks to more than {allowed:,} bytes")
-        parts.append(pa.table(batch))
-    return pa.concat_tables(parts)
+def _gathered(path: Path, tables: Iterable[pa.Table]) -> _Values:
+    """Return the values of the batches of a file; UnreadableFile: there are too many."""
+    values: _Values = {}
+    number = 0
+    for table in tables:
+        number += table.num_rows
+        if number > _MOST_VALUES:
+            raise too_large(path, f"has more than {_MOST_VALUES:,} values")
+        values |= _values(table)
+    return values
 
 
 def _csv_values(path: Path) -> _Values:

@@ -6,6 +6,7 @@ import json
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -231,3 +232,66 @@ def test_small_files_that_hold_gigabytes_are_refused(
     said = capsys.readouterr().err
     assert f"{name} " in said
     assert re.search("67,108,864", said)
+
+
+def _results(count: int, **columns: Any) -> pa.RecordBatch:
+    texts = {"query": "q", "group_key": "{}", "aggregate": "COUNT(*)", "exact": "1"}
+    plain = {name: pa.repeat(text, count) for name, text in texts.items()}
+    numbers = {"window_start": 0, "window_end": 1, "value": 1.0}
+    return pa.record_batch(plain | {n: pa.repeat(v, count) for n, v in numbers.items()} | columns)
+
+
+def _write(path: Path, batch: pa.RecordBatch, compression: str | None = None) -> Path:
+    options = ipc.IpcWriteOptions(compression=compression)
+    with ipc.new_file(path, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return path
+
+
+def test_arrow_files_that_hold_many_values_in_few_bytes_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nulls = {name: pa.nulls(300_000) for name in _results(1).schema.names}
+    coded = pa.repeat("x" * 100, 9).dictionary_encode()
+    batches = {
+        "nulls": (_results(300_000, **nulls), "a column of the type null"),
+        "codes": (_results(9, query=coded), "a column of the type dictionary"),
+    }
+    for name, (batch, why) in batches.items():
+        path = _write(tmp_path / f"{name}.arrow", batch)
+        assert run_command(["diff", str(path), str(path)]) == 1, name
+        assert why in capsys.readouterr().err
+
+
+def test_a_compressed_batch_is_not_unpacked_before_its_size_is_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = _results(2, query=pa.array(["q" * 1_000] * 2))
+    path = _write(tmp_path / "large.arrow", batch, "lz4")
+    content, size = path.read_bytes(), (2_000).to_bytes(8, "little")
+    assert content.count(size) == 1
+    assert run_command(["diff", str(path), str(path)]) == 0
+    path.write_bytes(content.replace(size, (1 << 40).to_bytes(8, "little")))
+    assert run_command(["diff", str(path), str(path)]) == 1
+    assert "large.arrow unpacks to more than 67,108,864 bytes" in capsys.readouterr().err
+
+
+def test_a_damaged_arrow_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _write(tmp_path / "damaged.arrow", _results(2, query=pa.array(["abc", "def"])))
+    content = path.read_bytes()
+    offsets = (0).to_bytes(4, "little") + (3).to_bytes(4, "little") + (6).to_bytes(4, "little")
+    wrong = offsets[:8] + (2**30).to_bytes(4, "little")
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, wrong))
+    assert run_command(["diff", str(path), str(path)]) == 2
+    assert "damaged.arrow has no results of `elsinore run`" in capsys.readouterr().err
+
+
+def test_numbers_of_too_many_digits_are_no_window(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"query": "q", "group": {}, "window_start": 10**30, "window_end": 1, "values": {"c": 1}}
+    path = tmp_path / "wide.jsonl"
+    path.write_text(json.dumps(row))
+    assert run_command(["diff", str(path), str(path)]) == 2
+    assert "wide.jsonl has no results of `elsinore run`" in capsys.readouterr().err

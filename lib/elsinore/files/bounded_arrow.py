@@ -1,0 +1,108 @@
+"""Read record batches of Arrow files, and refuse files that would take too much memory.
+
+A file of 1 KB can hold a billion NULLs, a dictionary can repeat one long text, and a batch of
+zeros is compressed to a thousandth. Arrow allocates all of it before it returns a batch. So types
+and the unpacked sizes are checked first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import ipc, types
+
+from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
+from elsinore.files.rejection import Reason
+
+#: The first bytes of a file; its batches follow as in a stream.
+_MAGIC = b"ARROW1\0\0"
+#: Types whose values take as many bytes in a file without compression as in memory.
+_PLAIN = (
+    types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_decimal,
+    types.is_timestamp, types.is_boolean,
+)  # fmt: skip
+#: Fields of the flatbuffers of a message and of a record batch.
+_HEADER, _BUFFERS, _COMPRESSION = 2, 2, 3
+
+
+def arrow_batches(path: Path, limits: ReadLimits, wanted: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns of an Arrow file, batch by batch.
+
+    Args:
+        path: the file.
+        limits: bounds on the file and on what it unpacks to.
+        wanted: the columns.
+
+    Raises:
+        DataError: the file cannot be opened.
+        UnreadableFile: it unpacks to too much, or has columns of other types than numbers, texts
+            and timestamps.
+        KeyError: a column is missing.
+        ValueError: it is not an Arrow file, or is damaged.
+    """
+    with open_unpacked(path, limits) as stream:
+        content = stream.read(limits.file_bytes)
+    if not content.startswith(_MAGIC):
+        raise ValueError("not an Arrow file")
+    messages = ipc.MessageReader.open_stream(pa.BufferReader(content[len(_MAGIC) :]))
+    schema = ipc.read_schema(next(messages))
+    if missing := [name for name in wanted if name not in schema.names]:
+        raise KeyError(missing[0])
+    for field in schema:
+        if not any(is_plain(field.type) for is_plain in _PLAIN):
+            problem = f" has a column of the type {str(field.type)[:40]}, which is not read"
+            hint = "cast it to a number, a string or a timestamp"
+            raise unreadable(path, problem, Reason.BAD_HEADER, hint)
+    size, allowed = 0, limits.decoded(len(content))
+    for message in messages:
+        size += _unpacked_size(message)
+        if size > allowed:
+            raise too_large(path, f"unpacks to more than {allowed:,} bytes")
+        batch = ipc.read_record_batch(message, schema)
+        batch.validate(full=True)
+        yield pa.table(batch).select(list(wanted))
+
+
+def _unpacked_size(message: ipc.Message) -> int:
+    """Return the bytes that the buffers of a record batch take once they are unpacked.
+
+    A compressed buffer begins with its unpacked size, which Arrow allocates; -1: not compressed.
+
+    Raises:
+        ValueError: the message is damaged.
+    """
+    data, body = message.metadata.to_pybytes(), message.body
+    try:
+        (root,) = struct.unpack_from("<I", data)
+        header = _target(data, _field(data, root, _HEADER))
+        at = _target(data, _field(data, header, _BUFFERS))
+        (count,) = struct.unpack_from("<I", data, at)
+        buffers = struct.iter_unpack("<qq", data[at + 4 : at + 4 + 16 * count])
+        sizes = [(start, length) for start, length in buffers if length]
+        if not _field(data, header, _COMPRESSION):
+            return sum(length for _, length in sizes)
+        prefixes = (struct.unpack_from("<q", body, start)[0] for start, _ in sizes)
+        return sum(max(length, size) for (_, length), size in zip(sizes, prefixes, strict=True))
+    except (struct.error, TypeError) as error:
+        raise ValueError(f"a message is damaged: {error}") from error
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Return where a field of a flatbuffer's table is; 0 if it is missing."""
+    (back,) = struct.unpack_from("<i", data, table)
+    (size,) = struct.unpack_from("<H", data, table - back)
+    slot = 4 + 2 * number
+    if slot >= size:
+        return 0
+    (offset,) = struct.unpack_from("<H", data, table - back + slot)
+    return table + int(offset) if offset else 0
+
+
+def _target(data: bytes, at: int) -> int:
+    """Return where the table or vector is that a field refers to."""
+    if not at:
+        raise ValueError("a message is damaged: a field is missing")
+    return at + int(struct.unpack_from("<I", data, at)[0])
