@@ -106,10 +106,10 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
 
 
 class _Bounded:
-    """A stream that fails after some bytes: a file can grow while it is read."""
+    """A stream that fails after some bytes: a file can grow while it is read, or shrink."""
 
-    def __init__(self, stream: BinaryIO, path: Path, most: int) -> None:
-        self._stream, self._path, self._most = stream, path, most
+    def __init__(self, stream: BinaryIO, path: Path, most: int, least: int) -> None:
+        self._stream, self._path, self._most, self._least = stream, path, most, least
         self._size = 0
 
     def read(self, most: int) -> bytes:
@@ -122,6 +122,10 @@ class _Bounded:
 
     def _counted(self, piece: bytes) -> bytes:
         self._size += len(piece)
+        if not piece and self._size < self._least:
+            # The lines that are left might be of another file.
+            problem = f"{self._path} was truncated while it was read"
+            raise DataError(problem, hint="read it again when it is complete", file=str(self._path))
         if self._size > self._most:
             raise too_large(self._path, f"exceeds {self._most} bytes")
         return piece
@@ -133,7 +137,8 @@ def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, _Bound
     Of a last line that is too long there is so much that this shows.
     """
     with open_unpacked(path, limits) as whole:
-        stream, position = _Bounded(whole, path, limits.file_bytes), 1
+        least = 0 if path.suffix.lower() in PACKED else os.fstat(whole.fileno()).st_size
+        stream, position = _Bounded(whole, path, limits.file_bytes, least), 1
         while block := stream.read(limits.batch_bytes):
             if not block.endswith(b"\n"):
                 block += stream.readline(limits.line_bytes + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 from pathlib import Path
 
@@ -215,3 +216,15 @@ def test_a_file_that_grows_while_it_is_read(tmp_path: Path, added: bytes) -> Non
         file.write(added)
     with pytest.raises(UnreadableFile, match="exceeds 3000 bytes"):
         list(lines)
+
+
+@pytest.mark.parametrize("left", [0, 300_000, 300_001])
+def test_a_file_that_is_truncated_while_it_is_read(tmp_path: Path, left: int) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b"{}\n" * 200_000)
+    lines = read_lines(path, limits=ReadLimits(batch_bytes=3_000))
+    next(lines)
+    os.truncate(path, left)
+    with pytest.raises(DataError, match=r"e\.jsonl was truncated while it was read") as found:
+        list(lines)
+    assert not isinstance(found.value, UnreadableFile), "it is tried again, not quarantined"
