@@ -24,7 +24,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.stream import Otherwise, StreamSchema
 from elsinore.choices import InputFormat
-from elsinore.cli.init import PROJECT, query_parts, tell_of_types
+from elsinore.cli.init import PROJECT, query_parts, tell_of_doubts
 from elsinore.cli.main import warn_of_open_home
 from elsinore.errors import DataError, ParameterError, QueryError
 from elsinore.events import TIME_COLUMN
@@ -89,7 +89,7 @@ def new_stream(name: str, events: Path, type_field: str | None) -> None:
             out.write(text.encode())
         typer.echo(f"wrote {relpath(path)}")
     others = json.dumps([*settings.streams, name])
-    tell_of_types(inferred)
+    tell_of_doubts(inferred)
     typer.echo("review both files, then run:")
     typer.echo(f"export ELSINORE_STREAM={name}")
     typer.echo(f"{program()} ingest {shlex.quote(str(events))}")

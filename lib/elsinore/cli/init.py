@@ -39,11 +39,13 @@ def print_schema(events: Sequence[Path], stream: str, type_field: str | None) ->
         raise ParameterError(f"--stream {stream} is not a name", hint=hint)
     inferred = infer(events, stream=stream, type_field=type_field)
     typer.echo(inferred.text, nl=False)
-    tell_of_types(inferred)
+    tell_of_doubts(inferred)
 
 
-def tell_of_types(inferred: Inferred) -> None:
-    """Print which fields may hold the event type if the schema has no field for it."""
+def tell_of_doubts(inferred: Inferred) -> None:
+    """Print how many records were skipped, and which fields may hold the event type, if any."""
+    if inferred.skipped:
+        typer.echo(f"elsinore: {inferred.skipped}", err=True)
     if inferred.type_candidates:
         candidates = ", ".join(inferred.type_candidates)
         typer.echo(
@@ -77,7 +79,7 @@ def create_project(directory: Path, events: Path | None, type_field: str | None)
     for name, text in written.items():
         with whole_file(directory / name) as out:  # replaces a link, does not follow it
             out.write(text.encode())
-    tell_of_types(inferred)
+    tell_of_doubts(inferred)
     typer.echo(f"{', '.join(written)} in {directory}; next:")
     typer.echo(f"cd {shlex.quote(str(directory))}")
     run = "run queries.sase --schema schema.yaml --input"

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,7 @@ from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import InputFormat
 from elsinore.errors import DataError, ParameterError
-from elsinore.files.decode import ARRAY, MAX_DEPTH, PARTED, unique_keys
+from elsinore.files.decode import MAX_DEPTH, PARTED, parse_json
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_csv import CR_ALONE
@@ -48,7 +49,7 @@ from elsinore.files.read_parquet import (
     parquet_rows,
 )
 from elsinore.files.records import ArrowRecords
-from elsinore.files.rejection import Fault, shown
+from elsinore.files.rejection import Fault, Reason, shown
 from elsinore.files.type_records import check_limits, positions
 from elsinore.files.typed import (
     EXACT_IN_DOUBLE,
@@ -60,6 +61,7 @@ from elsinore.files.typed import (
 )
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
+from elsinore.results.row import nearest_double
 from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
 from elsinore.wording import some_of, suggest
 
@@ -77,10 +79,10 @@ _ONE_TYPE = "Event"
 _BYTES = 16 << 20
 #: Maximum number of values (missing keys count, too) and decoded bytes of the rows to read.
 _VALUES, _DECODED = 20_000_000, 128 << 20
-#: Decodes JSON to know its fields; numbers are not converted.
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=unique_keys, parse_int=len, parse_float=len, strict=False
-)
+#: Escapes that may be a half of a surrogate pair, and numbers that a double may not hold: Arrow
+#: stops at both.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONG_NUMBER = re.compile(rb"[0-9]{300}|[0-9][eE]\+?[0-9]{2}|Inf")
 #: Maximum number of fields of JSON with values of several types: each one is read again.
 _MOST_MIXED = 100
 #: Maximum number of characters of a field's name in a schema.
@@ -150,11 +152,13 @@ class Inferred:
         text: the schema, as YAML.
         type_candidates: fields that may contain the event type, likely ones first; empty if the
             schema has one.
+        skipped: which records were skipped as invalid, and why; empty if none was.
         events: the events that were read, by the names of their fields.
     """
 
     text: str
     type_candidates: tuple[str, ...]
+    skipped: str
     events: pa.Table
 
 
@@ -166,7 +170,8 @@ def infer_schema(events: Events, *, stream: str = "events", type_field: str | No
     whether they can be NULL. If no column looks like event types, all events have the same type. A
     nested field, or a field whose name is not valid in a query, gets a new name.
 
-    A line to review ends in `# ?`. A field that cannot be an attribute is a comment.
+    A line to review ends in `# ?`. A field that cannot be an attribute is a comment. Invalid JSON
+    records, if they are fewer than half, are skipped, and a comment counts them.
 
     Args:
         events: as in `Workload`; of several files or tables, the first one is used.
@@ -189,7 +194,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
     files, _ = files_of(sources)
     if not files:
         raise DataError("no events were passed", hint="pass a file or a table")
-    table, mixed = _head(files[0])
+    table, mixed, skipped = _head(files[0])
     table = _with_directories(table, files, sources)
     named = table.select([name for name in table.column_names if 0 < len(name) <= _LONGEST])
     time, unit = _time_of(named)
@@ -213,6 +218,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
     is_quoted = unit is not TimeUnit.ISO and types.is_string(table[time].type)
     lines = [
         "# Inferred from events: check the lines that end in a question mark.",
+        *[f"# {skipped}"] * bool(skipped),
         f"stream: {_quoted(stream)}",
         f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds, candidates) if kind is None else _type_line(kind, names, table),
@@ -226,7 +232,7 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
         lines.append(f"  {_quoted(names[value])}:")
         lines += [f"    {_attribute(name, field, rows[field])}" for field, name in columns.items()
                   if rows[field].null_count < rows.num_rows]  # fmt: skip
-    return Inferred("\n".join(lines) + "\n", candidates, table)
+    return Inferred("\n".join(lines) + "\n", candidates, skipped, table)
 
 
 def _with_directories(
@@ -249,17 +255,23 @@ def _with_directories(
     return table
 
 
-def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
-    """Return the first rows, with columns in their plainest form, and the omitted fields.
+class _Head(NamedTuple):
+    """The first rows of a source."""
 
-    Why a field is left out is its value.
-    """
+    rows: pa.Table
+    omitted: Mapping[str, str] = MappingProxyType({})  #: fields, and why they are left out
+    skipped: str = ""  #: see `Inferred`
+
+
+def _head(source: Source) -> _Head:
+    """Return the first rows, with columns in their plainest form."""
     form = format_of(source.name) if isinstance(source, Path) else None
     name = source.name if isinstance(source, Frame) else str(source)
     try:
-        table, mixed = _first_rows(source, form)
-        names = table.column_names
-        _require_lines(source, form)
+        head = _first_rows(source, form)
+        table, names = head.rows, head.rows.column_names
+        if form is InputFormat.CSV:
+            _require_lines(source, form)
     except UnicodeDecodeError as error:
         hint = "convert the file: iconv -f latin1 -t utf-8"
         raise DataError(f"{name}: a column name is not UTF-8", hint=hint) from error
@@ -269,7 +281,6 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
         _require_lines(source, form)
         if "Empty CSV" in (why := plain(str(error))):
             raise DataError(f"{name} is empty", hint=_OTHER_FILE) from error
-        why = ARRAY if "from object to array" in why else why
         raise DataError(f"cannot read {name}: {why}", hint=_FORMATS) from error
     if not names or not table.num_rows:
         raise DataError(f"{name} has no events", hint=_OTHER_FILE)
@@ -287,7 +298,7 @@ def _head(source: Source) -> tuple[pa.Table, dict[str, str]]:
         is_time = types.is_timestamp(columns[-1].type) and not types.is_timestamp(column.type)
         offsets = {"offsets": _offsets_in(column)} if is_time else None
         fields.append(pa.field(name, columns[-1].type, metadata=offsets))
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields)), mixed
+    return head._replace(rows=pa.Table.from_arrays(columns, schema=pa.schema(fields)))
 
 
 def _problem(columns: list[str]) -> tuple[str, str] | None:
@@ -327,23 +338,24 @@ def _goes_on(line: str) -> bool:
     return False
 
 
-def _first_rows(source: Source, form: InputFormat | None) -> tuple[pa.Table, dict[str, str]]:
-    """Return the first rows, and the omitted fields of several kinds, with their kinds."""
+def _first_rows(source: Source, form: InputFormat | None) -> _Head:
+    """Return the first rows as they are stored."""
     if isinstance(source, Frame):
-        return frame_table(source.data)[:_ROWS], {}
+        return _Head(frame_table(source.data)[:_ROWS])
     if isinstance(source, LakeTable):
-        return _first_of(delta_rows(source, None)), {}
+        return _Head(_first_of(delta_rows(source, None)))
     if form is InputFormat.PARQUET:
-        return _first_of(parquet_rows(source, None)), {}
+        return _Head(_first_of(parquet_rows(source, None)))
     with open_unpacked(source, DEFAULT_LIMITS) as stream:
         block = stream.read(_BYTES)
         block += stream.readline(DEFAULT_LIMITS.line_bytes)
     block = block.removeprefix(UTF8_BOM)
     if form is not InputFormat.CSV:
-        return _json_rows(_few_values(source, block))
+        block, skipped = _few_values(source, block)
+        return _Head(*_json_rows(block), skipped)
     require_few_columns(source, block.partition(b"\n")[0].split(b","))
     # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
-    return _csv_rows(block, _csv_rows(block, []).column_names), {}
+    return _Head(_csv_rows(block, _csv_rows(block, []).column_names))
 
 
 def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
@@ -393,40 +405,79 @@ def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
                 mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"
 
 
-def _few_values(path: Path, block: bytes) -> bytes:
-    """Return the first records of JSON, fewer if they have many different fields.
+def _few_values(path: Path, block: bytes) -> tuple[bytes, str]:
+    """Return the first valid records of JSON, fewer if they have many different fields.
 
     Every field becomes a column with a value for each record, or for each value of the lists
     that contain it.
 
+    Returns:
+        The records, a line each, and which invalid ones were skipped.
+
     Raises:
         DataError: the records have too many fields, too long ones, or too many levels, on which
             Arrow ends the process.
-        ValueError: a record is not a JSON object, or has a key twice.
+        ValueError: half of the records or more are invalid.
     """
-    text = block.decode("latin-1")  # a character per byte
-    fields = _Fields(path)
-    begin = at = records = values = 0
+    fields, kept = _Fields(path), list[bytes]()
+    faults: dict[int, Fault] = {}  # by the number of the line
+    read = values = 0
     is_full = False  # then records are only searched for fields
-    while records < _ROWS:
-        while begin < len(text) and text[begin] in " \t\r\n":
-            begin += 1
-        if begin == len(text):
+    for number, line in enumerate(block.split(b"\n"), 1):
+        if not (line := line.strip(b" \t\r")):
+            continue
+        if read == _ROWS:
             break
-        try:
-            record, begin = _DECODER.raw_decode(text, begin)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"line {error.lineno} is not a JSON object") from error
-        except RecursionError as error:
-            raise fields.too_deep() from error
+        read += 1
+        record = _record(line)
+        if isinstance(record, Fault):
+            faults[number] = record
+            continue
         values += 1 + fields.add(record)
         if not is_full and values * len(fields.names) > _VALUES:
             is_full = True
-            if not records:
+            if not kept:
                 raise too_large(path, f"has a record with more than {_VALUES:,} values")
         if not is_full:
-            at, records = begin, records + 1
-    return block[:at]
+            kept.append(line)
+    if not faults:
+        return b"\n".join(kept), ""
+    first, fault = next(iter(faults.items()))
+    if 2 * len(faults) >= read:
+        if fault.code is Reason.TOO_DEEP:
+            raise fields.too_deep()
+        raise ValueError(f"line {first}: {fault.text}")
+    verb = "is" if len(faults) == 1 else "are"
+    why = f"{len(faults):,} of {read:,} records {verb} invalid and skipped: line {first}: "
+    return b"\n".join(kept), plain(f"{why}{fault.text}")
+
+
+def _record(line: bytes) -> dict[str, Any] | Fault:
+    """Return a record, with a character per byte in its texts, or why runs or Arrow reject it."""
+    record = parse_json(line.decode("latin-1"))
+    if isinstance(record, Fault):
+        again = parse_json(line.decode("utf-8", "replace"))  # for names in the reason
+        return again if isinstance(again, Fault) else record
+    if _SURROGATE.search(line):
+        try:
+            json.dumps(json.loads(line.decode("latin-1")), ensure_ascii=False).encode()
+        except ValueError:
+            return Fault(Reason.BAD_JSON, "a half of a surrogate pair in a string")
+    if _LONG_NUMBER.search(line) and _has_infinite(record):
+        return Fault(Reason.BAD_JSON, "a number is too large for a double")
+    return record
+
+
+def _has_infinite(value: Any) -> bool:
+    """Return whether a value is, or contains, a number that no double holds."""
+    match value:
+        case dict():
+            return any(map(_has_infinite, value.values()))
+        case list():
+            return any(map(_has_infinite, value))
+        case int() | float():
+            return math.isinf(nearest_double(value))
+    return False
 
 
 class _Fields:
@@ -441,16 +492,13 @@ class _Fields:
         self._path = path
         self._tree: dict[str, Any] = {}
 
-    def add(self, record: Any) -> int:
+    def add(self, record: dict[str, Any]) -> int:
         """Add the fields of a record; return how many values its lists have.
 
         Raises:
             DataError: there are too many fields, too long ones, or too many levels.
         """
         number = len(self.names)
-        if not isinstance(record, dict):
-            problem = "from object to array" if isinstance(record, list) else "is not an object"
-            raise ValueError(f"a value {problem}")
         values = self._add(record, self._tree, MAX_DEPTH)
         if len(self.names) > number:
             require_few_columns(self._path, self.names)

@@ -633,12 +633,12 @@ _MANY = [f"k{number}" for number in range(101)]
 def test_every_field_of_json_is_counted(tmp_path: Path, record: dict[str, object]) -> None:
     path = tmp_path / "e.jsonl"
     path.write_text(json.dumps(record, separators=(",", ":")) + "\n{}\n")
-    with pytest.raises(DataError, match="columns, more than 10,000"):
+    with pytest.raises(DataError, match="more than 10,000 keys"):
         elsinore.infer_schema(path)
 
 
 @pytest.mark.parametrize(
-    "more", ["{}" * 100, '{"a": [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}]}\n' * 9]
+    "more", ["{}\n" * 100, '{"a": [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}]}\n' * 9]
 )
 def test_every_value_of_json_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
@@ -665,3 +665,40 @@ def test_too_many_fields_of_several_types(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(DataError, match="more than 100 fields have values of several types"):
         elsinore.infer_schema(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b'{"ts": 1740996000, "x": 1e999}', "a number is too large for a double"),
+        (b'{"ts": 1740996000, "x": ' + b"9" * 5_000 + b"}", "a number is too large for a double"),
+        (rb'{"ts": 1740996000, "s": "\ud800"}', "a half of a surrogate pair"),
+        (rb'{"ts": 1740996000, "\udfff": 1}', "a half of a surrogate pair"),
+        (b'{"ts": 1740996000, "s": "\0"}', "invalid JSON at column"),
+        (b'{"ts": 17409', "the line ends inside an object"),
+        (b'{"ts": 1740996000, "x": ' + b"[" * 99 + b"]" * 99 + b"}", "nested deeper than 64"),
+        (b'{"ts": 1740996000, "x": 1, "x": 2}', "key 'x' occurs twice"),
+        (b"[1]", "a list is not an object"),
+        ('{"ts": 1740996000, "é": 1, "é": 2}'.encode(), "key 'é' occurs twice"),
+    ],
+)
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_invalid_record_of_json_is_skipped_and_reported(
+    line: bytes, why: str, at: int, tmp_path: Path
+) -> None:
+    good = b'{"ts": 1740996000, "x": 1, "s": "\xf0\x9f\x98\x80\\ud83d\\ude00"}'
+    (path := tmp_path / "e.jsonl").write_bytes(b"\n".join([good] * (at - 1) + [line, good, good]))
+    said = f"1 of {at + 2} records is invalid and skipped: line {at}: {why}"
+    schema = elsinore.infer_schema(path)
+    assert f"# {said}" in schema
+    assert schema.endswith("x: long\n    s: string\n")
+
+
+def test_a_project_of_events_with_an_invalid_record_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path := tmp_path / "e.jsonl").write_text('{"ts": 1740996000}\n' * 2 + "x\n")
+    assert run_command(["init", str(tmp_path / "project"), "--from", str(path)]) == 0
+    said = "1 of 3 records is invalid and skipped: line 3: invalid JSON at column 1"
+    assert f"elsinore: {said}" in capsys.readouterr().err
+    assert f"# {said}\n" in (tmp_path / "project" / "schema.yaml").read_text()
