@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import struct
 import tracemalloc
 import urllib.request
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from elsinore.cli.main import run_command
 from elsinore.errors import DataError, SetupError, StoreError, storage_error, storage_failures
 from elsinore.files import delta_log_snapshot, read_delta
 from elsinore.files.lake_tables import LakeTable
-from elsinore.files.read_delta import delta_rows, delta_state
+from elsinore.files.read_delta import delta_rows, delta_state, opened_delta
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.lake.collect import collect
 from elsinore.lake.delta_log import read_rows
@@ -36,6 +38,9 @@ from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.spark.landing_zone import departure
 from tests.store.serve import BUCKET, refusing_server
+from tests.unit.files.test_read_delta import BASE, delete_rows
+from tests.unit.files.test_read_delta import put as put_rows
+from tests.unit.files.test_read_delta import rows as rows_of
 from tests.unit.lake.test_collect import DAY, event, hours, schema_of, write
 
 
@@ -244,6 +249,55 @@ def test_large_objects_are_refused_and_others_are_not_read_at_once(
     with pytest.raises(DataError, match=r"file\.bin has more than 1,000 bytes"), local_copy(path):
         pass
     path.unlink()
+
+
+def test_deleted_rows_of_a_delta_table_in_a_store_do_not_count(store: str) -> None:
+    numbers = [1, 3]
+    bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, len(numbers) - 1, 16, *numbers)
+    vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
+    # delta-rs 1.6 does not find vectors in files below a directory whose name is escaped.
+    for name, in_file in (("deleted, inline", False), ("deleted_in_file", True)):
+        table = LakeTable(place(f"{store}/{name}"))
+        put_rows(table.path, rows_of(5))
+        delete_rows(table.path, vector, len(numbers))
+        if in_file:
+            use_vector_file(table.path, vector)
+        times = pa.concat_tables([*delta_rows(table, None)])["t"].cast(pa.int64()).to_pylist()
+        assert [(time - BASE) // 1_000_000 for time in times] == [0, 2, 4], name
+    (table.path / VECTOR_FILE).write_bytes(b"\1")
+    with pytest.raises(DataError, match="its deletion vectors are damaged"):
+        next(delta_rows(table, None))
+    (table.path / VECTOR_FILE).unlink()
+    with pytest.raises(DataError, match="its deletion vectors are damaged"):
+        next(delta_rows(table, None))
+
+
+VECTOR_FILE = "deletion_vector_00000000-0000-0000-0000-000000000000.bin"
+
+
+def use_vector_file(table: Path, vector: bytes) -> None:
+    """Move the inline deletion vector of a table to a file of the table."""
+    size, check = struct.pack(">I", len(vector)), struct.pack(">I", zlib.crc32(vector))
+    (table / VECTOR_FILE).write_bytes(b"\1" + size + vector + check)
+    commit = table / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            # 20 characters stand for the zeros of the name.
+            action["add"]["deletionVector"] |= {
+                "storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1,
+            }  # fmt: skip
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def test_a_data_file_that_is_removed_after_it_was_listed_is_named(store: str) -> None:
+    table = LakeTable(place(f"{store}/removed"))
+    put_rows(table.path, rows_of(5))
+    with opened_delta(table) as opened:
+        (name,) = pa.table(opened.get_add_actions())["path"].to_pylist()
+    (table.path / name).unlink()
+    with pytest.raises(DataError, match=rf"cannot read .*{name}: it was removed"):
+        next(delta_rows(table, None))
 
 
 def test_logs_of_delta_tables_are_bounded(store: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -308,7 +308,7 @@ def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
             parsed = urlparse(uri.as_py())
             is_file = parsed.scheme == "file"
-            masks[unquote(parsed.path) if is_file else uri.as_py()] = keep.values
+            masks[unquote(parsed.path if is_file else uri.as_py())] = keep.values
     return masks
 
 

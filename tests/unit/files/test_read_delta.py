@@ -213,7 +213,7 @@ def _mark(path: Path, **changes: Any) -> None:
     first.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
-def _delete(path: Path, vector: bytes, count: int) -> None:
+def delete_rows(path: Path, vector: bytes, count: int) -> None:
     """Add a deletion vector to the data file of the first commit."""
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     deleted = {"storageType": "i", "pathOrInlineDv": _z85(vector), "sizeInBytes": len(vector)}
@@ -226,7 +226,7 @@ def test_rows_of_deletion_vectors(tmp_path: Path) -> None:
     numbers = [1, 3]
     bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, len(numbers) - 1, 16, *numbers)
     vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
-    _delete(path, vector, len(numbers))
+    delete_rows(path, vector, len(numbers))
     events, _ = read_events([path], read_schema(SCHEMA), max_bad_share=0)
     assert [(t - BASE) // 1_000_000 for t in events.table["_time"].to_pylist()] == [0, 2, 4]
 
@@ -394,7 +394,7 @@ def test_deletion_vectors_of_rows_that_are_not_there(tmp_path: Path, row: int, w
     path = put(tmp_path / "d", rows(5))
     low = row & 0xFFFF_FFFF
     bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, 1, 16, low, low + 1)
-    _delete(path, struct.pack("<IQI", 1681511377, 1, row >> 32) + bitmap, 2)
+    delete_rows(path, struct.pack("<IQI", 1681511377, 1, row >> 32) + bitmap, 2)
     _mark(path, add={"stats": json.dumps({"numRecords": 9})})  # delta-rs believes it
     with pytest.raises(DataError, match=why):
         counts(path)
