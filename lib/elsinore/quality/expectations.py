@@ -26,7 +26,7 @@ from elsinore.errors import ParameterError, PlanError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
-from elsinore.wording import listed, suggest
+from elsinore.wording import escaped, listed, suggest
 
 #: At most this many rows are named, each in at most this many characters.
 MAX_NAMED = 10
@@ -285,7 +285,7 @@ class ExpectResultsToBeValidated(FrameExpectation):
 class EscapedPageView(DefaultJinjaPageView):
     """Pages that load nothing and run nothing; blocks with a type of their own render as before.
 
-    Every plain text is escaped.
+    Every plain text is escaped, also control and bidirectional characters.
 
     The pages of Great Expectations 1.24 put unexpected and observed values into table cells as they
     are (its templates end in `.j2`, which its own choice of what to escape leaves out), so an event
@@ -298,7 +298,7 @@ class EscapedPageView(DefaultJinjaPageView):
     def page(self, document: Any, home: str) -> str:
         """Return a page of Data Docs; `home` is the path from it to the first page."""
         text: str = self.render(document, template="data_docs.html.j2", home=home)
-        return _ICON.sub(_in_words, text)
+        return _ICON.sub(_in_words, escaped(text))
 
     @pass_context
     def render_content_block(

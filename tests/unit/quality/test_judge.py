@@ -29,6 +29,7 @@ from elsinore.timeline import Interval
 from tests.unit.quality import lake
 
 SCRIPT = "<script>alert(1)</script>"
+BIDI = "gnp\u202e\x9b31m"
 
 
 def _judge(
@@ -60,8 +61,8 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
     rows["landings"][0]["accepted"] = 4
     rows["landings"][1]["first_event"] = lake.at(11, 30)
     rows["quarantine"][0]["reason_code"] = SCRIPT
-    rows["events"][1]["event_id"] = SCRIPT
-    rows["events"][2]["event_id"] = SCRIPT
+    rows["events"][1]["event_id"] = SCRIPT + BIDI
+    rows["events"][2]["event_id"] = SCRIPT + BIDI
     rows["events"][3]["event_day"] = lake.at(30).date()
     rows["plans"][1]["body"] = rows["plans"][1]["body"].replace("1234.5", "9999.5")
     staged = rows["trend_aggregates_staged"]
@@ -191,6 +192,7 @@ def test_data_docs_load_and_run_nothing_and_tell_outcomes_in_words(spoilt: Judge
         assert [each for each in addresses if re.match(r"[a-z]+:|//", each)] == []
         assert not re.search(r"<(script|link|img|iframe|object|form)\b|@import|newsletter", text)
         assert " fa-" not in text
+        assert not re.search("[\u202e\x9b]", text)
         if path != spoilt.docs:
             (home,) = re.findall('href="(.*?index.html)"', text)
             assert (path.parent / home).resolve() == spoilt.docs
