@@ -66,6 +66,10 @@ def sql(query: str, form: Format | None, output: Path | None) -> None:
 
 
 def _answer(lake: duckdb.DuckDBPyConnection, query: str, form: Format, output: Path | None) -> None:
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise ParameterError("the SQL is not UTF-8", hint="type it in a UTF-8 terminal") from error
     every = lake.extract_statements(query)
     if not every:
         raise ParameterError("the SQL is empty", hint="try SHOW TABLES")

@@ -32,7 +32,7 @@ from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
 from elsinore.timeline import format_instant, instant_of, parse_instant
-from elsinore.wording import some_of, suggest
+from elsinore.wording import some_of, suggest, visible
 
 #: Width of the titles of lines.
 _MARGIN = 11
@@ -70,6 +70,9 @@ def explain_result(options: WhyOptions) -> None:
         options.workload or settings.queries,
         load_schema(options.schema or settings.schema_file),
     )
+    if not options.query.isascii():  # names of queries are; Arrow takes no lone surrogates
+        problem = f"query {visible(options.query)} does not exist"
+        raise ParameterError(problem, hint=f"queries are {some_of(queries.by_name)}")
     lake, limit = options.lake or settings.lake, options.limit
     told = _told(lake, queries, options.query, wanted, start, limit=limit)
     if options.as_json:

@@ -53,6 +53,7 @@ from elsinore.lake.stale_hours import stale_hours
 from elsinore.lake.tables import Lake, with_column
 from elsinore.lake.validate import VALIDATIONS
 from elsinore.places import is_here, whole_file
+from elsinore.results.published import group_of
 from elsinore.safe_files import remove_tree, remove_unfinished
 from elsinore.settings import Settings
 from elsinore.timeline import format_instant, parse_hour, parse_instant
@@ -124,6 +125,7 @@ class Key:
             spelled = "|".join(map(_spelled, sorted({text, texts[name]}, reverse=True)))
             # Some producers write longs as doubles: 7.0.
             written[name] = rf"(?:{spelled})(?:\.0+)?" if kind is AttributeType.LONG else spelled
+            _require_short(name, written[name])
         paths = {
             name: {name, *(of.by_name[name].raw for of in stream.types if name in of.by_name)}
             for name in pairs
@@ -163,7 +165,7 @@ class Key:
         if not group.startswith("{"):  # of a check of all groups
             return False
         held = defaultdict[str, set[tuple[str, str]]](set)
-        for label, value in json.loads(group).items():
+        for label, value in group_of(group).items():
             alias, _, name = label.rpartition(".")
             if value is not None:
                 held[alias].add((name, value if isinstance(value, str) else json.dumps(value)))
@@ -230,6 +232,15 @@ def _pair(given: str, stream: StreamSchema) -> tuple[str, str]:
         hint = suggest(name, known) or f"use one of {', '.join(known)}"
         raise ParameterError(f"{stream.name} has no attribute {name[:60]!r}", hint=hint)
     return name, text
+
+
+def _require_short(name: str, pattern: str) -> None:
+    """Raise ParameterError for a pattern that is too long to search for."""
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        hint = "name the events by another attribute"
+        raise ParameterError(f"the value of {name} is too long to find", hint=hint) from error
 
 
 def _told(value: pa.Scalar, kind: AttributeType) -> str:

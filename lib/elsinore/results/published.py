@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from elsinore.errors import DataError
 from elsinore.integers import digits_of, to_json
 from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
@@ -43,6 +44,23 @@ def group_text(group: tuple[tuple[str, Value], ...]) -> str:
     return json.dumps(texts, ensure_ascii=False)
 
 
+def group_of(canonical: str) -> dict[str, Any]:
+    """Return the group that a group key represents.
+
+    Raises:
+        DataError: it is not a JSON object.
+    """
+    try:
+        held = json.loads(canonical)
+    except (ValueError, RecursionError):
+        held = None
+    if not isinstance(held, dict):
+        problem = f"a result has an invalid group: {canonical[:60]}"
+        hint = "list the results: elsinore sql 'SELECT DISTINCT group_key FROM trend_aggregates'"
+        raise DataError(problem, hint=hint)
+    return held
+
+
 def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     """Return whether a group key is the group that was asked for.
 
@@ -53,7 +71,7 @@ def same_group(canonical: str, wanted: Mapping[str, Any]) -> bool:
     >>> same_group('{"price": 10.0, "new": true}', {"price": 10, "new": "True"})
     True
     """
-    held = json.loads(canonical)
+    held = group_of(canonical)
     return held.keys() == wanted.keys() and all(
         _is_same(value, wanted[name]) for name, value in held.items()
     )

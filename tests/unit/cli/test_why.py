@@ -267,6 +267,7 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
         (("chains", "{carrier", WINDOW), 2, "not a JSON object"),
         (("chains", "carrier=UA", "yesterday"), 2, "'yesterday' is not an ISO 8601 timestamp"),
         (("chains", "carrier=UA"), 2, "Missing argument"),
+        (("chains\udcff", "carrier=UA", WINDOW), 2, "query chains\\udcff does not exist"),
     ],
 )
 def test_what_cannot_be_told_is_one_line(

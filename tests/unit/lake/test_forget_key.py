@@ -146,6 +146,7 @@ def test_a_page_may_spell_it_as_markup_or_json(page: str, is_own: bool) -> None:
         (["due=noon"], "'noon' is not a timestamp, the type of due"),
         (["cart=1"], "did you mean card?"),
         (["card"], "not a key: 'card'"),
+        (["name=" + "a" * 300_000], "the value of name is too long to find"),
     ],
 )
 def test_what_is_no_key_is_refused(given: list[str], words: str) -> None:

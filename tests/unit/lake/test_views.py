@@ -177,6 +177,7 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
         ),
         ("report.sql", '(pass the text, as in "$(cat report.sql)")'),
         ("", "the SQL is empty (try SHOW TABLES)"),
+        ("SELECT \udcff", "the SQL is not UTF-8"),
         ("/* nothing */", "the SQL is empty (try SHOW TABLES)"),
         ("SELECT 1; SELECT 2", "the SQL has 2 statements (run one at a time)"),
         ("SHOW TABLES; SELECT 1;", "the SQL has 2 statements (run one at a time)"),

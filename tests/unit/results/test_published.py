@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from elsinore.results.published import numbers_of
+from elsinore.errors import DataError
+from elsinore.results.published import numbers_of, same_group
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,9 @@ def test_a_number_its_digits_and_the_logarithm_of_its_size(
     value: float | None, expected: tuple[float | None, str | None, float | None]
 ) -> None:
     assert numbers_of(value) == expected
+
+
+@pytest.mark.parametrize("text", ["{nope", "[1]", "null", "[" * 100_000])
+def test_a_group_that_is_not_a_json_object_is_an_error(text: str) -> None:
+    with pytest.raises(DataError, match="a result has an invalid group"):
+        same_group(text, {"carrier": "UA"})
