@@ -185,13 +185,17 @@ class _BoundedFile:
         """Yield the rows with some columns; see `parquet_batches`."""
         columns, rows = self._plan(wanted, optional)
         left_out = tuple(column for column in wanted if column not in columns)
-        decoded = 0
+        decoded = count = 0
         for batch in self._file.iter_batches(rows, columns=columns, use_threads=False):
             decoded += batch.nbytes
+            count += batch.num_rows
             if decoded > self._allowed:
                 raise self._too_much(f"it decodes to {decoded:,} bytes or more")
             self._require_short(batch)
             yield Piece(pa.table(batch), left_out)
+        if columns and count != (number := self._metadata.num_rows):
+            problem = f" is damaged: it has {count:,} rows, but its footer says {number:,}"
+            raise unreadable(self._path, problem, Reason.CORRUPT_FILE, "export the file again")
 
     def require_bounded(self) -> None:
         """Refuse the file if all its columns decode to too many bytes."""

@@ -19,8 +19,9 @@ from elsinore.choices import InputFormat
 from elsinore.errors import DataError, OutOfMemoryError
 from elsinore.files import bounded_parquet
 from elsinore.files.as_lines import as_lines
+from elsinore.files.bounded_parquet import Columns, parquet_batches
 from elsinore.files.parquet_pages import Pages, longest_text, read_pages
-from elsinore.files.read_lines import ReadLimits
+from elsinore.files.read_lines import DEFAULT_LIMITS, ReadLimits
 from elsinore.files.read_parquet import read_parquet
 from elsinore.files.rejection import UnreadableFile
 from elsinore.files.type_records import Decoded, concat_decoded
@@ -303,3 +304,16 @@ def test_a_packed_file_with_a_long_description(
     assert read(path).events.num_rows == 1
     with pytest.raises(UnreadableFile, match=r"describes its columns in [0-9,]+ bytes, more"):
         read(packed)
+
+
+def test_a_file_with_fewer_rows_than_its_footer_says_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"a": range(1_000)}), path, compression="none", use_dictionary=False)
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # Numbers of rows as thrift writes 1,000 and 8,000.
+    footer = content[start:].replace(b"\xd0\x0f", b"\x80\x7d")
+    path.write_bytes(content[:start] + footer)
+    assert pq.read_metadata(path).num_rows == 8_000
+    with pytest.raises(UnreadableFile, match="it has 1,000 rows, but its footer says 8,000"):
+        list(parquet_batches(path, DEFAULT_LIMITS, Columns))
