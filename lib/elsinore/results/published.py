@@ -56,7 +56,7 @@ def group_of(canonical: str) -> dict[str, Any]:
         held = None
     if not isinstance(held, dict):
         problem = f"a result has an invalid group: {canonical[:60]}"
-        hint = "list the results: elsinore sql 'SELECT DISTINCT group_key FROM trend_aggregates'"
+        hint = 'list them: `elsinore sql "SELECT DISTINCT group_key FROM trend_aggregates"`'
         raise DataError(problem, hint=hint)
     return held
 
