@@ -168,5 +168,5 @@ def _require_events(rows: pa.Table) -> None:
         hour, reason = bad["landing"][0].as_py(), bad["_reason"][0].as_py()
         raise DataError(
             f"{bad.num_rows} stored records no longer fit the schema, as of {hour}: {reason}",
-            hint=f"restore the schema, or ingest the hour again: `elsinore ingest --start {hour}`",
+            hint=f"restore the schema, or replay the hour: `elsinore replay --start {hour}`",
         )
