@@ -24,6 +24,7 @@ BREACHES = [
     ("The library knows neither jobs nor DAGs", "engine", "jobs"),
     ("Only elsinore.spark knows Spark", "engine", "pyspark"),
     ("The lake and what is read", "lake", "elsinore.spark"),
+    ("The ledger knows no queries", "ledger", "elsinore.query"),
     ("Only elsinore.quality knows", "results", "great_expectations"),
     ("Only elsinore.orchestration (and dags)", "spark", "airflow"),
     ("Only elsinore.kernels knows Numba", "windows", "numba"),

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import deltalake
 import pyarrow as pa
@@ -519,12 +519,33 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 class Column(Strict):
-    """One column of a table."""
+    """One column of a table.
 
-    type: ColumnType
+    Attributes:
+        items: the type of the items of a list, or the types of their fields by name.
+    """
+
+    type: ColumnType | Literal["list"]
+    items: ColumnType | dict[_Name, ColumnType] | None = None
     nullable: bool = False
     description: Annotated[str, pydantic.Field(min_length=1)]
     metadata: dict[str, str] = pydantic.Field(default_factory=dict)  #: that Delta keeps, too
+
+    @pydantic.model_validator(mode="after")
+    def _has_items(self) -> Self:
+        if (self.type == "list") != (self.items is not None):
+            raise ValueError("lists have items, other columns do not; add items, or remove them")
+        return self
+
+    def arrow(self) -> pa.DataType:
+        """Return its type in Arrow."""
+        if self.type != "list":
+            return _ARROW[self.type]
+        if isinstance(self.items, dict):
+            fields = [pa.field(name, _ARROW[kind], False) for name, kind in self.items.items()]
+            return pa.list_(pa.field("element", pa.struct(fields), False))
+        assert self.items is not None
+        return pa.list_(pa.field("element", _ARROW[self.items], False))
 
 
 class TableSchema(Strict):
@@ -555,7 +576,7 @@ class TableSchema(Strict):
         fields = []
         for name, column in self.columns.items():
             about = {"comment": column.description, **column.metadata} if described else None
-            fields.append(pa.field(name, _ARROW[column.type], column.nullable, about))
+            fields.append(pa.field(name, column.arrow(), column.nullable, about))
         return pa.schema(fields)
 
 
