@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from uuid import uuid4
 
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pydantic
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.parquet import filters_to_expression
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
@@ -316,12 +317,23 @@ class Lake:
         return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
-        """Make one file of small ones; where another one writes, too, the next one does it."""
+        """Compact small files, unless others commit at the same time: then a later call does.
+
+        `optimize.compact` of delta-rs (1.6.6) is not safe here: if two writers compact the same
+        files, both succeed and every row is there twice.
+        """
         log = self.log(table)
-        if log.files().filter(pc.field("size_bytes") < _SMALL).num_rows > _FILES:
-            commit = deltalake.CommitProperties(custom_metadata={"run": run})
-            with write_failures(self.path(table)), suppress(CommitFailedError):
-                log.optimize.compact(target_size=_SMALL, commit_properties=commit)
+        seen = int(log.version())
+        small = log.files().filter(pc.field("size_bytes") < _SMALL)["path"].to_pylist()
+        if len(small) <= _FILES:
+            return
+        dataset, names = log.dataset(), set(small)
+        files = [one for one in dataset.get_fragments() if one.path.lstrip("/") in names]
+        rows = (one.to_table(schema=dataset.schema) for one in files)
+        added = self.write_files(table, rows, under=f"compacted-{uuid4().hex}")
+        note = json.dumps({"run": run, "compacted": len(small)})
+        with suppress(ConflictError):
+            self.name_files(table, added, small, seen=seen, note=note)
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.
