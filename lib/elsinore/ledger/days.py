@@ -26,7 +26,7 @@ class Cell(StrEnum):
     PUBLISHED = "#"
     PROVISIONAL = "p"  #: published while inputs were missing
     WAITING = "w"  #: provisional, and a missing input has arrived
-    STALE = "s"  #: published, and events of its windows changed
+    STALE = "s"  #: published, and events of its windows changed; it can be computed again
     FAILED = "F"  #: the last attempt failed
 
 
@@ -64,7 +64,7 @@ def calendar(state: Fold, days: Interval, reach: int, until: int) -> Cells:
         Cell.PUBLISHED: done,
         Cell.PROVISIONAL: provisional(state),
         Cell.WAITING: waiting(state),
-        Cell.STALE: stale(state, reach),
+        Cell.STALE: _to_recompute(state, reach),
         Cell.FAILED: np.union1d(state.failed.last.hours, state.failed_ingests.last.hours),
     }
     cells = np.full(len(hours), Cell.OUTSIDE.value, "<U1")
@@ -93,9 +93,10 @@ def completeness(state: Fold, days: Interval, reach: int, until: int) -> pa.Tabl
     first = int(ingested.hours[0]) if len(ingested.hours) else until
     over = np.arange(first, until, HOUR, dtype=np.int64)
     failed = np.union1d(state.failed.last.hours, state.failed_ingests.last.hours)
+    to_recompute = _to_recompute(state, reach)
     of_hours = {
         "hours": over, "arrived": arrived(state), "missing": missing(state, until),
-        "published": done.hours, "provisional": provisional(state), "stale": stale(state, reach),
+        "published": done.hours, "provisional": provisional(state), "stale": to_recompute,
         "failed": failed,
     }  # fmt: skip
     columns = {name: _per_day(hours, days) for name, hours in of_hours.items()}
@@ -124,14 +125,17 @@ def shown_days(state: Fold, now: int, days: int) -> tuple[Interval, int]:
     """Return the days to show, and the end of the hours that are over.
 
     The last day is the current one. If the newest known hour is further in the past than the number
-    of days, it is the day of this hour: a replay of old files has no current day.
+    of days, it is the day of this hour: a replay of old files has no current day. Days before the
+    first known hour are left out.
     """
     until, known = now // HOUR * HOUR, state.known
     newest = int(known[-1]) + HOUR if len(known) else until
     if newest <= until - days * DAY or newest > until:
         until = newest
     end = -(-until // DAY) * DAY
-    return Interval(end - days * DAY, end), until
+    first = int(known[0]) // DAY * DAY if len(known) else end
+    start = max(end - days * DAY, min(first, end - DAY))
+    return Interval(start, end), until
 
 
 def runs_of(cells: Cells) -> list[str]:
@@ -146,6 +150,12 @@ def runs_of(cells: Cells) -> list[str]:
 def day_labels(days: Interval) -> list[str]:
     """Return the days of a range as text, as in `2013-02-08`."""
     return [hour_label(start)[:10] for start in range(days.start, days.end, DAY)]
+
+
+def _to_recompute(state: Fold, reach: int) -> Longs:
+    """Return the stale hours that can be computed again."""
+    hours = stale(state, reach)
+    return np.setdiff1d(hours, lost(state, hours, reach))
 
 
 def _hours_of(days: Interval) -> Longs:

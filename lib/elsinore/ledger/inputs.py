@@ -88,14 +88,18 @@ def late(state: Fold, listing: pa.Table) -> LateFiles:
     """Return the files that are new or changed, compared with the files that were ingested.
 
     A file that was removed makes no hour late, because landing zones are cleaned. A file of an hour
-    that was never ingested is late, too: its hour is also in `missing`.
+    that was never ingested is late, too: its hour is also in `missing`. An hour is not late if its
+    files were not recorded when it was ingested.
 
     Args:
         state: the state of the hours.
         listing: a row per file of the landing zone with `hour` (as stored), `name`, `size` in bytes
             and `modified` in nanoseconds since 1970.
     """
-    known = _files_of(state[State.INGESTED])
+    ingested = state[State.INGESTED]
+    known = _files_of(ingested)
+    unlisted = labels(ingested.hours).filter(pc.is_null(ingested.rows["files"].combine_chunks()))
+    listing = listing.filter(pc.invert(pc.is_in(listing["hour"], unlisted)))
     joined = listing.select(["hour", "name", "size", "modified"]).join(
         known, ["hour", "name"], right_suffix="_known", use_threads=False
     )

@@ -128,7 +128,7 @@ class Naive:
         return has_inputs and (is_wanted or bool(self.of(work, hour, WORKLOAD)))
 
 
-@settings(max_examples=draws(60, 2_000))
+@settings(max_examples=draws(40, 2_000))
 @given(_ledgers, st.integers(0, 3), st.integers(0, HOURS))
 def test_answers_equal_their_definitions(rows: list[Row], reach: int, since: int) -> None:
     found, naive, every = state(*rows), Naive(rows, reach), range(HOURS)

@@ -85,6 +85,8 @@ def test_new_and_changed_files_are_late() -> None:
         (label(2), "x", True), (label(5), "never ingested", True),
     ]  # fmt: skip
     assert numbers(late_files.hours) == [0, 1, 2, 5]
+    unlisted = state(row(State.INGESTED, 0, file_count=1))
+    assert numbers(late(unlisted, listing((0, "a", 10, 1))).hours) == []
     # Landing zones are cleaned: files that are gone make no hour late.
     assert numbers(late(found, listing((0, "same", 10, 1))).hours) == []
 

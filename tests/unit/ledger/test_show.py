@@ -87,6 +87,7 @@ def test_the_days_end_now_or_with_the_newest_hour_of_old_files() -> None:
     assert until == START + 50 * HOUR
     old = shown_days(LEDGER, START + 400 * DAY, 2)
     assert old == (Interval(START, START + 2 * DAY), START + 25 * HOUR)
+    assert shown_days(LEDGER, START + 400 * DAY, 9) == old
     assert shown_days(state(), START + 5, 1) == (Interval(START - DAY, START), START)
 
 
