@@ -64,6 +64,19 @@ class Window:
         """
         return -(-self.within // self.slide)
 
+    @property
+    def hours_back(self) -> int:
+        """The maximum number of hours before its own that the windows of an hour reach.
+
+        Windows start at multiples of SLIDE. Relative to the hours in which they end, they start at
+        multiples of the greatest common divisor of SLIDE and an hour.
+
+        >>> Window(HOUR, HOUR).hours_back, Window(2 * HOUR, HOUR).hours_back
+        (0, 1)
+        """
+        step = gcd(self.slide, HOUR)
+        return -(-((self.within - 1) // step * step) // HOUR)
+
     def pane(self) -> int:
         """Length of a pane: the greatest common divisor of WITHIN and SLIDE (Hamlet, section 3)."""
         return gcd(self.within, self.slide)

@@ -98,6 +98,9 @@ COMMANDS = {
         f"{_COMMANDS}.operate:why", OPERATE, "elsinore why first {} 2013-01-01T10:00",
         needs_pipeline=True,
     ),
+    "hours": Entry(
+        f"{_COMMANDS}.operate:hours", OPERATE, "elsinore hours --days 7", needs_pipeline=True
+    ),
     "migrate": Entry(
         f"{_COMMANDS}.operate:migrate", OPERATE, "elsinore migrate --dry-run", needs_pipeline=True
     ),

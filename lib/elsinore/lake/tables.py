@@ -12,14 +12,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from uuid import uuid4
 
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pydantic
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow.parquet import filters_to_expression
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
@@ -316,12 +317,23 @@ class Lake:
         return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
-        """Make one file of small ones; where another one writes, too, the next one does it."""
+        """Compact small files, unless others commit at the same time: then a later call does.
+
+        `optimize.compact` of delta-rs (1.6.6) is not safe here: if two writers compact the same
+        files, both succeed and every row is there twice.
+        """
         log = self.log(table)
-        if log.files().filter(pc.field("size_bytes") < _SMALL).num_rows > _FILES:
-            commit = deltalake.CommitProperties(custom_metadata={"run": run})
-            with write_failures(self.path(table)), suppress(CommitFailedError):
-                log.optimize.compact(target_size=_SMALL, commit_properties=commit)
+        seen = int(log.version())
+        small = log.files().filter(pc.field("size_bytes") < _SMALL)["path"].to_pylist()
+        if len(small) <= _FILES:
+            return
+        dataset, names = log.dataset(), set(small)
+        files = [one for one in dataset.get_fragments() if one.path.lstrip("/") in names]
+        rows = (one.to_table(schema=dataset.schema) for one in files)
+        added = self.write_files(table, rows, under=f"compacted-{uuid4().hex}")
+        note = json.dumps({"run": run, "compacted": len(small)})
+        with suppress(ConflictError):
+            self.name_files(table, added, small, seen=seen, note=note)
 
     def create_all(self) -> tuple[str, ...]:
         """Create the tables that do not exist, and check those that do; names of the new ones.
@@ -519,12 +531,33 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 class Column(Strict):
-    """One column of a table."""
+    """One column of a table.
 
-    type: ColumnType
+    Attributes:
+        items: the type of the items of a list, or the types of their fields by name.
+    """
+
+    type: ColumnType | Literal["list"]
+    items: ColumnType | dict[_Name, ColumnType] | None = None
     nullable: bool = False
     description: Annotated[str, pydantic.Field(min_length=1)]
     metadata: dict[str, str] = pydantic.Field(default_factory=dict)  #: that Delta keeps, too
+
+    @pydantic.model_validator(mode="after")
+    def _has_items(self) -> Self:
+        if (self.type == "list") != (self.items is not None):
+            raise ValueError("lists have items, other columns do not; add items, or remove them")
+        return self
+
+    def arrow(self) -> pa.DataType:
+        """Return its type in Arrow."""
+        if self.type != "list":
+            return _ARROW[self.type]
+        if isinstance(self.items, dict):
+            fields = [pa.field(name, _ARROW[kind], False) for name, kind in self.items.items()]
+            return pa.list_(pa.field("element", pa.struct(fields), False))
+        assert self.items is not None
+        return pa.list_(pa.field("element", _ARROW[self.items], False))
 
 
 class TableSchema(Strict):
@@ -555,7 +588,7 @@ class TableSchema(Strict):
         fields = []
         for name, column in self.columns.items():
             about = {"comment": column.description, **column.metadata} if described else None
-            fields.append(pa.field(name, _ARROW[column.type], column.nullable, about))
+            fields.append(pa.field(name, column.arrow(), column.nullable, about))
         return pa.schema(fields)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import deltalake
 import pyarrow.compute as pc
 import pytest
+from deltalake import DeltaTable
 
 from elsinore.errors import DataError, SetupError
 from elsinore.lake.run_metrics import note_metrics, read_metrics, record_metrics
@@ -26,6 +28,18 @@ def lake(tmp_path: Path) -> Lake:
     lake = Lake.open(Settings(home=tmp_path))
     lake.create_all()
     return lake
+
+
+def test_records_of_several_writers_are_there_once_although_all_compact(lake: Lake) -> None:
+    def record(number: int) -> None:
+        key = {"run_key": str(number), "workload_fingerprint": "f", "step": "s", "metric": "m"}
+        row = {**key, "value": float(number), "detail": None}
+        lake.record("run_metrics", [row], where=[[("run_key", "=", str(number))]], run="r")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(record, range(16)))
+    assert recorded(lake) == list(range(16))
+    assert len(DeltaTable(lake.path("run_metrics")).file_uris()) < 12
 
 
 def told(lake: Lake) -> list[tuple[str, str, float]]:

@@ -85,6 +85,25 @@ def why(
     )
 
 
+def hours(
+    days: Annotated[
+        int, typer.Option(metavar="N", min=1, max=366, help="Number of days to show.")
+    ] = 14,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="First day to show, such as 2013-02-08 (UTC)."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which hours are published, missing, stale or failed, and which have to be computed.
+
+    A line per day shows a character per hour (UTC) and the day's counts.
+    """
+    from elsinore.cli.hours import HoursOptions, show_hours
+
+    show_hours(HoursOptions(days=days, since=since, as_json=as_json))
+
+
 def migrate(dry_run: DryRun = False) -> None:
     """Add columns to the lake's tables after a schema or a release has added them.
 
