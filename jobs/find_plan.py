@@ -7,7 +7,7 @@ from elsinore.lake.plans import PLAN, plan_run
 from elsinore.lake.run_metrics import note_metrics
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import in_tasks_of
+from elsinore.spark.tasks import in_tasks_of
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:

@@ -28,7 +28,7 @@ from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import in_tasks_of
+from elsinore.spark.tasks import in_tasks_of
 from elsinore.timeline import DAY, Interval, parse_hour, stretches
 from elsinore.wording import some_of
 

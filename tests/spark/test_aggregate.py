@@ -26,16 +26,18 @@ from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
+from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sets_of
-from elsinore.spark.aggregate import Aggregated, aggregate, aggregated, split_rows
+from elsinore.spark.aggregate import Aggregated, aggregate
 from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cut_into_parts
-from elsinore.spark.aggregate_worker import EVENTS, ROWS, WINDOWS, Counts, add_up
+from elsinore.spark.compute import aggregated
 from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches, common_keys
+from elsinore.spark.tasks import split_rows
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome

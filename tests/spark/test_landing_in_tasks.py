@@ -16,7 +16,7 @@ from elsinore.lake.kept_hours import FOLDER, InTasks, drop_kept_hours, in_turn
 from elsinore.lake.land import land
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import in_tasks_of
+from elsinore.spark.tasks import in_tasks_of
 from tests.draws import draws
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import contents, departure, hours, put, rows

@@ -31,7 +31,7 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
-from elsinore.spark.aggregate import in_tasks_of
+from elsinore.spark.tasks import in_tasks_of
 from elsinore.timeline import MINUTE, Interval
 from jobs import find_plan as planning
 from tests import profile_case as case

@@ -54,13 +54,18 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
 
 def joined(answered: Sequence[Answered]) -> Workload:
     """All queries as one workload: those of the first by their names, others as `own_name` says."""
-    first, *others = answered
+    return joined_queries([(one.name, one.workload) for one in answered])
+
+
+def joined_queries(workloads: Sequence[tuple[str, Workload]]) -> Workload:
+    """Return all queries of named workloads as one workload; see `joined`."""
+    (_, first), *others = workloads
     queries = [
-        replace(query, source=replace(query.source, name=own_name(one.name, query.name)))
-        for one in others
-        for query in one.workload.queries
+        replace(query, source=replace(query.source, name=own_name(name, query.name)))
+        for name, workload in others
+        for query in workload.queries
     ]
-    return replace(first.workload, queries=(*first.workload.queries, *queries))
+    return replace(first, queries=(*first.queries, *queries))
 
 
 def own_name(workload: str, query: str) -> str:

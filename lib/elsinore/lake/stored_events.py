@@ -42,13 +42,18 @@ PROFILED = 100_000
 _EVENT = 100
 
 
+class NotPlainError(DataError):
+    """Only Spark can read a table: its files need not contain exactly its rows."""
+
+
 def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
     """The files of a table laid out like `events` that can hold events of an interval, or all.
 
     They are in the order of their first events. Without a version it is the latest.
 
     Raises:
-        DataError: its log asks more of readers than to read Parquet files.
+        NotPlainError: its log asks more of readers than to read Parquet files.
+        SetupError: delta-rs cannot open it; the field `features` names the features.
     """
     table = open_table(root, version)
     protocol = table.protocol()
@@ -79,8 +84,8 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
 
 def _not_plain(
     root: Path, refusal: str, hint: str = "copy the table, and pass the copy to the command"
-) -> DataError:
-    return DataError(f"the files of {root} cannot be read without Spark: {refusal}", hint=hint)
+) -> NotPlainError:
+    return NotPlainError(f"the files of {root} cannot be read without Spark: {refusal}", hint=hint)
 
 
 def _file(root: Path, action: dict[str, Any], bucket: Bucket | None) -> EventFile:

@@ -5,9 +5,8 @@ Nothing here knows Spark: the functions are made on the driver and called in Pyt
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -30,31 +29,23 @@ from elsinore.lake.event_files import (
 )
 from elsinore.query.bound import Workload
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.results.published import LONG_SCHEMA
+from elsinore.results.task_rows import (
+    EVENTS,
+    FINISHED_SCHEMA,
+    ROWS,
+    WINDOWS,
+    counts_of,
+    results_of,
+    split,
+)
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
 
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
-#: Counts of a task: events that windows can hold, each once; results, one for each (query, group,
-#: window); rows, one for each of their aggregates.
-EVENTS, WINDOWS, ROWS = "events", "windows", "rows"
-
-#: Finished rows: the long table of results, and the fingerprint of each row's query.
-FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), False))
-
-Counts = dict[str, int]
-
 #: What it costs to read an event and to let it go, of what it costs to aggregate it.
 LET_GO = 0.2
-
-#: The column of counts, as JSON; NULL in rows of results, which are NULL in rows of counts. As rows
-#: beside those of results, the counts of a task that is done twice count once.
-TASK_COUNTS = "task_counts"
-
-#: Counts that are sizes: of these the largest is told, not the sum.
-_SIZES = frozenset({"bytes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +155,28 @@ def counting(
         yield batch
 
 
-def aggregating(schema: StreamSchema, plan: RuntimePlan) -> Task:
-    """A task that makes partial rows from all events of its partitions, of all windows."""
+def aggregating(
+    schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, counted: frozenset[str]
+) -> Task:
+    """Return a task that makes partial rows from all events of its partitions.
+
+    Args:
+        schema: of the events.
+        plan: by which they are aggregated.
+        owned: only the windows that end in it; None: all.
+        counted: types whose events are counted elsewhere.
+    """
+    codes = [code for name, code in schema.type_codes.items() if name not in counted]
+    fresh = pa.array(codes, pa.int32())
+
+    def own(batch: pa.RecordBatch) -> pa.Array:
+        return pc.is_in(batch[TYPE_COLUMN], fresh)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for rows in partial_rows(schema, plan, None, batches, Counter()):
+        told = Counter({EVENTS: 0})
+        for rows in partial_rows(schema, plan, owned, counting(batches, told, own), told):
             yield from results_of(rows)
+        yield counts_of(PARTIAL_SCHEMA, told)
 
     return task
 
@@ -198,39 +205,3 @@ def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable
     fingerprints = [workload.by_name[name].fingerprint for name in names.dictionary.to_pylist()]
     column = pa.array(fingerprints, pa.string()).take(names.indices)
     return results_of(long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column))
-
-
-def with_counts(schema: pa.Schema) -> pa.Schema:
-    """What tasks make whose rows are of a schema: such rows, or counts."""
-    fields = [field.with_nullable(True) for field in schema]
-    return pa.schema([*fields, pa.field(TASK_COUNTS, pa.string())])
-
-
-def results_of(table: pa.Table) -> Iterable[pa.RecordBatch]:
-    """Rows of results, as `with_counts` has them."""
-    none = pa.nulls(table.num_rows, pa.string())
-    return table.append_column(TASK_COUNTS, none).cast(with_counts(table.schema)).to_batches()
-
-
-def counts_of(schema: pa.Schema, counts: Mapping[str, int]) -> pa.RecordBatch:
-    """A row of counts, beside rows of a schema."""
-    columns = [*(pa.nulls(1, field.type) for field in schema), pa.array([json.dumps(counts)])]
-    return pa.record_batch(columns, schema=with_counts(schema))
-
-
-def split(table: pa.Table) -> tuple[pa.Table, Counts]:
-    """Rows of results, and the counts beside them together."""
-    told = pc.is_valid(table[TASK_COUNTS])
-    counts = table[TASK_COUNTS].filter(told).to_pylist()
-    results = table.filter(pc.invert(told)).drop_columns([TASK_COUNTS])
-    return results, add_up(map(json.loads, counts))
-
-
-def add_up(reports: Iterable[Counts]) -> Counts:
-    """The sum of each count; of sizes the largest."""
-    total: Counts = {}
-    for counts in reports:
-        for name, number in counts.items():
-            before = total.get(name, 0)
-            total[name] = max(before, number) if name in _SIZES else before + number
-    return total

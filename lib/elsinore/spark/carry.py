@@ -37,17 +37,9 @@ from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.results.task_rows import EVENTS, FINISHED_SCHEMA, Counts, counts_of
 from elsinore.settings import LakePath
-from elsinore.spark.aggregate_worker import (
-    EVENTS,
-    FINISHED_SCHEMA,
-    Counts,
-    Task,
-    counting,
-    counts_of,
-    each_number,
-    finished,
-)
+from elsinore.spark.aggregate_worker import Task, counting, each_number, finished
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
 #: To be raised where rows of panes come to mean something else, or were wrong: others do not count.

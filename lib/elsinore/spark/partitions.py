@@ -15,29 +15,42 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.event_files import attributes_read, types_read
+from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.spark.aggregate_worker import (
-    FINISHED_SCHEMA,
-    aggregating,
-    finishing,
-    with_counts,
-)
+from elsinore.results.task_rows import FINISHED_SCHEMA, with_counts
+from elsinore.spark.aggregate_worker import aggregating, finishing
+from elsinore.timeline import Interval
 
 _GROUP = ("query", "group", "window_start", "window_end")
 
 
 def aggregate_partitions(
-    workload: Workload, plan: RuntimePlan, events: DataFrame, *, parts: int
-) -> DataFrame:
-    """Finished rows and counts (`aggregate_worker.with_counts`) of a workload.
+    workload: Workload, plan: RuntimePlan, events: DataFrame, *, parts: int,
+    owned: Interval | None = None,
+) -> DataFrame:  # fmt: skip
+    """Return the finished rows of a workload, and rows of counts (`results.task_rows`).
 
-    Events have `_time`, `_type` and the attributes that the queries read; `parts` are tasks that
-    the work is distributed over, at most.
+    The pipeline and `elsinore.spark.run` share this path: events in, results out.
+
+    Args:
+        workload: the queries.
+        plan: by which they are aggregated.
+        events: with `_time`, `_type` and the attributes that the queries read.
+        parts: maximum number of tasks.
+        owned: only the windows that end in it; None: all.
     """
-    partial = [_partial(events, workload, plan, *branch, parts) for branch in branches(workload)]
+    partial, counted = [], frozenset[str]()
+    # Each type is counted in the branch that reads most of its events.
+    longest = sorted(branches(workload), key=lambda one: -max(q.window.within for q in one[1]))
+    for keys, queries in longest:
+        task = aggregating(
+            workload.schema, plan.of_queries([query.name for query in queries]), owned, counted
+        )
+        ordered = _distributed(events, workload, keys, queries, parts, owned)
+        partial.append(ordered.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA))))
+        counted |= types_read(workload, queries)
     together = reduce(lambda one, other: one.unionByName(other), partial)
     return finished_together(together, workload, parts)
 
@@ -49,19 +62,21 @@ def finished_together(together: DataFrame, workload: Workload, parts: int) -> Da
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
-def _partial(
-    events: DataFrame, workload: Workload, plan: RuntimePlan, keys: Sequence[str],
-    queries: Sequence[BoundQuery], parts: int,
+def _distributed(
+    events: DataFrame, workload: Workload, keys: Sequence[str], queries: Sequence[BoundQuery],
+    parts: int, owned: Interval | None,
 ) -> DataFrame:  # fmt: skip
-    """Partial rows of a branch. In the order of time old events can be let go."""
+    """Return the events of a branch by its keys, in the order of time: old ones can be let go."""
     schema = workload.schema
     codes = [schema.type_codes[name] for name in sorted(types_read(workload, queries))]
     read = events.where(F.col(TYPE_COLUMN).isin(codes))
+    if owned is not None:
+        reached = reach_of(queries, owned)
+        read = read.where(F.col(TIME_COLUMN) >= F.lit(reached.start))
+        read = read.where(F.col(TIME_COLUMN) < F.lit(reached.end))
     read = read.select(TIME_COLUMN, TYPE_COLUMN, *attributes_read(queries))
     by = partition_keys(schema, keys)
-    ordered = read.repartition(parts if by else 1, *by).sortWithinPartitions(TIME_COLUMN)
-    task = aggregating(schema, plan.of_queries([query.name for query in queries]))
-    return ordered.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA)))
+    return read.repartition(parts if by else 1, *by).sortWithinPartitions(TIME_COLUMN)
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:

@@ -18,7 +18,8 @@ from elsinore.files.records import ArrowRecords, first_name
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.library.arguments import require_share, require_whole
 from elsinore.library.workload import Workload
-from elsinore.spark.aggregate_worker import TASK_COUNTS, Batches, Task
+from elsinore.results.task_rows import TASK_COUNTS
+from elsinore.spark.aggregate_worker import Batches, Task
 from elsinore.spark.partitions import aggregate_partitions
 from elsinore.template.support import require
 

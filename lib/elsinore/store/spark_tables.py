@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,11 +53,15 @@ class Once(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit in the history of a table; `note` is empty if it has none, or one of others."""
+    """A commit in the history of a table; `note` is empty if it has none, or one of others.
+
+    `metrics` are Delta's, such as `numTargetRowsUpdated`.
+    """
 
     version: int
     operation: str
     note: Note
+    metrics: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -198,8 +202,11 @@ class SparkTables:
         """Return the commits of a table, the latest first, at most `limit`."""
         limited = "" if limit is None else f" LIMIT {int(limit)}"
         rows = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)}{limited}")
-        found = rows.select("version", "operation", "userMetadata").collect()
-        return [Commit(row.version, row.operation, _note(row.userMetadata)) for row in found]
+        found = rows.select("version", "operation", "userMetadata", "operationMetrics").collect()
+        return [
+            Commit(row.version, row.operation, _note(row.userMetadata), row.operationMetrics or {})
+            for row in found
+        ]
 
     def version(self, table: str) -> int:
         """Return the latest version of a table."""
@@ -267,6 +274,45 @@ class SparkTables:
             merging.whenNotMatched(actions["insert"]).insert(values).merge()
 
         with self._noted(note, once):
+            try_again(merge, table)
+
+    def synchronize(
+        self, table: str, rows: DataFrame, *, key: Sequence[str], where: Column, note: Note
+    ) -> None:
+        """Make given rows the only ones that meet a condition; write only those that differ.
+
+        A MERGE in one commit: rows with a key that is there are updated if a column differs, others
+        are inserted, and rows of the table without such a key are deleted.
+
+        Args:
+            table: Name of the table.
+            rows: The rows, which meet the condition, with the declared columns. Each has a key of
+                its own.
+            key: Columns without NULL that identify a row.
+            where: The condition, of columns and literals. Name days as well as hours: writers of
+                other days then do not conflict.
+            note: Note of the commit.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        values = {name: F.col(f"_new_{name}") for name in self.columns(table)}
+        changes = rows.select([F.col(name).alias(f"_new_{name}") for name in values])
+        on, differs = where, F.lit(False)
+        for name, value in values.items():
+            if name in key:
+                on = on & (F.col(name) == value)
+            else:
+                differs = differs | ~F.col(name).eqNullSafe(value)
+
+        def merge() -> None:
+            merging = changes.mergeInto(self.name(table), on)
+            merging = merging.whenMatched(differs).update(values)
+            merging = merging.whenNotMatched().insert(values)
+            merging.whenNotMatchedBySource(where).delete().merge()
+
+        with self._noted(note):
             try_again(merge, table)
 
     @contextmanager

@@ -10,8 +10,8 @@ import pytest
 from elsinore.lake.event_files import EventFile
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
+from elsinore.results.task_rows import add_up
 from elsinore.spark.aggregate_route import MOST_READ, busiest, choose_routes, cut_into_parts
-from elsinore.spark.aggregate_worker import add_up
 from elsinore.timeline import HOUR, Interval
 from elsinore.windows import Window
 from tests.golden_cases import stream_schema

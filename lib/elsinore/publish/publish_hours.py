@@ -1,0 +1,164 @@
+"""Publish staged results: bring `results` to the state of a version of `results_staged`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
+
+from elsinore.publish.tables import (
+    DAY_COLUMN,
+    HOUR_COLUMN,
+    KEY,
+    RESULTS,
+    STAGED,
+    ResultTables,
+    of_result_hours,
+)
+from elsinore.store.spark_tables import Note
+from elsinore.timeline import Interval, hours_of, parse_hour
+
+#: Hours whose results one task compares.
+_FEW_HOURS = 48
+
+#: Commits among which ours is looked for before all are.
+_RECENT = 20
+
+
+@dataclass(frozen=True)
+class Published:
+    """The result of a publication.
+
+    Attributes:
+        version: Version of `results` with these results: of the commit, or the latest one if no row
+            had to be changed.
+        rows: Number of results of all hours.
+        hours: Labels of the hours with changed rows, in order.
+        inserted, updated, deleted: Number of changed rows.
+    """
+
+    version: int
+    rows: int
+    hours: tuple[str, ...] = ()
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def changed(self) -> int:
+        """Number of changed rows."""
+        return self.inserted + self.updated + self.deleted
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Hours in both tables: rows in total, and per hour that differs staged and published rows."""
+
+    rows: int
+    staged: Mapping[str, int]
+    published: Mapping[str, int]
+
+
+def publish(
+    tables: ResultTables, interval: Interval, *, staged_version: int, note: Note
+) -> Published:
+    """Publish the results of some hours from a version of `results_staged`.
+
+    Hours are compared by hashes of their rows first. Without a difference nothing is committed.
+    Otherwise one commit brings the hours that differ to the staged state: a MERGE that changes only
+    rows that differ, or the rows themselves if nothing was published for these hours.
+
+    Args:
+        tables: The tables.
+        interval: Whole hours.
+        staged_version: The version, usually the one that was validated.
+        note: Note of the commit.
+
+    Raises:
+        ConflictError: other writers won each time.
+        DataError: a table uses a feature that Delta does not support.
+    """
+    store = tables.store
+    compared = _compare(tables, interval, staged_version)
+    if not compared.staged:
+        return Published(store.version(RESULTS), compared.rows)
+    labels = tuple(sorted(compared.staged))
+    where = of_result_hours(map(parse_hour, labels))
+    number = sum(compared.staged.values())
+    store.plan_for(number + sum(compared.published.values()), tables.cores)
+    rows = store.read(STAGED, staged_version).where(where).select(store.columns(STAGED))
+    own = {**note, "id": uuid4().hex}
+    if any(compared.published.values()):
+        store.synchronize(RESULTS, rows, key=KEY, where=where, note=own)
+    else:
+        store.replace(RESULTS, _by_day(rows, tables, number), where, own)
+    return _committed(tables, own["id"], compared, labels)
+
+
+def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _Compared:
+    """Compare both tables hour by hour, by two hashes of all rows of an hour."""
+    store, where = tables.store, of_result_hours(hours_of(interval))
+    columns = store.schema(RESULTS).columns
+    # Hashes leave NULL out, so which columns are NULL is hashed too.
+    values = [*columns, *(F.isnull(name) for name, column in columns.items() if column.nullable)]
+    is_few = sum(1 for _ in hours_of(interval)) <= _FEW_HOURS
+    store.plan_for(0 if is_few else _MANY, tables.cores)
+
+    def hashed(frame: DataFrame, sign: int) -> DataFrame:
+        return frame.where(where).select(
+            HOUR_COLUMN, F.xxhash64(*values).alias("long"),
+            (F.hash(*values).cast("long") * sign).alias("short"), F.lit(sign).alias("sign"),
+        )  # fmt: skip
+
+    staged = hashed(store.read(STAGED, staged_version), 1)
+    both = staged.unionAll(hashed(store.read(RESULTS), -1))
+    # Equal sets of rows cancel out.
+    found = both.groupBy(HOUR_COLUMN).agg(
+        F.bit_xor("long").alias("long"), F.sum("short").alias("short"),
+        F.count_if(F.col("sign") > 0).alias("staged"),
+        F.count_if(F.col("sign") < 0).alias("published"),
+    ).toArrow().to_pylist()  # fmt: skip
+    differing = [
+        hour for hour in found
+        if hour["long"] or hour["short"] or hour["staged"] != hour["published"]
+    ]  # fmt: skip
+    return _Compared(
+        sum(hour["staged"] for hour in found),
+        {hour[HOUR_COLUMN]: hour["staged"] for hour in differing},
+        {hour[HOUR_COLUMN]: hour["published"] for hour in differing},
+    )
+
+
+#: Rows that many hours are taken to have.
+_MANY = 500_000
+
+
+def _by_day(rows: DataFrame, tables: ResultTables, number: int) -> DataFrame:
+    """Return rows so that a day of many rows is written by one task."""
+    if tables.store.is_small(number):
+        return rows
+    return rows.repartition(DAY_COLUMN).sortWithinPartitions(DAY_COLUMN, HOUR_COLUMN)
+
+
+def _committed(
+    tables: ResultTables, own: object, compared: _Compared, labels: tuple[str, ...]
+) -> Published:
+    """Return what our commit changed, by its metrics.
+
+    Delta commits nothing if another run published the same rows since they were compared.
+    """
+    for limit in (_RECENT, None):
+        for commit in tables.store.history(RESULTS, limit):
+            if commit.note.get("id") != own:
+                continue
+            inserted, updated, deleted = (
+                int(commit.metrics.get(f"numTargetRows{name}", 0))
+                for name in ("Inserted", "Updated", "Deleted")
+            )
+            if commit.operation != "MERGE":
+                inserted = sum(compared.staged.values())
+            return Published(commit.version, compared.rows, labels, inserted, updated, deleted)
+    return Published(tables.store.version(RESULTS), compared.rows)

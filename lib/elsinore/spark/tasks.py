@@ -1,0 +1,72 @@
+"""Tasks that do something for each of some numbers, and return rows or values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from elsinore.lake.kept_hours import InTasks
+from elsinore.results.task_rows import Counts, results_of, split, with_counts
+from elsinore.settings import Settings
+from elsinore.spark.aggregate_worker import Task, each_number
+from elsinore.spark.failures import spark_failures
+from elsinore.spark.session import open_session
+
+#: What tasks tell of their numbers, as JSON.
+_TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})
+
+
+@contextmanager
+def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
+    """What does something for each number below a limit in tasks of Spark; see `InTasks`.
+
+    Its session begins when it is needed first and ends with the block; `name` is what for, see
+    `open_session`. What goes wrong in a task is raised as it is.
+    """
+    with ExitStack() as stack:
+        sessions: list[SparkSession] = []
+
+        def in_tasks(number: int, do: Callable[[int], Any]) -> list[Any]:
+            if not sessions:
+                sessions.append(stack.enter_context(open_session(settings, name)))
+            with spark_failures():
+                return told(sessions[0], number, do)
+
+        yield in_tasks
+
+
+def told(spark: SparkSession, tasks: int, do: Callable[[int], Any]) -> list[Any]:
+    """Do something for each of so many numbers in a task; gives what each gave; see `InTasks`."""
+
+    def done(number: int) -> Iterable[pa.RecordBatch]:
+        row = {"number": number, "told": json.dumps(do(number))}
+        return results_of(pa.Table.from_pylist([row], schema=_TOLD))
+
+    rows = split_rows(numbered(spark, tasks, each_number(done), _TOLD), [])
+    texts = pa.concat_tables(rows).sort_by("number")["told"]
+    return [json.loads(text) for text in texts.to_pylist()]
+
+
+def numbered(spark: SparkSession, tasks: int, task: Task, rows: pa.Schema) -> DataFrame:
+    """What a task makes of so many numbers, each of which Spark may give to another worker."""
+    numbers = spark.range(0, tasks, numPartitions=tasks)
+    return numbers.mapInArrow(task, from_arrow_schema(with_counts(rows)))
+
+
+def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
+    """The rows of tasks without counts, as they come; the counts are added to a list."""
+    frame: Any = rows
+    client, plan = frame.sparkSession.client, frame._plan
+    # A part at a time; `toArrow` would hold them all.
+    for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
+        if isinstance(part, pa.Table):
+            results, found = split(part)
+            counts.append(found)
+            if results.num_rows:
+                yield results

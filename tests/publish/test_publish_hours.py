@@ -1,0 +1,92 @@
+"""Publication: only rows that differ are written, in one commit or none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+
+from elsinore.publish.publish_hours import Published, publish
+from elsinore.publish.tables import RESULTS, STAGED
+from tests.publish.conftest import Ground, staged_rows
+from tests.spark.results_lake import QUERIES, hours
+
+pytestmark = pytest.mark.spark
+
+OWNED = hours("15", "18")
+
+
+def published(ground: Ground, owned: Any = OWNED) -> Published:
+    version = ground.results.store.version(STAGED)
+    return publish(ground.results, owned, staged_version=version, note={"run": "test"})
+
+
+def changes(ground: Ground, after: int) -> Counter[str]:
+    """Rows of the change feed of `results` after a version, by kind."""
+    feed = ground.results.store.changes(RESULTS, after + 1)
+    return Counter(row._change_type for row in feed.collect()) if feed else Counter()
+
+
+def test_only_rows_that_differ_are_written(ground: Ground) -> None:
+    store = ground.results.store
+    ground.aggregate(QUERIES, OWNED)
+    first = published(ground)
+    rows = staged_rows(ground.results)
+    assert staged_rows(ground.results, RESULTS) == rows
+    assert (first.rows, first.inserted, first.changed) == (len(rows),) * 3
+    assert first.hours == tuple(f"2013-02-08T{hour}" for hour in (15, 16, 17))
+    assert store.history(RESULTS, 1)[0].note["run"] == "test"
+    assert changes(ground, 0) == {"insert": len(rows)}
+
+    # The same rows, staged again: no commit.
+    ground.aggregate(QUERIES, OWNED)
+    again = published(ground)
+    assert (again.version, again.changed, again.hours) == (first.version, 0, ())
+    assert store.version(RESULTS) == first.version
+
+    # One value, one row more and one less, of two hours; somebody has added a column.
+    ground.sql("ALTER TABLE {} ADD COLUMN (note STRING)", RESULTS)
+    before = store.version(RESULTS)
+    hour, other = "2013-02-08T15", "2013-02-08T17"
+    chains = f"query = 'chains' AND window_end_hour = '{hour}' AND aggregate = 'COUNT(*)'"
+    group = store.read(STAGED).where(chains).agg(F.min("group_key")).collect()[0][0]
+    count = ground.sql(
+        f"UPDATE {{}} SET value = value + 1 WHERE {chains} AND group_key = '{group}'", STAGED
+    )[0][0]
+    assert count == 1
+    ground.sql(f"DELETE FROM {{}} WHERE query = 'storms' AND window_end_hour = '{other}'", STAGED)
+    fewer = len(rows) - store.read(STAGED).count()
+    ground.sql(
+        f"INSERT INTO {{}} SELECT * REPLACE ('new' AS group_key) FROM {{}} WHERE {chains} "
+        f"AND group_key = '{group}'",
+        STAGED,
+    )
+    done = published(ground)
+    assert (done.updated, done.deleted, done.inserted) == (1, fewer, 1)
+    assert done.hours == (hour, other)
+    assert changes(ground, before) == {
+        "update_preimage": 1, "update_postimage": 1, "delete": fewer, "insert": 1,
+    }  # fmt: skip
+    found = store.read(RESULTS).drop("note").collect()
+    assert Counter(found) == Counter(store.read(STAGED).collect())
+
+
+def test_other_hours_and_later_staging_do_not_matter(ground: Ground) -> None:
+    store = ground.results.store
+    ground.aggregate(QUERIES, OWNED)
+    published(ground)
+    ground.aggregate(QUERIES, hours("18", "19"))
+    pinned = store.version(STAGED)
+    ground.sql("DELETE FROM {}", STAGED)
+    done = publish(ground.results, hours("18", "19"), staged_version=pinned, note={})
+    assert done.hours == ("2013-02-08T18",)
+    found = store.read(RESULTS).groupBy("window_end_hour").count().collect()
+    assert sorted(row.window_end_hour for row in found) == [
+        f"2013-02-08T{hour}" for hour in (15, 16, 17, 18)
+    ]
+    # What is no longer staged is removed, of the hours of the publication only.
+    assert published(ground, hours("17", "18")).deleted > 0
+    left = store.read(RESULTS).select("window_end_hour").distinct().collect()
+    assert sorted(row[0] for row in left) == [f"2013-02-08T{hour}" for hour in (15, 16, 18)]
