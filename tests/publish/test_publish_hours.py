@@ -58,11 +58,8 @@ def test_only_rows_that_differ_are_written(ground: Ground) -> None:
     assert count == 1
     ground.sql(f"DELETE FROM {{}} WHERE query = 'storms' AND window_end_hour = '{other}'", STAGED)
     fewer = len(rows) - store.read(STAGED).count()
-    ground.sql(
-        f"INSERT INTO {{}} SELECT * REPLACE ('new' AS group_key) FROM {{}} WHERE {chains} "
-        f"AND group_key = '{group}'",
-        STAGED,
-    )
+    new = store.read(STAGED).where(chains).where(F.col("group_key") == group)
+    store.append(STAGED, new.withColumn("group_key", F.lit("new")), {})
     done = published(ground)
     assert (done.updated, done.deleted, done.inserted) == (1, fewer, 1)
     assert done.hours == (hour, other)

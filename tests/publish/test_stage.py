@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.publish.stage import Target, stage
 from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.spark.aggregate_hours import Asked
+from elsinore.spark.compute import Computed
 from tests.publish.conftest import Ground, staged_rows
 from tests.spark.results_lake import QUERIES, computed, flight_events, hours
 
@@ -31,8 +33,9 @@ def test_files_and_scan_give_the_same_rows_and_counts(
     other = new_ground()
     features = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
     other.sql(f"ALTER TABLE {{}} SET TBLPROPERTIES ({features})")
-    more = "SELECT * REPLACE (concat('more ', event_id) AS event_id) FROM {} WHERE carrier = 'UA'"
-    other.sql(f"INSERT INTO {{}} {more}")
+    more = other.events.store.read("events").where("carrier = 'UA'")
+    more = more.withColumn("event_id", F.concat(F.lit("more "), "event_id"))
+    other.events.store.append("events", more, {})
     other.sql("OPTIMIZE {}")
     other.sql("ALTER TABLE {} ADD COLUMN (note STRING)")
     other.sql("DELETE FROM {} WHERE event_id LIKE 'more %'")
@@ -56,9 +59,7 @@ def test_a_slice_without_results_clears_its_hours(ground: Ground) -> None:
     assert (after.count(), after.where("window_end_hour = '2013-02-08T16'").count()) == (others, 0)
     # Also if no task runs at all.
     ground.aggregate(QUERIES, OWNED)
-    empty = ground.events.store.spark.createDataFrame(
-        [], ground.results.store.read(STAGED).schema
-    ).selectExpr("*", "window_end_hour AS owned_hour", "'' AS task_counts")
+    empty = Computed((), ()).rows(ground.spark)
     done_empty = stage(empty, [Target(ground.results, {})], OWNED)
     assert (done_empty.counts, done_empty.rows) == ({}, (0,))
     assert ground.results.store.read(STAGED).count() == 0

@@ -21,6 +21,7 @@ from elsinore.library.workload import Workload
 from elsinore.results.task_rows import TASK_COUNTS
 from elsinore.spark.aggregate_worker import Batches, Task
 from elsinore.spark.partitions import aggregate_partitions
+from elsinore.spark.probe import require_same_elsinore
 from elsinore.template.support import require
 
 _POSITION, _REASON = "position", "reason"
@@ -54,6 +55,7 @@ def run(
         UnsupportedQueryError: Only twostep can run one of the queries.
         DataError: Too many rows are invalid, or a column is missing.
         ParameterError: `max_bad_share` or `parts` is invalid.
+        SetupError: The Python workers lack elsinore, or have another version.
     """
     require_share("max_bad_share", max_bad_share)
     if parts is not None:
@@ -62,6 +64,7 @@ def run(
     require(bound.queries)
     if problem := column_problem(df.columns, schema, nested=True):
         raise DataError(f"the DataFrame: {problem[0]}", hint=problem[1])
+    require_same_elsinore(df.sparkSession)
     decoded = _decoded(df, schema)
     if max_bad_share < 1:
         _require_few_bad(decoded, max_bad_share)
