@@ -74,7 +74,7 @@ def publish(
     Args:
         tables: The tables.
         interval: Whole hours.
-        staged_version: The version, usually the one that was validated.
+        staged_version: The validated version.
         note: Note of the commit.
 
     Raises:

@@ -25,8 +25,8 @@ class Target:
     Attributes:
         tables: Its tables.
         note: Note of the commit: run, workload, plan, version of events and so on.
-        prefix: What the names of its queries begin with in the common rows; empty for the first
-            workload, which gets the queries without the prefix of another one.
+        prefix: Start of the names of its queries in the common rows; empty for the first workload,
+            which gets all queries without the prefix of another workload.
     """
 
     tables: ResultTables
@@ -108,7 +108,7 @@ def _write(rows: DataFrame, target: Target, interval: Interval, is_scattered: bo
 
 
 def _column(name: str) -> Column:
-    """Return a column of the staged table from those of finished rows."""
+    """Return a column of the staged table from the columns of finished rows."""
     if name == DAY_COLUMN:
         return F.to_date(F.substring(_HOUR, 1, 10)).alias(name)
     if name == HOUR_COLUMN:

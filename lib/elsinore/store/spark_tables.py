@@ -279,7 +279,7 @@ class SparkTables:
     def synchronize(
         self, table: str, rows: DataFrame, *, key: Sequence[str], where: Column, note: Note
     ) -> None:
-        """Make given rows the only ones that meet a condition; write only those that differ.
+        """Make given rows the only rows that meet a condition; write only rows that differ.
 
         A MERGE in one commit: rows with a key that is there are updated if a column differs, others
         are inserted, and rows of the table without such a key are deleted.
