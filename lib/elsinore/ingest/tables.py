@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.lake.tables import load_tables
 from elsinore.settings import Settings
+from elsinore.store.hour_condition import of_hours
 from elsinore.store.spark_tables import SparkTables
-from elsinore.timeline import DAY, HOUR, hour_label, stretches
 
 RAW, QUARANTINE, EVENTS = "raw_events", "quarantine", "events"
 
@@ -62,19 +61,5 @@ class IngestTables:
 
 
 def of_file_hours(hours: Iterable[int]) -> Column:
-    """Return the condition on `file_day` and `file_hour` of some hours, with literals.
-
-    Args:
-        hours: First instants of hours, at least one, in microseconds since 1970.
-    """
-    condition: Column | None = None
-    for interval in stretches(hours):
-        first, last = hour_label(interval.start), hour_label(interval.end - HOUR)
-        days = F.col("file_day").between(*(F.to_date(F.lit(hour[:10])) for hour in (first, last)))
-        own = days
-        if interval.start % DAY or interval.end % DAY:
-            own = days & F.col("file_hour").between(F.lit(first), F.lit(last))
-        condition = own if condition is None else condition | own
-    if condition is None:
-        raise ValueError("no hours")
-    return condition
+    """Return the condition on `file_day` and `file_hour` of some hours; see `of_hours`."""
+    return of_hours("file_day", "file_hour", hours)
