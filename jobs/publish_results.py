@@ -36,6 +36,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     _, lake, workload = answered_by(settings, (settings.workload,))[0]
     interval, name = arguments.interval, settings.queries.stem
+    changed: set[str] = set()
     if not arguments.landed and is_lost(lake.root, workload, interval):
         return {"provisional": 0, **standing(settings.lake)}  # they stay as they are published
     require_kept(lake.root, workload, interval)
@@ -47,6 +48,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             except RestagedError:
                 validate_results(arguments, settings)
                 continue
+            changed.update(figures.pop("changed_hours"))
             # Whoever landed in the meantime did not find these hours published.
             behind = stretches(stale_hours(settings.lake, workload, interval).own)
             if not behind:
@@ -56,5 +58,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         validate_results(arguments, settings)
     else:
         raise ConflictError(f"{interval} changed again during its aggregation and validation")
+    version = figures.pop("version")
     note_metrics(lake, workload, interval, PUBLISH_STEP, figures)
-    return {**figures, **standing(settings.lake)}
+    found = {"changed_hours": sorted(changed), "published_version": version}
+    return {**figures, **standing(settings.lake), **found}

@@ -94,7 +94,7 @@ def test_every_step_is_a_job(root: Path) -> None:
 def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
     tables = {path.stem for path in (root / "schemas/tables").glob("*.yaml")}
     named = {asset.name for task in tasks(bag) for asset in (*task.outlets, *task.inlets)}
-    assert named == tables | {"quality_reports"}
+    assert named == tables | {"quality_reports", "results", "results_by_hour"}
 
 
 def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:

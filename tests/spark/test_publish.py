@@ -96,10 +96,36 @@ def test_validated_results_are_published_in_one_commit_and_again_the_same(lake: 
     (newest,) = deltalake.DeltaTable(str(lake.path(PUBLISHED))).history(1)
     assert json.loads(newest["userMetadata"]) == {
         "run": "run 7",
+        "changed": ["2013-02-08T15", "2013-02-08T16"],
         "workload": workload_fingerprint(workload(lake, QUERIES)),
         "plans": ["p"],
         "digests": {label: found.digest for label, found in of(lake, interval).items()},
     }
+
+
+def test_hours_whose_rows_change_are_returned(lake: Lake, events: EventTable) -> None:
+    """Also by a second try of the run that changed them, as Airflow has no event of the first."""
+    interval, first = hours("18", "20"), hours("18", "19")
+    prepared(lake, interval)
+
+    def changed(run: str, of: Interval = interval) -> list[str]:
+        done = publish(lake, workload(lake, QUERIES), of, run=run, name="three")
+        assert done["version"] == lake.version(PUBLISHED)
+        return list(done["changed_hours"])
+
+    both = ["2013-02-08T18", "2013-02-08T19"]
+    assert changed("first") == both
+    assert changed("first") == both
+    assert changed("second") == []
+    assert changed("second") == []
+    put_events(lake, events.between(0, first.start - 12 * HOUR), mode="overwrite")
+    try:
+        prepared(lake, first)
+    finally:
+        put_events(lake, events, mode="overwrite")
+    assert changed("third", first) == both[:1]
+    assert changed("third", first) == both[:1]
+    assert changed("fourth", first) == []
 
 
 def test_views_show_what_was_published(lake: Lake, tmp_path: Path) -> None:

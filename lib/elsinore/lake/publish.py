@@ -47,8 +47,8 @@ def publish(
     history, and `name` is the name of the workload.
 
     Returns:
-        The number of published `rows`, the `digest` of their content, and the number of
-        `provisional` hours.
+        The number of published `rows`, the `digest` of their content, the number of `provisional`
+        hours, the `changed_hours`, and the `version` of the table.
 
     Raises:
         ValidationError: they were not validated, the validation found a mismatch, or another writer
@@ -65,6 +65,7 @@ def publish(
     contents = {label: found.get(label, NOTHING) for label in sorted(origins)}
     note = {
         "run": run,
+        "changed": _changed_hours(lake, hours, contents, run),
         "workload": own,
         "plans": sorted({origin.plan for origin in origins.values()}),
         "digests": {label: content.digest for label, content in contents.items()},
@@ -87,7 +88,36 @@ def publish(
         "rows": sum(content.rows for content in found.values()),
         "digest": combine(found),
         "provisional": sum(map(bool, awaited.values())),
+        "changed_hours": note["changed"],
+        "version": made,
     }
+
+
+def _changed_hours(
+    lake: Lake, hours: Hours, contents: Mapping[str, HourContent], run: str
+) -> list[str]:
+    """Return the hours whose rows differ from the rows that the previous run published.
+
+    A try of this run may have been killed after it published, before Airflow emitted its asset
+    events. So hours that the run changed before are included.
+    """
+    columns = ["owned_hour", "digest", "run", "published_version"]
+    rows = lake.rows(PUBLICATIONS, hours.expression(by_day=False), columns=columns).to_pylist()
+    before = {row["owned_hour"]: row["digest"] for row in rows}
+    changed = {
+        label
+        for label, content in contents.items()
+        if content.digest != before.get(label, NOTHING.digest)
+    }
+    tried = {row["owned_hour"]: row["published_version"] for row in rows if row["run"] == run}
+    if tried:
+        log = commits(lake.path(PUBLISHED), after=min(tried.values()) - 1)
+        notes = {commit.version: commit.note for commit in log}
+        for label, version in tried.items():
+            # A later commit may have replaced the version: then the hour counts as changed.
+            if label in notes.get(version, {}).get("changed", [label]):
+                changed.add(label)
+    return sorted(changed & contents.keys())
 
 
 def _records(

@@ -67,12 +67,15 @@ TASK_DEFAULTS: dict[str, Any] = {
     "execution_timeout": timedelta(minutes=30),
     "on_execute_callback": note_progress("started"),
     "on_success_callback": note_progress("done"),
+    "on_skipped_callback": note_progress("skipped"),
     "on_retry_callback": note_progress("retried"),
     "on_failure_callback": [note_progress("failed"), alert_task_failed],
 }
 
 #: Data-quality pages, one a run and one a day.
 REPORTS = "quality_reports"
+#: Published results, for consumers: all hours of a slice in one event, and an event per hour.
+RESULTS, RESULTS_BY_HOUR = "results", "results_by_hour"
 
 _GROUP = "elsinore"
 
@@ -125,11 +128,12 @@ def is_tested() -> bool:
 
 
 def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
-    """Return the assets of tables of a stream's lake, or of `REPORTS`, by table name.
+    """Return the assets of tables of a stream's lake, of `REPORTS` or of `RESULTS`, by name.
 
     Assets of a workload begin with its name; see `settings.OF_WORKLOAD`.
     """
-    own = OF_WORKLOAD | {REPORTS} if workload else frozenset[str]()
+    of_workload = OF_WORKLOAD | {REPORTS, RESULTS, RESULTS_BY_HOUR}
+    own = of_workload if workload else frozenset[str]()
     told = (f"{workload}/{name}" if name in own else name for name in names)
     return [Asset(in_stream(name, stream), group=_GROUP) for name in told]
 
@@ -138,7 +142,9 @@ def folder_of(asset: Asset, settings: Settings) -> Path:
     """Return the directory of an asset of `assets`, by any settings of its stream."""
     workload, _, name = asset.name.rpartition(".")[2].rpartition("/")
     own = settings.model_copy(update={"workload": workload})
-    return own.reports if name == REPORTS else own.lake / name
+    if name == REPORTS:
+        return own.reports
+    return own.lake / ("trend_aggregates" if name in (RESULTS, RESULTS_BY_HOUR) else name)
 
 
 # ---- parameters

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import BaseSensorOperator, Context, chain, task, task_group
+from airflow.sdk import Asset, BaseSensorOperator, Context, chain, task, task_group
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.lineage import get_hook_lineage_collector
@@ -25,6 +25,8 @@ from elsinore.orchestration.callbacks import warn
 from elsinore.orchestration.house_rules import (
     LIGHT,
     REPORTS,
+    RESULTS,
+    RESULTS_BY_HOUR,
     assets,
     folder_of,
     is_tested,
@@ -316,18 +318,47 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
 
 
 def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
-    return step_task(
-        "publish_results",
-        name,
+    results, by_hour = assets(stream, RESULTS, RESULTS_BY_HOUR, workload=name)
+    tables = assets(stream, "trend_aggregates", "publications", workload=name)
+
+    @task(
+        multiple_outputs=False,
         task_id=f"publish{suffix}",
         inlets=assets(stream, "trend_aggregates_staged", "validations", workload=name),
-        outlets=assets(stream, "trend_aggregates", "publications", workload=name),
+        outlets=[results, by_hour, *tables],
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
         doc_md="Copies hours whose sample passed from `trend_aggregates_staged` to "
-        "`trend_aggregates` in one commit. `publications` records the origin of each hour.",
+        "`trend_aggregates` in one commit. `publications` records the origin of each hour. Emits "
+        "the assets `results` and `results_by_hour`. Skipped if no hour has changed rows: no asset "
+        "event is emitted then.",
         **arguments,
     )
+    def publish(time_slice: dict[str, Any], **context: Any) -> dict[str, Any]:
+        figures = call_step("publish_results", context, time_slice, task_of=name)
+        _warn_if_provisional(context, figures)
+        emit_results(context["outlet_events"], results, by_hour, figures)
+        return figures
+
+    return publish
+
+
+def emit_results(events: Any, results: Asset, by_hour: Asset, figures: Mapping[str, Any]) -> None:
+    """Describe the events of the assets of results: the changed hours, and the table's version.
+
+    Consumers of `by_hour` run once per hour, and ordinary consumers never run on its events,
+    because these have a partition key.
+
+    Raises:
+        AirflowSkipException: no hour has changed rows, so that there must be no event.
+    """
+    hours = figures.get("changed_hours")
+    if not hours:
+        raise AirflowSkipException("the published rows of all hours are unchanged")
+    version = {"version": figures["published_version"]}
+    events[results].extra = {"hours": hours} | version
+    events[by_hour].extra = version
+    events[by_hour].add_partitions(hours)
 
 
 #: `airflow dags test` runs all tasks in one process; the steps have another one, that gets ready
@@ -344,16 +375,15 @@ def step_task(job: str, workload: str = "", **arguments: Any) -> Any:
     # One value for all counts: each value is a request to Airflow's API.
     @task(multiple_outputs=False, **arguments)
     def step(time_slice: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
-        figures = call_step(job, context, time_slice, task_of=workload)
-        if hours := figures.get("provisional"):
-            warn(
-                context,
-                "provisional",
-                f"{hours} published hours are provisional: raw files are missing",
-            )
-        return figures
+        return call_step(job, context, time_slice, task_of=workload)
 
     return step
+
+
+def _warn_if_provisional(context: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
+    if hours := figures.get("provisional"):
+        problem = f"{hours} published hours are provisional: raw files are missing"
+        warn(context, "provisional", problem)
 
 
 def call_step(
@@ -409,8 +439,8 @@ def _tell_lineage(step: Any, settings: Settings) -> None:
         (step.inlets, collector.add_input_asset),
         (step.outlets, collector.add_output_asset),
     ):
-        for asset in found:
-            add(step, uri=folder_of(asset, settings).as_uri())
+        for uri in dict.fromkeys(folder_of(asset, settings).as_uri() for asset in found):
+            add(step, uri=uri)
 
 
 class CatchUp(TriggerDagRunOperator):
