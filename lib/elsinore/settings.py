@@ -222,7 +222,8 @@ class Settings(BaseSettings):
             name, next to this file, is a further workload with its own results.
         tables_dir: Directory with the declarations of the lake's tables.
         expectations_dir: Directory with the Great Expectations suites.
-        jars: Directory with the jars of Delta Lake. Elsinore loads jars from no other directory.
+        jars: Directory with the jars of Delta Lake. Elsinore loads jars from no other directory,
+            unless `spark_options` names more.
         spark_master: Spark master for the server that Elsinore starts: `local[*,4]` (every core of
             this machine, four tries per task) or `spark://host:7077`. `sc://host` is a Spark
             Connect server that you run.
@@ -230,6 +231,9 @@ class Settings(BaseSettings):
             cores that this process may use.
         spark_memory: Heap of the Spark server's JVM, such as `2g` or `512m`.
         spark_java_options: Java options for the JVMs of the Spark server and its executors.
+        spark_options: File of more Spark options for the server that Elsinore starts, in the format
+            of `spark-defaults.conf`. Options that Elsinore needs for security or correct results
+            cannot be set there.
         spark_token_file: File with the token of a Spark Connect server that requires one.
         spark_idle_minutes: Minutes without work after which the Spark server stops.
         spark_slots: Number of Airflow tasks that may use Spark at the same time. The set-up gives
@@ -280,6 +284,7 @@ class Settings(BaseSettings):
     )
     spark_memory: Annotated[str, _MEMORY] = "2g"
     spark_java_options: str = ""
+    spark_options: Path | None = None
     spark_token_file: Path | None = None
     spark_idle_minutes: Annotated[float, Field(gt=0, le=10_000)] = 30
     spark_slots: Annotated[int, Field(ge=1, le=1_000)] = 1

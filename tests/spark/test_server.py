@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 
 from elsinore.errors import SetupError
 from elsinore.settings import Settings
+from elsinore.spark.options import session_options
 from elsinore.spark.server import Server, running_server, stop_server, with_token
 from elsinore.spark.session import connect, open_session
 from tests.e2e.support import wait_until
@@ -72,7 +73,10 @@ with open_session(settings, "work") as spark:
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    own = Settings(home=tmp_path_factory.mktemp("home"), spark_master="local[2,4]")
+    options = tmp_path_factory.mktemp("options") / "options.conf"
+    options.write_text("spark.hadoop.my.secret hidden\nspark.sql.codegen.factoryMode FALLBACK\n")
+    home = tmp_path_factory.mktemp("home")
+    own = Settings(home=home, spark_master="local[2,4]", spark_options=options)
     yield own
     stop_server(own)
 
@@ -80,7 +84,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 @pytest.fixture(scope="module")
 def changed(settings: Settings) -> Settings:
     """What a server of the same home is made of after a change."""
-    return settings.model_copy(update={"shuffle_partitions": 2})
+    return settings.model_copy(update={"spark_memory": "1g"})
 
 
 def client(
@@ -92,6 +96,8 @@ def client(
         "ELSINORE_SPARK_MASTER": settings.spark_master,
         "ELSINORE_SPARK_IDLE_MINUTES": str(settings.spark_idle_minutes),
     }
+    if settings.spark_options:
+        variables["ELSINORE_SPARK_OPTIONS"] = str(settings.spark_options)
     return subprocess.Popen(
         [sys.executable, "-P", "-c", CLIENT + program, *arguments],
         cwd=folder, env=os.environ | variables, stdout=subprocess.PIPE, text=True,
@@ -124,6 +130,22 @@ def test_nobody_else_learns_the_token(settings: Settings) -> None:
         except OSError:
             continue
         assert server.token not in words
+        assert "hidden" not in words  # nor an option of the user
+
+
+def test_only_sessions_of_steps_are_tuned_for_small_jobs(settings: Settings) -> None:
+    tuned = session_options(settings)
+    with open_session(settings, "one") as step, open_session(settings) as unnamed:
+        for session in (step, unnamed):
+            assert {name: session.conf.get(name) for name in tuned} == tuned
+            assert session.conf.get("spark.hadoop.my.secret") == "hidden"
+    others = connect(running_server(settings).url)
+    assert others.conf.get("spark.sql.codegen.wholeStage") == "true"
+    assert others.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+    assert others.conf.get("spark.sql.shuffle.partitions") == "200"
+    assert others.conf.get("spark.databricks.delta.snapshotPartitions", "default") == "default"
+    assert others.conf.get("spark.sql.session.timeZone") == "UTC"
+    others.stop()
 
 
 def frame(kind: int, rest: bytes) -> bytes:

@@ -43,9 +43,10 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import SetupError
-from elsinore.places import make_home
+from elsinore.places import is_here, make_home
 from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
+from elsinore.spark.options import TUNING, user_options
 from elsinore.wording import command
 
 #: The variable of the server's environment with its token.
@@ -158,6 +159,7 @@ def running_server(settings: Settings) -> Server:
     This process counts as its client until it ends.
 
     Raises:
+        ParameterError: the user's options of Spark are invalid.
         SetupError: Java or a jar is missing, or the server does not come up.
     """
     folder = _folder(settings)
@@ -165,7 +167,7 @@ def running_server(settings: Settings) -> Server:
         _CLIENT_OF[folder] = _open_private(folder / "clients")
         fcntl.flock(_CLIENT_OF[folder], fcntl.LOCK_SH)
     conf = _configuration(settings)
-    digest = _digest(f"{settings.spark_master} {conf}")
+    digest = _digest(f"{settings.spark_master} {conf} {user_options(settings)}")
     with _locked(folder / "starting"):
         found = _find(folder)
         if found is not None and found.digest == digest:
@@ -349,9 +351,13 @@ def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) 
     """Return the command that starts a server on a port, without its token."""
     binding = "spark.connect.grpc.binding"
     conf = {**conf, f"{binding}.address": host, f"{binding}.port": str(port)}
-    options = (f"--conf={name}={value}" for name, value in conf.items())
+    options = [f"--conf={name}={value}" for name, value in conf.items()]
+    if settings.spark_options:  # as a file: other users can read command lines
+        options += ["--properties-file", str(settings.spark_options), "--load-spark-defaults"]
     program = str(_spark_home() / "bin" / "spark-submit")
-    return [program, "--master", settings.spark_master, *options, str(_DRIVER)]
+    # It names the tables of the home. For a store Spark needs the user's options and jars.
+    home = [str(settings.home)] if is_here(settings.home) else []
+    return [program, "--master", settings.spark_master, *options, str(_DRIVER), *home]
 
 
 def _java_in(folder: Path, options: str) -> str:
@@ -376,7 +382,13 @@ def _parts_of(variable: str) -> list[str]:
 
 
 def _configuration(settings: Settings) -> dict[str, str]:
-    """Return the configuration of a server; SetupError: Java or a jar is missing."""
+    """Return the configuration of a server, without the options that the user sets.
+
+    Raises:
+        ParameterError: the user's options are invalid.
+        SetupError: Java, a jar or the file of the user's options is missing.
+    """
+    given = user_options(settings)
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
@@ -396,25 +408,18 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.executor.extraJavaOptions": java,
         "spark.driver.memory": settings.spark_memory,
         "spark.ui.enabled": "false",
-        # Defaults are for large tables: a read of any Delta table would start 50 tasks.
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-        "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
         # Nothing is shipped with a session. With it each one would have Python workers of its own,
         # which import all anew: 3 s. Spark's own class for a server insists on it, its plugin not.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
-        # Compiling takes longer than it saves: the work is done in Python workers.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
         configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
-    return configuration
+    return {name: value for name, value in configuration.items() if name not in given}
 
 
 def _spark_home() -> Path:
@@ -516,9 +521,10 @@ def warm_up(port: int) -> None:
     # The keeper itself needs none of it.
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
-    from elsinore.spark.session import connect
+    from elsinore.spark.session import connect, set_options
 
     spark = connect(with_token(f"sc://{_LOOPBACK}:{port}", os.environ.pop(_TOKEN)))
+    set_options(spark, TUNING)
     rows = spark.range(0, 100, 1, 2).mapInArrow(_load_engine, "id long")
     rows = rows.select("id", F.lit("x").alias("part"), F.timestamp_micros("id").alias("at"))
     rows.groupBy("part").agg(F.count("*"), F.max("at"), F.count_distinct("id")).toArrow()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -10,9 +10,11 @@ from uuid import UUID, uuid4, uuid5
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.connect import proto
 
 from elsinore.settings import Settings
 from elsinore.spark.failures import BrokenServerError, spark_failures
+from elsinore.spark.options import session_options
 from elsinore.spark.server import server_url, stop_server, with_parameters
 
 #: Any constant will do: sessions are named after what they work for, below it.
@@ -24,7 +26,7 @@ _TRIES = 4
 
 @contextmanager
 def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
-    """Open a session of the server, which ends with the block.
+    """Open a session of the server with the options of steps, which ends with the block.
 
     Args:
         settings: the server; the embedded one is started if it does not run.
@@ -33,6 +35,7 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
             Without a name, no work is stopped.
 
     Raises:
+        ParameterError: the user's options of Spark are invalid.
         SetupError: the server cannot be started or reached, or refuses access.
         ElsinoreError: the error that Spark reports inside the block, see `spark_failures`.
     """
@@ -41,8 +44,10 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
             url = server_url(settings)
             # Scheduled runs of all streams have the same name.
             own = f"{settings.home} {settings.stream} {settings.queries.stem} {name}"
+            options = session_options(settings)
             session = _named(url, own) if name else connect(url)
             try:
+                set_options(session, options)
                 yield session
             finally:
                 session.stop()
@@ -62,6 +67,19 @@ def connect(url: str, session: UUID | None = None) -> Any:
 
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
     return spark
+
+
+def set_options(session: Any, options: Mapping[str, str]) -> None:
+    """Set options of a session in one request.
+
+    `session.conf.set` takes a request per option, 10 ms each. The builder ignores errors.
+
+    Raises:
+        PySparkException: an option belongs to the whole server, or the server is gone.
+    """
+    pairs = [proto.KeyValue(key=name, value=value) for name, value in options.items()]
+    changes = proto.ConfigRequest.Set(pairs=pairs)
+    session.client.config(proto.ConfigRequest.Operation(set=changes))
 
 
 def _named(url: str, name: str) -> Any:
