@@ -270,9 +270,10 @@ def test_a_compressed_batch_is_not_unpacked_before_its_size_is_checked(
     batch = _results(2, query=pa.array(["q" * 1_000] * 2))
     path = _write(tmp_path / "large.arrow", batch, "lz4")
     content, size = path.read_bytes(), (2_000).to_bytes(8, "little")
-    assert content.count(size) == 1
     assert run_command(["diff", str(path), str(path)]) == 0
-    path.write_bytes(content.replace(size, (1 << 40).to_bytes(8, "little")))
+    # Other places, such as the last offset of the strings, can have the same bytes before it.
+    before, _, after = content.rpartition(size)
+    path.write_bytes(before + (1 << 40).to_bytes(8, "little") + after)
     assert run_command(["diff", str(path), str(path)]) == 1
     assert "large.arrow unpacks to more than 67,108,864 bytes" in capsys.readouterr().err
 
