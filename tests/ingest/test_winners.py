@@ -6,14 +6,29 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from elsinore.ingest.decode_records import decode_files
+from elsinore.ingest.event_keys import LONGEST_LITERAL
+from elsinore.ingest.refresh import _changed_keys, refresh
+from elsinore.ingest.write_raw import write_raw
 from elsinore.timeline import hour_label
 from tests.draws import draws
 from tests.ingest.histories import END, FIRST, later
-from tests.ingest.landing_zone import NewTables, departure, fates, hour, ingest, put, rows
+from tests.ingest.landing_zone import (
+    NewTables,
+    departure,
+    fates,
+    files_of,
+    hour,
+    ingest,
+    put,
+    rows,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -116,6 +131,33 @@ def test_versions_of_other_kinds_are_quarantined(new_tables: NewTables) -> None:
     assert rows(tables, "events", "event_id", "record_number") == [("d50", 1)]
     reasons = [reason for (reason,) in rows(tables, "quarantine", "reason")]
     assert "updated_at: 'soon' is not a number or ISO 8601 timestamp" in reasons
+
+
+def test_long_ids_are_no_literals_of_statements(new_tables: NewTables) -> None:
+    """Statements have a maximum size, which a few ids of megabytes exceed."""
+    tables, zone = new_tables()
+    records = [departure(1, id="x" * 1_000 + end) for end in ("a", "b", "\U0010ffff")]
+    put(zone, hour(10), *records, departure(2))
+    assert ingest(tables, zone, [hour(10)]).events.inserted == 4
+    put(zone, hour(11), *({**record, "dep_delay": 9} for record in records))
+    done = write_raw(tables, files_of(zone, [hour(11)]), [hour(11)], run="test")
+    assert done["2013-01-01T11"].records == 3
+    changed = _changed_keys(tables, tables.store.version("raw_events") - 1)
+    assert changed is not None
+    assert changed.few == ()
+    assert max(map(len, (changed.first, changed.last))) <= LONGEST_LITERAL + 1
+    assert refresh(tables, run="test").updated == 3
+    assert rows(tables, "events", "dep_delay") == [(5,), (9,), (9,), (9,)]
+
+
+def test_a_file_can_have_any_time_of_modification(new_tables: NewTables) -> None:
+    tables, zone = new_tables("{field: id, order: modified}")
+    put(zone, hour(10), departure(1))
+    (file,) = files_of(zone, [hour(10)])
+    far = replace(file, changed=(2**63 - 1) * 10**9)  # the latest of some file systems
+    decode = decode_files([[far]], tables.stream)
+    (found,) = decode(iter([pa.record_batch({"id": [0]})]))
+    assert found["event_version"].to_pylist() == [2**63 - 1]
 
 
 def test_names_and_times_of_files(new_tables: NewTables) -> None:

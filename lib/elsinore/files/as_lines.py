@@ -163,6 +163,9 @@ def _kinds(schema: StreamSchema, attributes: Iterable[Attribute]) -> dict[str, A
                 hint="set quoted_numbers: true in the schema to read it as both",
             )
         kinds[field] = AttributeType.STRING
+    if schema.version_field is not None:
+        # A version is a number or a timestamp; a cell without a number stays a string.
+        kinds.setdefault(schema.version_field, AttributeType.DOUBLE)
     return kinds
 
 

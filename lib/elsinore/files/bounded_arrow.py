@@ -48,7 +48,9 @@ def arrow_batches(path: Path, limits: ReadLimits, wanted: Sequence[str]) -> Iter
     if not content.startswith(_MAGIC):
         raise ValueError("not an Arrow file")
     messages = ipc.MessageReader.open_stream(pa.BufferReader(content[len(_MAGIC) :]))
-    schema = ipc.read_schema(next(messages))
+    if (first := next(messages, None)) is None:
+        raise ValueError("the file has no schema")
+    schema = ipc.read_schema(first)
     if missing := [name for name in wanted if name not in schema.names]:
         raise KeyError(missing[0])
     for field in schema:
@@ -80,7 +82,10 @@ def _unpacked_size(message: ipc.Message) -> int:
         header = _target(data, _field(data, root, _HEADER))
         at = _target(data, _field(data, header, _BUFFERS))
         (count,) = struct.unpack_from("<I", data, at)
-        buffers = struct.iter_unpack("<qq", data[at + 4 : at + 4 + 16 * count])
+        buffers = [*struct.iter_unpack("<qq", data[at + 4 : at + 4 + 16 * count])]
+        # Arrow does not read every buffer, so it accepts negative numbers in some of them.
+        if any(start < 0 or length < 0 for start, length in buffers):
+            raise ValueError("a message is damaged: a buffer has a negative position or length")
         sizes = [(start, length) for start, length in buffers if length]
         if not _field(data, header, _COMPRESSION):
             return sum(length for _, length in sizes)

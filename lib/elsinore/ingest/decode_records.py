@@ -45,6 +45,8 @@ STORED = ("file_hour", "file", "record_number", "record")
 #: Parts of records that equal records agree in.
 _CONTENT = ("event_type", "event_time")
 _MICROSECONDS = 1_000
+#: The latest time of modification: producers can set any time.
+_LATEST = 2**63 - 1
 
 
 def decode_files(
@@ -58,7 +60,9 @@ def decode_files(
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch["id"].to_pylist():
-                modified = {file.name: file.changed // _MICROSECONDS for file in parts[number]}
+                modified = {
+                    file.name: min(file.changed // _MICROSECONDS, _LATEST) for file in parts[number]
+                }
                 for scanned in scan_files(parts[number], stream):
                     yield raw_rows(scanned, stream, modified)
 

@@ -29,6 +29,10 @@ WINNERS_FIRST = (
     f"regexp_replace(file, '{EXTENSIONS}', '') DESC, file DESC, record_number DESC"
 )
 
+#: Characters of a key that can be a literal of a statement. A record can have an id of 10 MB, and
+#: the statements that Spark Connect accepts are limited to 128 MiB.
+LONGEST_LITERAL = 200
+
 #: How keys spell the day or hour of event time, by the length of the span.
 _SPELLED = {DAY: "yyyy-MM-dd ", HOUR: "yyyy-MM-dd'T'HH "}
 
@@ -43,6 +47,19 @@ def event_key(stream: StreamSchema) -> Column:
     return F.concat(span, F.col("event_id"))
 
 
+def keys_between(column: Column, first: str, last: str) -> Column:
+    """Return a condition that holds for keys from `first` to `last`, without long literals.
+
+    Args:
+        column: The keys.
+        first: The smallest key, or its first `LONGEST_LITERAL + 1` characters.
+        last: The largest key, or its first `LONGEST_LITERAL + 1` characters.
+    """
+    condition = column >= F.lit(first)
+    # Longer keys can follow the beginning of a key.
+    return condition if len(last) > LONGEST_LITERAL else condition & (column <= F.lit(last))
+
+
 def events_between(stream: StreamSchema, first: str, last: str) -> Column:
     """Return a condition that holds for all events with keys from `first` to `last`.
 
@@ -51,6 +68,6 @@ def events_between(stream: StreamSchema, first: str, last: str) -> Column:
     if stream.id_field is None:
         return F.lit(True)
     if stream.id_span is None:
-        return F.col("event_id").between(F.lit(first), F.lit(last))
+        return keys_between(F.col("event_id"), first, last)
     days = [F.to_date(F.lit(key[:10])) for key in (first, last)]
     return F.col("event_day").between(*days)

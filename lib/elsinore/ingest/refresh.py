@@ -25,7 +25,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.errors import ConflictError
 from elsinore.ingest.decode_records import STORED, decode_winners
-from elsinore.ingest.event_keys import WINNERS_FIRST, event_key, events_between
+from elsinore.ingest.event_keys import (
+    LONGEST_LITERAL,
+    WINNERS_FIRST,
+    event_key,
+    events_between,
+    keys_between,
+)
 from elsinore.ingest.tables import EVENTS, RAW, IngestTables
 from elsinore.lake.delta_log import BUCKET
 from elsinore.store.failures import is_of_same_application, try_again
@@ -86,8 +92,8 @@ class _Changed:
     Attributes:
         raw: The version of `raw_events` to which they are complete.
         rows: About how many raw rows changed.
-        first, last: The smallest and the largest key.
-        few: The keys, if they are few.
+        first, last: The smallest and the largest key, or their beginnings; see `keys_between`.
+        few: The keys, if they are few and short.
         many: Otherwise the keys, which may repeat; None: all keys.
     """
 
@@ -182,15 +188,18 @@ def _changed_keys(tables: IngestTables, raw: int | None) -> _Changed | None:
 def _keys_of(tables: IngestTables, feed: DataFrame, raw: int) -> _Changed | None:
     """Return the keys in the change feed after a version; None if there are none."""
     own = feed.where(F.col(_KEY).isNotNull()).select(_KEY, "_commit_version")
-    few = own.limit(_FEW + 1).toArrow().to_pydict()
-    if len(few[_KEY]) <= _FEW:
-        keys = sorted(set(few[_KEY]))
+    # An id can be longer than a message of Spark Connect.
+    begin = F.substring(_KEY, 1, LONGEST_LITERAL + 1)
+    some = own.limit(_FEW + 1).select(begin.alias(_KEY), "_commit_version")
+    few = some.toArrow().to_pydict()
+    keys = sorted(set(few[_KEY]))
+    if len(few[_KEY]) <= _FEW and all(len(key) <= LONGEST_LITERAL for key in keys):
         if not keys:
             return None
         return _Changed(max(few["_commit_version"]), len(keys), keys[0], keys[-1], tuple(keys))
     found = own.agg(
         F.max("_commit_version").alias("raw"), F.count(_KEY).alias("rows"),
-        F.min(_KEY).alias("first"), F.max(_KEY).alias("last"),
+        F.min(begin).alias("first"), F.max(begin).alias("last"),
     ).collect()[0]  # fmt: skip
     feed_until = tables.store.changes(RAW, raw + 1, found.raw)
     assert feed_until is not None
@@ -254,7 +263,7 @@ def _winners(tables: IngestTables, changed: _Changed) -> DataFrame:
     """Return the winning record of each key, decoded, with the columns of `events` and the key."""
     rows = tables.store.read(RAW, changed.raw).where("reason_code IS NULL")
     if not changed.is_all:
-        rows = rows.where(F.col(_KEY).between(F.lit(changed.first), F.lit(changed.last)))
+        rows = rows.where(keys_between(F.col(_KEY), changed.first, changed.last))
     place = F.expr(f"row_number() OVER (PARTITION BY {_KEY} ORDER BY {WINNERS_FIRST})")
     ranked = _of_keys(rows, changed).withColumn("_rank", place)
     winners = ranked.where("_rank = 1").select(_KEY, *STORED)

@@ -554,7 +554,7 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
         except UnreadableFile as error:
             # Raised before the file's first line, unless a plain file breaks off while it is
             # read: then nothing of it may land, and the whole task fails and is tried again.
-            if waiting and waiting[-1]["file"][0].as_py() == file.name:
+            if not is_empty:
                 raise
             # Without the path of this machine.
             reason = error.reason.replace(error.fields["file"], file.name)

@@ -57,7 +57,7 @@ def calendar(state: Fold, days: Interval, reach: int, until: int) -> Cells:
     ingested = state[State.INGESTED].hours
     unpublished = np.setdiff1d(hours, done)
     by_cell: dict[Cell, Longs] = {
-        Cell.MISSING: missing(state, until),
+        Cell.MISSING: missing(state, min(until, days.end), since=days.start),
         Cell.NO_FILE: ingested,
         Cell.INGESTED: arrived(state),
         Cell.LOST: np.intersect1d(lost(state, unpublished, reach), known),
@@ -90,12 +90,13 @@ def completeness(state: Fold, days: Interval, reach: int, until: int) -> pa.Tabl
     """
     count = days.length // DAY
     ingested, done = state[State.INGESTED], state[State.PUBLISHED]
-    first = int(ingested.hours[0]) if len(ingested.hours) else until
-    over = np.arange(first, until, HOUR, dtype=np.int64)
+    end = min(until, days.end)
+    first = max(int(ingested.hours[0]), days.start) if len(ingested.hours) else end
+    over = np.arange(first, end, HOUR, dtype=np.int64)
     failed = np.union1d(state.failed.last.hours, state.failed_ingests.last.hours)
     to_recompute = _to_recompute(state, reach)
     of_hours = {
-        "hours": over, "arrived": arrived(state), "missing": missing(state, until),
+        "hours": over, "arrived": arrived(state), "missing": missing(state, end, since=days.start),
         "published": done.hours, "provisional": provisional(state), "stale": to_recompute,
         "failed": failed,
     }  # fmt: skip

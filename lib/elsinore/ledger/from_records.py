@@ -22,6 +22,9 @@ from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_h
 #: Names in a listing that are not files: the ingest, or an erasure, has not ended.
 _MARKS = ("", "/")
 
+#: The latest time of modification, in 2262: producers can set any time.
+_LATEST = 2**63 - 1
+
 #: The steps that reached the states. Only failures of aggregation were recorded.
 _STEPS = {
     State.INGESTED: "ingest", State.REFRESHED: "refresh", State.REMOVED: "maintain",
@@ -79,7 +82,7 @@ class Records:
         ended: Flags = np.array([_MARKS[0] not in (one or {}) for one in listings], np.bool_)
         files = [
             None if one is None else [
-                {"name": name, "size": state[0], "modified": state[1]}
+                {"name": name, "size": state[0], "modified": min(state[1], _LATEST)}
                 for name, state in one.items() if name not in _MARKS
             ]
             for one, is_over in zip(listings, ended, strict=True) if is_over

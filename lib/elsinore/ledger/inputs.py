@@ -65,7 +65,10 @@ def missing_inputs(state: Fold, hours: Longs, reach: int) -> pa.ListArray:
         hours: hours in which windows end.
         reach: how many hours before their own these windows reach.
     """
-    absent = without_files(state, int(hours.max(initial=0)) + HOUR)
+    if not len(hours):
+        return list_hours(_NO_HOURS, _NO_HOURS, _NO_HOURS)
+    since = int(hours.min()) - reach * HOUR
+    absent = without_files(state, int(hours.max()) + HOUR, since=since)
     starts, ends = reached(absent, hours, reach)
     return list_hours(starts, ends, absent)
 

@@ -101,7 +101,7 @@ def _most_repeated(
     Returns:
         0 if no `last` event follows a `first` event in one window.
     """
-    names = ["window", *([key.name] if key else [])]
+    names = ["window", *(["key"] if key else [])]  # an attribute can have any name, also `time`
     sides = []
     for kind in (first, last):
         rows = events

@@ -22,6 +22,10 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     "words of the language": [{"time": 5, "type": kind, "NOT": "k"} for kind in ("SEQ", "not")],
     "a key that is a word": [ONE | {"NEXT": "k", "event": kind} for kind in ("null", "B")],
     "the words of the first query": [ONE | {"event": "one", "other": "k", "one": "k"}],
+    "attributes named like columns of the search": [
+        {"ts": ONE["time"], "event": kind, "window": "k", "time": "k", "time_min": "k"}
+        for kind in "AB"
+    ],
     "all types of attributes": [
         ONE | {"x": 1.5, "ok": True, "at": "2025-03-03T10:00:00Z", "event": kind} for kind in "AB"
     ],

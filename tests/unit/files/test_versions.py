@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from elsinore.catalog.load_schema import load_schema
+from elsinore.choices import InputFormat
+from elsinore.files.as_lines import as_lines
 from elsinore.files.versions import record_versions
 from elsinore.settings import Settings
 
@@ -44,3 +46,18 @@ def test_quoted_numbers() -> None:
     quoted = replace(SCHEMA, quoted_numbers=True)
     lines = [json.dumps({"meta": {"updated": value}}) for value in ("7", " 2.5 ", "")]
     assert record_versions(lines, quoted)[0].to_pylist() == [Decimal(7), Decimal("2.5"), None]
+
+
+def test_cells_of_csv_are_numbers_or_timestamps(tmp_path: Path) -> None:
+    schema, path = (
+        replace(FLIGHTS, id_field=None, version_field="updated"),
+        tmp_path / "flights.csv",
+    )
+    cells = ["7", "2.5", "1970-01-01T00:00:01Z", ""]
+    header = f"{FLIGHTS.type_field},{FLIGHTS.time_field},updated\n"
+    path.write_text(header + "".join(f"Departure,2013-01-01T10:00:00Z,{one}\n" for one in cells))
+    parts = as_lines(path, InputFormat.CSV, schema)
+    lines = [line for part in parts for line in part["line"].to_pylist()]
+    versions, faults = record_versions(lines, schema)
+    assert not faults
+    assert versions.to_pylist() == [Decimal(7), Decimal("2.5"), Decimal(1_000_000), None]

@@ -6,6 +6,8 @@ import os
 import stat
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pytest
 
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import DataError
+from elsinore.files.read_lines import DEFAULT_LIMITS, read_lines
 from elsinore.lake.land import FoundLanding
 from elsinore.lake.landing_zone import (
     LandingFile,
@@ -167,6 +170,23 @@ def test_a_file_that_is_swapped_after_it_was_listed_is_not_read(
     with pytest.raises(DataError, match=r"symbolic link|not a regular file"):
         landing_files(tmp_path / "zone", HOURS)
     assert "42" in secret.read_text()
+
+
+def test_nothing_lands_of_a_file_that_grows_too_large_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = '{"kind": "A", "at": 1, "n": 42}\n'
+    path = raw_file(tmp_path)
+    path.write_text(line * 10_000)
+    size = path.stat().st_size
+    limits = replace(DEFAULT_LIMITS, batch_bytes=size - 1, file_bytes=size + 1)
+    monkeypatch.setattr("elsinore.lake.landing_zone.read_lines", partial(read_lines, limits=limits))
+    rows = scan_files(landing_files(tmp_path, HOURS), SCHEMA)
+    assert next(rows).num_rows == 10_000
+    with path.open("a") as file:
+        file.write(line)
+    with pytest.raises(DataError, match="exceeds"):
+        next(rows)
 
 
 def test_a_link_within_the_zone_is_refused_too(tmp_path: Path) -> None:

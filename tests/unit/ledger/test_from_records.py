@@ -67,7 +67,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     own = workload_fingerprint(workload_of(lake))
     file = {"a.jsonl": [10, 1]}
     landings = [
-        landing(1, file), landing(2, {}), landing(3, file), landing(4, {"": [0, None], **file}),
+        landing(1, file), landing(2, {}), landing(3, {"a.jsonl": [10, 10**19]}),
+        landing(4, {"": [0, None], **file}),
         landing(5, {"/": [0, []], **file}), landing(6, file, kept_from=START + 7 * HOUR),
         landing(7, None, listing=None),
     ]  # fmt: skip
@@ -113,7 +114,9 @@ def test_files_are_those_that_were_ingested(found: Fold) -> None:
     # Hour 4 was interrupted; nobody knows the files of hour 7.
     assert numbers(missing(found, START + 9 * HOUR)) == [4, 8]
     assert numbers(arrived(found)) == [1, 3, 5, 6]
-    now = listing(*((hour, "a.jsonl", 10, 1) for hour in range(1, 8)))
+    # The file of hour 3 was modified after 2262, the end of nanoseconds in 64 bits.
+    times = {3: 2**63 - 1}
+    now = listing(*((hour, "a.jsonl", 10, times.get(hour, 1)) for hour in range(1, 8)))
     assert numbers(late(found, now).hours) == [2, 4]
     assert found[State.INGESTED].rows["bad_records"].to_pylist() == [1] * 6
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from datetime import date
 
 import pytest
 
 from elsinore.ledger.days import calendar, completeness, freshness, runs_of, shown_days
+from elsinore.ledger.inputs import missing_inputs
 from elsinore.ledger.rows import State
 from elsinore.ledger.show import View, hours_json, hours_text
 from elsinore.ledger.to_compute import Planned, Question, Why, to_compute
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.unit.ledger.ledgers import (
     START,
+    at,
     failed,
     ingested,
     published,
@@ -123,3 +126,18 @@ def test_hours_as_json() -> None:
         {"hour": "2013-02-08T04", "reason": "stale", "text": "events changed"}
     ]
     assert found["legend"]["s"] == "stale"
+
+
+def test_a_file_of_a_far_hour_costs_no_memory_for_the_hours_before() -> None:
+    far = 8_000_000  # in the year 2925
+    found, end = state(ingested(0, "a"), ingested(far, "b"), published(far, 1)), START + far * HOUR
+    days, until = shown_days(found, end, 14)
+    tracemalloc.start()
+    cells = runs_of(calendar(found, days, 1, until))
+    counts = completeness(found, days, 1, until).to_pylist()
+    awaited = missing_inputs(found, at(far), 2).to_pylist()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert cells[-1].rstrip().endswith(".#")
+    assert (counts[0]["missing"], len(awaited[0])) == (24, 2)
+    assert peak < 4_000_000
