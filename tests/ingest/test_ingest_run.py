@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import DataError
+from elsinore.ingest.find_files import Found, find_files
 from elsinore.ingest.ingest_run import IngestedRun, ingest_run
 from elsinore.ingest.tables import IngestTables
 from elsinore.ledger.fold import Fold, fold
@@ -142,6 +143,24 @@ def test_own_hours_fail_the_run(home: Home) -> None:
     done = home.run(11)
     assert (done.figures["late_hours"], [*done.refused]) == (1, ["2013-01-01T10"])
     assert home.events() == [("d1", "09")]
+
+
+def test_an_earlier_file_that_goes_before_it_is_read_fails_no_run(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home.zone, hour(8), departure(8, hour=8))
+    going = put(home.zone, hour(9), departure(1, hour=9))
+    put(home.zone, hour(10), departure(2))
+
+    def find_and_remove(*args: Any, **named: Any) -> Found:
+        found = find_files(*args, **named)
+        going.unlink()
+        return found
+
+    monkeypatch.setattr("elsinore.ingest.ingest_run.find_files", find_and_remove)
+    done = home.run(10)
+    assert (done.figures["late_hours"], [*done.refused]) == (1, ["2013-01-01T09"])
+    assert home.events() == [("d2", "10"), ("d8", "08")]
 
 
 class Killed(Exception):

@@ -29,6 +29,7 @@ from elsinore.ledger.results import recorded_events_version
 from elsinore.ledger.rows import Longs, State, entries, hours_from, labels, list_files
 from elsinore.ledger.table import Ledger
 from elsinore.settings import Settings
+from elsinore.store.task_failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour
 from elsinore.wording import some_of
 
@@ -101,10 +102,11 @@ class _Run:
         if not hours:
             return Written(stored)
         share = self.settings.max_bad_share
-        written = write_raw(
-            self.tables, part.files, hours, run=self.run, max_bad_share=share,
-            optional=part.others,
-        )  # fmt: skip
+        with spark_failures():  # such as a file that was removed since it was found
+            written = write_raw(
+                self.tables, part.files, hours, run=self.run, max_bad_share=share,
+                optional=part.others,
+            )  # fmt: skip
         return Written({**written.hours, **stored}, written.refused)
 
     def _divide(self, part: Part, parts: deque[Part], error: DataError) -> None:
