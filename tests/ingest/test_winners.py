@@ -141,7 +141,7 @@ def test_long_ids_are_no_literals_of_statements(new_tables: NewTables) -> None:
     assert ingest(tables, zone, [hour(10)]).events.inserted == 4
     put(zone, hour(11), *({**record, "dep_delay": 9} for record in records))
     done = write_raw(tables, files_of(zone, [hour(11)]), [hour(11)], run="test")
-    assert done["2013-01-01T11"].records == 3
+    assert done.hours["2013-01-01T11"].records == 3
     changed = _changed_keys(tables, tables.store.version("raw_events") - 1)
     assert changed is not None
     assert changed.few == ()

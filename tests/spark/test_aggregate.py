@@ -35,9 +35,9 @@ from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate import Aggregated, aggregate
 from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cut_into_parts
 from elsinore.spark.compute import aggregated
-from elsinore.spark.failures import spark_failures
 from elsinore.spark.partitions import branches, common_keys
 from elsinore.spark.tasks import split_rows
+from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome

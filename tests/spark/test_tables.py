@@ -36,7 +36,7 @@ from elsinore.lake.delta_log import commits
 from elsinore.lake.regions import Hours, Landings, of_step, of_workload, run_key, sql
 from elsinore.lake.tables import Column, Lake
 from elsinore.settings import Settings
-from elsinore.spark.failures import spark_failures
+from elsinore.store.task_failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.spark.landing_zone import arrow_rows, hours, rows
 

@@ -40,5 +40,5 @@ def ingest_hours(
             records no longer fit the schema.
         ConflictError: other writers won each time.
     """
-    counts = write_raw(tables, files, hours, run=run, max_bad_share=max_bad_share)
-    return Ingested(counts, refresh(tables, run=run))
+    written = write_raw(tables, files, hours, run=run, max_bad_share=max_bad_share)
+    return Ingested(written.hours, refresh(tables, run=run))

@@ -34,7 +34,7 @@ from elsinore.ingest.event_keys import (
 )
 from elsinore.ingest.tables import EVENTS, RAW, IngestTables
 from elsinore.lake.delta_log import BUCKET
-from elsinore.store.failures import is_of_same_application, try_again
+from elsinore.store.failures import is_of_same_application, is_vacuumed, try_again
 from elsinore.store.spark_tables import Commit, Once
 
 #: The application of refreshes, whose transactions Delta orders.
@@ -180,7 +180,7 @@ def _changed_keys(tables: IngestTables, raw: int | None) -> _Changed | None:
     try:
         return _keys_of(tables, feed, raw)
     except PySparkException as error:
-        if _is_vacuumed(error):
+        if is_vacuumed(error):
             return _all_keys(tables)
         raise
 
@@ -214,21 +214,6 @@ _FEW = 1_000
 def _all_keys(tables: IngestTables) -> _Changed:
     raw = tables.store.version(RAW)
     return _Changed(raw, tables.store.read(RAW, raw).count())
-
-
-def _is_vacuumed(error: PySparkException) -> bool:
-    """Return whether files or commits of a change feed were removed."""
-    condition = error.getCondition() or ""
-    return condition.startswith(_GONE) or any(text in str(error) for text in _GONE)
-
-
-#: Conditions of removed files and commits. Errors of tasks have them in their text only.
-_GONE = (
-    "FAILED_READ_FILE.FILE_NOT_EXIST", "DELTA_CHANGE_DATA_FILE_NOT_FOUND", "FILE_NOT_EXIST",
-    "DELTA_VERSION_NOT_CONTIGUOUS", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_MISSING_CHANGE_DATA",
-    "DELTA_TRUNCATED_TRANSACTION_LOG", "VersionNotFoundException", "DELTA_VERSIONS_NOT_CONTIGUOUS",
-    "DELTA_CHANGE_TABLE_FEED_DISABLED", "DELTA_VERSION_NOT_FOUND",
-)  # fmt: skip
 
 
 # ------------------------------------------------------------------------- what differs

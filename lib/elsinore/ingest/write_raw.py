@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
@@ -16,7 +16,7 @@ from elsinore.ingest.decode_records import RAW_SCHEMA, decode_files
 from elsinore.ingest.event_keys import event_key
 from elsinore.ingest.tables import QUARANTINE, RAW, IngestTables, of_file_hours
 from elsinore.lake.landing_zone import LandingFile
-from elsinore.timeline import hour_label
+from elsinore.timeline import hour_label, parse_hour
 
 #: Bytes of a part: a task decodes it in some seconds. Unpacked files are about five times as large.
 _PART, _PACKED = 32_000_000, 5
@@ -47,10 +47,23 @@ class HourCounts:
         return sum(self.reasons.values())
 
 
+@dataclass(frozen=True)
+class Written:
+    """The result of writing some hours, by label.
+
+    Attributes:
+        hours: The counts of the hours that were written.
+        refused: Why the others were left as they were.
+    """
+
+    hours: Mapping[str, HourCounts]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
 def write_raw(
     tables: IngestTables, files: Sequence[LandingFile], hours: Collection[int], *, run: str,
-    max_bad_share: float = 1.0,
-) -> dict[str, HourCounts]:  # fmt: skip
+    max_bad_share: float = 1.0, optional: Collection[int] = (),
+) -> Written:  # fmt: skip
     """Replace the rows of some hours in `quarantine` and `raw_events` by the files' records.
 
     The result depends only on the files, so the call can be repeated at any time. An hour without
@@ -62,43 +75,57 @@ def write_raw(
         hours: First instants of the hours, at least one, in microseconds since 1970.
         run: Name of the run, for the history of the tables.
         max_bad_share: Share of rejected records above which only `quarantine` is written.
-
-    Returns:
-        The counts of each hour, by its label.
+        optional: Hours that do not count for this share: if too many records of such an hour are
+            rejected, the hour stays as it was.
 
     Raises:
         DataError: the share of rejected records is too large, or a file cannot be read.
         ConflictError: other writers won each time.
     """
-    store, where, note = tables.store, of_file_hours(hours), {"run": run}
     rows = _decoded(tables, files).persist()
     try:
         counts = _count(rows, files, hours)
-        _replace_quarantine(tables, rows, hours, counts, run)
-        _require_few_bad(counts, max_bad_share)
-        store.replace(RAW, rows.select(store.columns(RAW)), where, note)
+        refused = _refused(counts, max_bad_share, optional)
+        kept = {label: one for label, one in counts.items() if label not in refused}
+        own = {label: one for label, one in kept.items() if parse_hour(label) not in optional}
+        error = _too_bad(own, max_bad_share)
+        _replace_quarantine(tables, rows, own if error else kept, run)
+        if error:
+            raise error
+        _replace_raw(tables, rows, kept, run)
     finally:
         rows.unpersist()
-    return counts
+    return Written(kept, refused)
+
+
+def _replace_raw(
+    tables: IngestTables, rows: DataFrame, counts: Mapping[str, HourCounts], run: str
+) -> None:
+    """Replace the rows of the counted hours in `raw_events`."""
+    if counts:
+        where = of_file_hours(map(parse_hour, counts))
+        own = rows.select(tables.store.columns(RAW)).where(where)
+        tables.store.replace(RAW, own, where, {"run": run})
 
 
 def _replace_quarantine(
-    tables: IngestTables, rows: DataFrame, hours: Collection[int],
-    counts: Mapping[str, HourCounts], run: str,
-) -> None:  # fmt: skip
-    """Replace the rows of some hours in `quarantine`, if there are rows or were some."""
-    store, where = tables.store, of_file_hours(hours)
+    tables: IngestTables, rows: DataFrame, counts: Mapping[str, HourCounts], run: str
+) -> None:
+    """Replace the rows of the counted hours in `quarantine`, if there are rows or were some."""
+    if not counts:
+        return
+    store, where = tables.store, of_file_hours(map(parse_hour, counts))
     if any(of_hour.rejected for of_hour in counts.values()) or (
         store.read(QUARANTINE).where(where).limit(1).collect()
     ):
-        bad = rows.where("reason_code IS NOT NULL").select(store.columns(QUARANTINE))
+        bad = rows.where("reason_code IS NOT NULL").select(store.columns(QUARANTINE)).where(where)
         store.replace(QUARANTINE, bad, where, {"run": run})
 
 
 def _decoded(tables: IngestTables, files: Sequence[LandingFile]) -> DataFrame:
     """Return a row per record of files, with the columns of both tables."""
     parts = pack(files, tables.cores)
-    tables.store.plan_for(sum(map(_size, files)) // 100, tables.cores)
+    tables.store.plan_for(sum(map(unpacked_size, files)) // 100, tables.cores)
     numbers = tables.store.spark.range(0, len(parts), numPartitions=max(1, len(parts)))
     decode = decode_files(parts, tables.stream)
     rows = numbers.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA))
@@ -113,19 +140,39 @@ def pack(files: Sequence[LandingFile], cores: int) -> list[list[LandingFile]]:
     >>> [len(part) for part in pack(files, 2)]
     [1, 1, 1, 1]
     """
-    total = sum(map(_size, files))
+    total = sum(map(unpacked_size, files))
     most = max(1, min(_PART, -(-total // cores))) if total > _PART // 4 else total + 1
     parts, size = list[list[LandingFile]](), most
     for file in files:
-        if size + _size(file) > most:
+        if size + unpacked_size(file) > most:
             parts, size = [*parts, []], 0
         parts[-1].append(file)
-        size += _size(file)
+        size += unpacked_size(file)
     return parts
 
 
-def _size(file: LandingFile) -> int:
+def unpacked_size(file: LandingFile) -> int:
+    """Return about how many bytes of records a file has."""
     return file.size * (_PACKED if file.name.endswith((".gz", ".zst")) else 1)
+
+
+def stored_counts(tables: IngestTables, hours: Collection[int]) -> dict[str, HourCounts]:
+    """Return the counts of some hours from `raw_events`, with the stored files but not their size.
+
+    Args:
+        tables: The tables.
+        hours: First instants of the hours.
+    """
+    if not hours:
+        return {}
+    rows = tables.store.read(RAW).where(of_file_hours(hours)).persist()
+    try:
+        counts = _count(rows, (), hours)
+        of_hour = rows.groupBy("file_hour").agg(F.count_distinct("file").alias("files")).collect()
+    finally:
+        rows.unpersist()
+    files = {row.file_hour: row.files for row in of_hour}
+    return {label: replace(one, files=files.get(label, 0)) for label, one in counts.items()}
 
 
 def _count(
@@ -159,14 +206,25 @@ def _count(
     }  # fmt: skip
 
 
-def _require_few_bad(counts: Mapping[str, HourCounts], allowed: float) -> None:
-    """Raise DataError if too large a share of the records was rejected."""
+def _refused(
+    counts: Mapping[str, HourCounts], allowed: float, optional: Collection[int]
+) -> dict[str, str]:
+    """Return the optional hours of which too large a share was rejected, with the reason."""
+    errors = {
+        label: _too_bad({label: of_hour}, allowed)
+        for label, of_hour in counts.items() if parse_hour(label) in optional
+    }  # fmt: skip
+    return {label: error.message for label, error in errors.items() if error}
+
+
+def _too_bad(counts: Mapping[str, HourCounts], allowed: float) -> DataError | None:
+    """Return the error of hours if too large a share of their records was rejected."""
     bad = {label: bad_lines(of_hour.reasons) for label, of_hour in counts.items()}
     records = sum(judged_lines(of_hour.records, of_hour.reasons) for of_hour in counts.values())
     if sum(bad.values()) <= allowed * records:
-        return
+        return None
     worst = max(bad, key=lambda label: bad[label])
-    raise DataError(
+    return DataError(
         f"{sum(bad.values())} of {records} records are invalid, more than the allowed share of "
         f"{allowed:g}; most in {worst}: {dict(counts[worst].reasons)}",
         hint='read their reasons: `elsinore sql "SELECT * FROM quarantine"`',

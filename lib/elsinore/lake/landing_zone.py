@@ -235,6 +235,25 @@ def landing_files(
     return tuple(sorted({describe(zone, *named) for named in _named(zone, interval, rules)}))
 
 
+def readable_files(
+    zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()
+) -> tuple[list[LandingFile], dict[str, str]]:
+    """Return the files of some hours, and by hour why one of its files cannot be read.
+
+    An hour with such a file is complete only when the file can be read.
+
+    Raises:
+        DataError: the landing zone is missing.
+    """
+    files, faults = set[LandingFile](), dict[str, str]()
+    for path, label in _named(zone, interval, rules):
+        try:
+            files.add(describe(zone, path, label))
+        except DataError as error:
+            faults[label] = str(error)
+    return sorted(files), faults
+
+
 def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:
     """The raw files of all hours; see `landing_files`."""
     found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
@@ -460,12 +479,8 @@ def late_landings(
     """
     if not days:
         return {}, {}, ()
-    files, faults, before = [], {}, Interval(min([until, *stop]) - days * DAY, until)
-    for path, label in _named(zone, before, lake.stream.sources):
-        try:
-            files.append(describe(zone, path, label))
-        except DataError as error:
-            faults[label] = str(error)
+    before = Interval(min([until, *stop]) - days * DAY, until)
+    files, faults = readable_files(zone, before, lake.stream.sources)
     there = listings(files)
     where = Landings(before).expression(by_day=False)
     rows = lake.rows("landings", where, columns=["landing", "listing"]).to_pylist()
@@ -485,7 +500,7 @@ def late_landings(
     gone = known.keys() - there.keys() - faults.keys()
     broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
     of_late: dict[str, list[LandingFile]] = {label: [] for label in sorted(late)}
-    for file in sorted(set(files)):
+    for file in files:
         if file.landing in late:
             of_late[file.landing].append(file)
     return of_late, faults, tuple(broken_off)

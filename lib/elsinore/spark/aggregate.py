@@ -27,8 +27,8 @@ from elsinore.results.task_rows import (
     add_up,
 )
 from elsinore.spark.compute import Computed, compute
-from elsinore.spark.failures import spark_failures
 from elsinore.spark.tasks import split_rows
+from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import require
 from elsinore.timeline import Interval, hours_of
 

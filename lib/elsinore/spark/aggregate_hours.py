@@ -21,8 +21,8 @@ from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.aggregate import Aggregated, summarized
 from elsinore.spark.compute import compute
-from elsinore.spark.failures import spark_failures
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import require
 from elsinore.timeline import Interval, hour_label
 

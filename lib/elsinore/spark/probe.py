@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.errors import SetupError
-from elsinore.spark.failures import spark_failures
+from elsinore.store.task_failures import spark_failures
 
 #: Packages that tasks import.
 _NEEDED = ("pyarrow", "numpy", "numba")

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect import proto
 
 from elsinore.settings import Settings
-from elsinore.spark.failures import BrokenServerError, spark_failures
 from elsinore.spark.options import session_options
 from elsinore.spark.server import server_url, stop_server, with_parameters
+from elsinore.store.task_failures import BrokenServerError, spark_failures
 
 #: Any constant will do: sessions are named after what they work for, below it.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")

@@ -15,8 +15,8 @@ from elsinore.lake.kept_hours import InTasks
 from elsinore.results.task_rows import Counts, results_of, split, with_counts
 from elsinore.settings import Settings
 from elsinore.spark.aggregate_worker import Task, each_number
-from elsinore.spark.failures import spark_failures
 from elsinore.spark.session import open_session
+from elsinore.store.task_failures import spark_failures
 
 #: What tasks tell of their numbers, as JSON.
 _TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})

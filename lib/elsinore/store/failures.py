@@ -27,6 +27,13 @@ _UNSUPPORTED = "56038"
 _LOST = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 #: The condition of a conflict with a transaction of the same application id.
 _SAME_APPLICATION = "DELTA_CONCURRENT_TRANSACTION"
+#: Conditions of removed files and commits. Errors of tasks have them in their text only.
+_GONE = (
+    "FAILED_READ_FILE.FILE_NOT_EXIST", "DELTA_CHANGE_DATA_FILE_NOT_FOUND", "FILE_NOT_EXIST",
+    "DELTA_VERSION_NOT_CONTIGUOUS", "DELTA_LOG_FILE_NOT_FOUND", "DELTA_MISSING_CHANGE_DATA",
+    "DELTA_TRUNCATED_TRANSACTION_LOG", "VersionNotFoundException", "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "DELTA_CHANGE_TABLE_FEED_DISABLED", "DELTA_VERSION_NOT_FOUND",
+)  # fmt: skip
 _WINNER = re.compile(r"concurrent (?P<name>[A-Z][A-Z ]*[A-Z])\b|\"operation\":\"(?P<json>[^\"]+)\"")
 
 
@@ -86,6 +93,12 @@ def is_of_same_application(error: BaseException | None) -> bool:
     """Return whether a transaction with the same application id committed first."""
     condition = error.getCondition() if isinstance(error, PySparkException) else ""
     return (condition or "").startswith(_SAME_APPLICATION)
+
+
+def is_vacuumed(error: PySparkException) -> bool:
+    """Return whether files or commits of a change feed or an old version were removed."""
+    condition = error.getCondition() or ""
+    return condition.startswith(_GONE) or any(text in str(error) for text in _GONE)
 
 
 def _winner(message: str) -> str:

@@ -17,7 +17,7 @@ from elsinore.errors import (
     SetupError,
 )
 from elsinore.lake.delta_log import write_failures
-from elsinore.spark.failures import BrokenServerError, translate
+from elsinore.store.task_failures import BrokenServerError, translate
 
 CREATED = """
 \tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:152)

@@ -1,7 +1,7 @@
 """Failures of Spark in terms of who must act: lost process, full disk, or our own error.
 
-The names are Spark's error classes. They are looked for in the whole message, since an
-error of a worker arrives wrapped in those of the task, the stage and the job.
+The names are Spark's error classes. They are searched for in the whole message, because the errors
+of the task, the stage and the job wrap an error of a worker.
 """
 
 from __future__ import annotations
