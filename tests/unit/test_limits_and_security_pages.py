@@ -10,6 +10,7 @@ import pytest
 
 from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
+from elsinore.cli import cases, diff
 from elsinore.engine import row_bound
 from elsinore.files import (
     as_lines,
@@ -68,6 +69,8 @@ CODE = [
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
+    ("result file", (diff._MOST_VALUES,)),
+    ("events of all cases", (cases.MOST_EVENTS,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]
 
