@@ -18,6 +18,7 @@ from elsinore.files import (
     decode,
     delta_log_snapshot,
     read_delta,
+    read_events,
     read_lines,
     records,
 )
@@ -69,6 +70,7 @@ CODE = [
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
+    ("rejected records", (read_events.MOST_REJECTED,)),
     ("result file", (diff._MOST_VALUES,)),
     ("events of all cases", (cases.MOST_EVENTS,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
