@@ -10,6 +10,7 @@ import pytest
 
 from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
+from elsinore.cli import cases, diff
 from elsinore.engine import row_bound
 from elsinore.files import (
     as_lines,
@@ -17,6 +18,7 @@ from elsinore.files import (
     decode,
     delta_log_snapshot,
     read_delta,
+    read_events,
     read_lines,
     records,
 )
@@ -68,6 +70,9 @@ CODE = [
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
+    ("rejected records", (read_events.MOST_REJECTED,)),
+    ("result file", (diff._MOST_VALUES,)),
+    ("events of all cases", (cases.MOST_EVENTS,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]
 

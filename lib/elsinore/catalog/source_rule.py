@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import takewhile
+from functools import cache, cached_property
+from itertools import chain, takewhile
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from elsinore.choices import InputFormat
 from elsinore.timeline import parse_instant
@@ -21,9 +23,16 @@ SUFFIXES = {
 PACKED = (".gz", ".zst")
 
 #: Parts of a time in a path.
-_TOLD = {"year": "[0-9]{4}", "month": "[0-9]{2}", "day": "[0-9]{2}", "hour": "(?:[01][0-9]|2[0-3])"}
+_TOLD = {
+    "year": re.compile("[0-9]{4}"),
+    "month": re.compile("[0-9]{2}"),
+    "day": re.compile("[0-9]{2}"),
+    "hour": re.compile("(?:[01][0-9]|2[0-3])"),
+}
 _ANY = {"*": "[^/]*", "?": "[^/]"}
 _PIECE = re.compile(r"\{(\w*)\}|[*?]|[^*?{]+|\{")
+#: Pairs of a part of a time and its number.
+_Numbers: TypeAlias = tuple[tuple[str, str], ...]
 _HINT = "as in {date}/{hour}/*.jsonl.gz, dump-*.parquet or /data/{year}/{month}/{day}.csv"
 
 
@@ -109,9 +118,8 @@ class SourceRule:
         >>> SourceRule.parse("{date}/*-{hour}.csv", None).told("2013-01-31/x-07.csv")
         '2013-01-31T07'
         """
-        if (match := self._pattern.fullmatch(path)) is None:
+        if (told := _numbers_in(self.files, path)) is None:
             return None
-        told = match.groupdict()
         if not told:
             return ""
         day = f"{told['year']}-{told['month']}-{told['day']}"
@@ -125,17 +133,39 @@ class SourceRule:
         """Return whether a directory below the landing zone may contain files of the rule."""
         names, own = path.split("/"), self.files.split("/")
         return len(names) < len(own) and all(
-            re.fullmatch(_pattern_of(wanted), name)
-            for wanted, name in zip(own, names, strict=False)
+            _numbers_in(wanted, name) is not None for wanted, name in zip(own, names, strict=False)
         )
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(_pattern_of(self.files))
+
+def _numbers_in(wanted: str, path: str) -> dict[str, str] | None:
+    """Return the numbers of a path that matches a rule's path; None if it does not match.
+
+    A repeated part must have one value. Each `*` takes as much as it can.
+    """
+    if (pattern := _pattern_of(wanted)) is not None:
+        match = pattern.fullmatch(path)
+        return None if match is None else match.groupdict()
+    # Ways through the pieces are merged if they have the same position and numbers.
+    names, own = path.split("/"), wanted.split("/")
+    if len(names) != len(own):
+        return None
+    numbers: dict[_Numbers, None] = {(): None}  # in the order of preference
+    for pieces, name in zip(map(_PIECE.finditer, own), names, strict=True):
+        at = dict.fromkeys((0, told) for told in numbers)
+        for piece in pieces:
+            at = dict.fromkeys(chain.from_iterable(_steps(piece, name, *one) for one in at))
+        numbers = dict.fromkeys(told for end, told in at if end == len(name))
+    return dict(next(iter(numbers))) if numbers else None
 
 
-def _pattern_of(path: str) -> str:
-    """Return the regular expression of a path; a repeated part must have one value."""
+@cache
+def _pattern_of(path: str) -> re.Pattern[str] | None:
+    """Return the regular expression of a path; None if a name has several `*`.
+
+    For a name of 250 dashes and `*-*-*-*-*-*-*.csv`, a regular expression would need hours.
+    """
+    if any(name.count("*") > 1 for name in path.split("/")):
+        return None
     seen: set[str] = set()
 
     def piece(match: re.Match[str]) -> str:
@@ -145,9 +175,26 @@ def _pattern_of(path: str) -> str:
         if name in seen:
             return f"(?P={name})"
         seen.add(name)
-        return f"(?P<{name}>{_TOLD[name]})"
+        return f"(?P<{name}>{_TOLD[name].pattern})"
 
-    return _PIECE.sub(piece, path)
+    return re.compile(_PIECE.sub(piece, path))
+
+
+def _steps(
+    piece: re.Match[str], name: str, start: int, told: _Numbers
+) -> Iterator[tuple[int, _Numbers]]:
+    """Yield where a piece of a rule's path can end in a name, and the numbers up to there."""
+    if piece[0] == "*":
+        yield from ((end, told) for end in range(len(name), start - 1, -1))
+    elif piece[0] == "?":
+        if start < len(name):
+            yield start + 1, told
+    elif (part := piece[1]) is None or part in dict(told):
+        text = piece[0] if part is None else dict(told)[part]
+        if name.startswith(text, start):
+            yield start + len(text), told
+    elif number := _TOLD[part].match(name, start):
+        yield number.end(), (*told, (part, number[0]))
 
 
 def _fault_in(path: str) -> str | None:

@@ -79,8 +79,11 @@ _EVENT = re.compile(
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
 _NULLS = ("", "null", "~")
 _NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
+#: Maximum number of events in the cases of a file.
+MOST_EVENTS = 1_000_000
 #: Differing rows of a case that are printed by default.
 _SHOWN = 20
+_TOO_MANY = f"there are more than {MOST_EVENTS:,} events"
 _EXAMPLE = "`elsinore init DIRECTORY` writes a valid case"
 
 
@@ -183,11 +186,14 @@ def cases_in(document: Any, path: Path) -> list[Case]:
     if not is_list or not entries:
         raise ParameterError(f"{path} has no list of cases", hint=_EXAMPLE)
     shared = {name: value for name, value in common.items() if name != "cases"}
-    found = []
+    found, events = list[Case](), 0
     for number, entry in enumerate(entries, 1):
         case = {"name": f"case {number}"} | shared | entry
         try:
             found.append(_case(_Entry.model_validate(case), path))
+            events += len(found[-1].events.table)
+            if events > MOST_EVENTS:
+                raise _Invalid(_TOO_MANY, "split the file")
         except pydantic.ValidationError as error:
             message, hint = _setting_error(error)
             raise ParameterError(f"{path}: {case['name']}: {message}", hint=hint) from error
@@ -280,7 +286,7 @@ def _bare(kind: EventType) -> EventType:
 
 def _lines(text: str, schema: StreamSchema) -> list[str]:
     """Compact events as lines of JSON."""
-    calendar, lines, end = schema.time_unit.is_calendar, [], 0
+    calendar, lines, end = schema.time_unit.is_calendar, list[str](), 0
     names = {name.lower(): name for name in schema.by_name} | {n: n for n in schema.by_name}
     for match in _EVENT.finditer(text):
         name, first, last, unit, pairs, *_ = match.groups()
@@ -295,6 +301,8 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
         if not times:
             message = f"{match[0].strip()}: {last} is before {first}"
             raise _Invalid(message, f"write {name}{last}..{first}")
+        if times.stop - times.start > MOST_EVENTS - len(lines):
+            raise _Invalid(_TOO_MANY, "write a shorter range")
         kind = schema.by_name[own]
         values = {key: _value(kind, key, cell) for key, cell in re.findall(_PAIR, pairs or "")}
         for time in times:

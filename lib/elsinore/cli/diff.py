@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from csv import reader as header_of
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ _COMMON = ["query", "window_start", "window_end"]
 _NO_RESULTS = (
     OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
 )  # fmt: skip
-#: Values of a Parquet or Arrow file, whose rows may take few bytes: each needs about 600 here.
+#: Values of a file, whose rows may take few bytes: each needs about 600 here.
 _MOST_VALUES = 10_000_000
 _KINDS = ["same", "changed", "added", "removed"]
 
@@ -152,7 +152,7 @@ def _stored(path: Path) -> _Values:
         if form is Format.ARROW:
             return _gathered(path, arrow_batches(path, DEFAULT_LIMITS, _RESULT_COLUMNS))
         with path.open(encoding="utf-8") as lines:
-            rows = [_row(from_json(line)) for line in lines]
+            rows = list(_few(path, (_row(from_json(line)) for line in lines)))
         calendar = any(isinstance(row.window_start, Instant) for row in rows)
         return _values(long_table(rows, text=True, calendar=calendar))
     except FileNotFoundError as error:
@@ -177,14 +177,27 @@ def _result_columns(names: list[str]) -> Columns:
     return Columns(_RESULT_COLUMNS)
 
 
+def _few(path: Path, rows: Iterable[ResultRow]) -> Iterator[ResultRow]:
+    """Yield the rows of a file; UnreadableFile: they have too many values."""
+    number = 0
+    for row in rows:
+        number += len(row.values)
+        _require_few(path, number)
+        yield row
+
+
+def _require_few(path: Path, number: int) -> None:
+    if number > _MOST_VALUES:
+        raise too_large(path, f"has more than {_MOST_VALUES:,} values")
+
+
 def _gathered(path: Path, tables: Iterable[pa.Table]) -> _Values:
     """Return the values of the batches of a file; UnreadableFile: there are too many."""
     values: _Values = {}
     number = 0
     for table in tables:
         number += table.num_rows
-        if number > _MOST_VALUES:
-            raise too_large(path, f"has more than {_MOST_VALUES:,} values")
+        _require_few(path, number)
         values |= _values(table)
     return values
 
@@ -201,12 +214,24 @@ def _csv_values(path: Path) -> _Values:
         column_types=dict.fromkeys(columns, pa.string()),
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
     )  # fmt: skip
+    # A group can have line ends.
+    parse = csv.ParseOptions(newlines_in_values=True)
     values: _Values = {}
-    rows = csv.read_csv(path, convert_options=convert).to_pylist()
-    if rows and not any("(" in name for name in columns):
-        raise ValueError("no column of an aggregate")
+    number = 0
+    for batch in csv.open_csv(path, parse_options=parse, convert_options=convert):
+        number += batch.num_rows * batch.num_columns
+        _require_few(path, number)
+        values |= _values_of_rows(batch.to_pylist())
+    return values
+
+
+def _values_of_rows(rows: Iterable[dict[str, Any]]) -> _Values:
+    """Return the values of rows of CSV; ValueError: they have no column of an aggregate."""
+    values: _Values = {}
     for row in rows:
         query, start, end = (row.pop(name) for name in _COMMON)
+        if not any("(" in name for name in row):
+            raise ValueError("no column of an aggregate")
         group = {name: text for name, text in row.items() if "(" not in name}
         for label, text in row.items():
             if label not in group:

@@ -59,6 +59,8 @@ Source = Path | Frame | LakeTable
 OnProgress = Callable[[Source, int], None]
 
 
+#: Maximum number of rejected records: each takes about 200 bytes of memory, and 2 of a file.
+MOST_REJECTED = 10_000_000
 _NAMED = 3
 _AT_ONCE = 8_192
 #: The column of nanoseconds during deduplication; no attribute name begins with `_`.
@@ -138,7 +140,7 @@ def read_events(
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
     lines, missing = 0, MissingFields(schema)
-    for path, part, batch in _decoded(files, schema, form, roots, read):
+    for path, part, batch in _few_rejected(_decoded(files, schema, form, roots, read)):
         parts.append(part)
         lines += part.lines
         missing.add(part, batch)
@@ -190,6 +192,25 @@ def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tupl
     cut = None if decoded.nanoseconds is None else decoded.nanoseconds[~odd.rows]
     events = decoded.events.filter(~odd.rows)
     return replace(decoded, events=events, rejected=rejected, nanoseconds=cut), ()
+
+
+def _few_rejected(
+    parts: Iterator[tuple[Source, Decoded, pa.Table | None]],
+) -> Iterator[tuple[Source, Decoded, pa.Table | None]]:
+    """Yield decoded batches; DataError: too many of their records are rejected."""
+    number = 0
+    for path, part, batch in parts:
+        number += part.rejected.num_rows
+        if number > MOST_REJECTED:
+            row = part.rejected.slice(0, 1).to_pylist()[0]
+            problem = f"more than {MOST_REJECTED:,} records are invalid"
+            raise DataError(
+                f"{problem}: {row['file']}:{row['position']}: {row['reason_code']}: "
+                f"{row['reason']}",
+                hint="correct the records or the schema",
+                file=row["file"],
+            )
+        yield path, part, batch
 
 
 def _decoded(

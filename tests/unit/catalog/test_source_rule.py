@@ -27,6 +27,12 @@ SCHEMA = "stream: s\ntime: {field: t, unit: iso}\ntypes: {A: }\nsources: "
         ("dump-??.parquet", "dump-07.parquet", ""),
         ("dump-??.parquet", "dump-7.parquet", None),
         ("/data/a b/*/x{day}{month}{year}.csv", "/data/a b/c/x31012013.csv", "2013-01-31"),
+        ("*-{date}-*.csv", "a-2013-01-30-2013-01-31-b.csv", "2013-01-31"),
+        ("{date}/*{year}*.csv", "2013-01-31/2013-2014.csv", "2013-01-31"),
+        ("{date}/*-?-*.csv", "2013-01-31/a-bc-d.csv", None),
+        # A regular expression would need hours.
+        ("{date}/*-*-*-*-*-*-*.csv", f"2013-01-31/{'-' * 250}csv", None),
+        ("{date}/*-*/*-*/*-*/*-*.csv", f"2013-01-31{('/' + '-' * 200) * 4}", None),
     ],
 )
 def test_what_a_path_tells(files: str, path: str, told: str | None) -> None:

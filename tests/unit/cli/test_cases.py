@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from elsinore.cli import cases
 from elsinore.cli.main import run_command
 from elsinore.events import EventTable
 from elsinore.library.results import answer
@@ -161,6 +162,8 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
         ("a1(v=1)", "a1(w=1)", "A has no attribute w (its attributes: v)"),
         ("a1(v=1)", "a1(v=1.5)", "event 1: v: 1.5 is not a whole number"),
         ("a1(v=1)", "a99999999999999999999", "is not in -4611686018427387904"),
+        ("a2..3", "a2..1000002", "there are more than 1,000,000 events (write a shorter range)"),
+        ("a2..3", f"a2..{'9' * 30}", "there are more than 1,000,000 events"),
         ("a2..3", "a3..2", "a3..2(v=2): 2 is before 3"),
         ("a2..3", "a3s", "a3s(v=2): integer times have no unit s"),
         (
@@ -192,6 +195,16 @@ def test_a_wrong_case_is_named(
     out, error = capsys.readouterr()
     assert out == ""
     assert words in error
+
+
+def test_the_events_of_all_cases_of_a_file_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = "schema: {A: {}}\nquery: RETURN COUNT(*) PATTERN A+ WITHIN 20\nevents: a1..9\nrows: []"
+    Path("many.yaml").write_text(f"{shared}\ncases: [{', '.join(['{}'] * 4)}]\n")
+    monkeypatch.setattr(cases, "MOST_EVENTS", 30)
+    assert run_command(["test", "many.yaml"]) == 2
+    assert "many.yaml: case 4: there are more than" in capsys.readouterr().err
 
 
 LONE = """

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import ipc
 
+from elsinore.cli import diff
 from elsinore.cli.main import run_command
 
 SCHEMA = """
@@ -233,6 +234,32 @@ def test_small_files_that_hold_gigabytes_are_refused(
     said = capsys.readouterr().err
     assert f"{name} " in said
     assert re.search("67,108,864", said)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "query,window_start,window_end,COUNT(*),SUM(A.x)\n" + "q,0,1,,\n" * 9),
+        ("a.json", '{"query": "q", "group": {}, "window_start": 0, "window_end": 1, '
+                   '"values": {"COUNT(*)": null, "SUM(A.x)": null}}\n' * 21),
+    ],
+)  # fmt: skip
+def test_text_files_of_many_values_are_refused(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(diff, "_MOST_VALUES", 40)
+    Path(name).write_text(text)
+    assert run_command(["diff", name, name]) == 1
+    assert "has more than 40 values" in capsys.readouterr().err
+
+
+def test_groups_in_csv_can_have_line_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    group = "a\n" * 100_000
+    rows = (f'q,{start},{start + 1},"{group}",1\n' for start in range(8))
+    Path("a.csv").write_text("query,window_start,window_end,k,COUNT(*)\n" + "".join(rows))
+    assert Path("a.csv").stat().st_size > 1 << 20  # more than a block of Arrow's
+    assert run_command(["diff", "a.csv", "a.csv"]) == 0
+    assert "8 values: 8 same" in capsys.readouterr().err
 
 
 def _results(count: int, **columns: Any) -> pa.RecordBatch:

@@ -260,3 +260,22 @@ def test_few_long_lines_do_not_wait_in_memory_for_others(
     assert read(tmp_path / "a.jsonl")[1].accepted == 16
     assert len(sizes) > 1
     assert max(sizes) < 2.5 * DEFAULT_LIMITS.batch_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("r.jsonl", "1\n" * 9), ("r.csv", "t,k,i\n" + "x,,\n" * 9)]
+)
+def test_too_many_rejected_records_stop_the_read(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (
+        "stream: x\ntime: {field: t, unit: ms}\ntype: {field: k}\nid: {field: i}\ntypes: {A: {}}"
+    )
+    path = tmp_path / name
+    path.write_text(text)
+    schema = read_schema(document)
+    assert read_events([path], schema, max_bad_share=1.0)[1].rejected.num_rows == 9
+    monkeypatch.setattr(read_events_module, "MOST_REJECTED", 8)
+    with pytest.raises(DataError, match=f"more than 8 records are invalid: .*{name}:") as raised:
+        read_events([path], schema, max_bad_share=1.0)
+    assert raised.value.hint
