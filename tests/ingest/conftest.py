@@ -1,4 +1,7 @@
-"""A session of the server of all tests, and lakes with empty tables."""
+"""A session of the server of all tests, and lakes with empty tables.
+
+Each test has a session of its own: PySpark binds checkpoints to the session opened last.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from elsinore.spark.session import open_session
 from tests.ingest.landing_zone import NewTables
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def ingest_session(server: Settings) -> Iterator[SparkSession]:
     with open_session(server) as session:
         yield session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def new_tables(ingest_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewTables:
     """Makes a lake with empty tables and an empty landing zone; `ids` are its ids; empty: none."""
 
