@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from elsinore.errors import DataError
 from elsinore.ingest.ingest_run import STEP, ingest_run
 from elsinore.ingest.tables import IngestTables
@@ -20,7 +18,7 @@ from elsinore.lake.run_metrics import UNREAD, note_metrics, text_metrics
 from elsinore.ledger.fold import fold
 from elsinore.ledger.inputs import silent_hours
 from elsinore.ledger.results import provisional, published
-from elsinore.ledger.table import TABLE, Ledger
+from elsinore.ledger.table import TABLE, Ledger, Rows
 from elsinore.ledger.to_compute import Planned, Question, choose, lost_hours, merge, to_compute
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings
@@ -95,7 +93,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def hours_to_compute(
-    rows: pa.Table, settings: Settings, answered: Sequence[Answered], interval: Interval
+    rows: Rows, settings: Settings, answered: Sequence[Answered], interval: Interval
 ) -> dict[str, Any]:
     """Return what a run computes in addition to its own hours, as plain data.
 
@@ -132,7 +130,7 @@ def _name(settings: Settings, one: Answered) -> str:
     return settings.of_workload(one.name).queries.stem
 
 
-def _published(rows: pa.Table, settings: Settings, one: Answered) -> Mapping[str, int]:
+def _published(rows: Rows, settings: Settings, one: Answered) -> Mapping[str, int]:
     """Return the end of the latest published hour, if there is one, and the provisional hours."""
     state = fold(rows, _name(settings, one))
     hours = published(state).hours

@@ -25,6 +25,9 @@ from elsinore.timeline import Interval, hour_label
 #: Name of the table.
 TABLE = "hours"
 
+#: Rows of the table.
+Rows = pa.Table
+
 #: Attempts at a commit that other writers interrupt; each takes milliseconds.
 _TRIES, _PAUSE = 20, 0.2
 
