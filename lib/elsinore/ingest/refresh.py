@@ -135,9 +135,19 @@ def _refresh(tables: IngestTables, run: str) -> Refreshed:
         assert seen.raw is not None
         return Refreshed(seen.raw)
     tables.store.plan_for(changed.rows, tables.cores)
-    # Computed once: Delta refuses a MERGE whose source is cached.
-    differences = _differences(tables, changed, seen.version).localCheckpoint()
+    differences = _computed(tables, _differences(tables, changed, seen.version), changed.rows)
     return _write(tables, differences, changed, seen, run)
+
+
+def _computed(tables: IngestTables, rows: DataFrame, number: int) -> DataFrame:
+    """Return rows that are computed once, although Delta refuses a MERGE of a cached source.
+
+    Few rows become part of the next statements. More are a checkpoint, which PySpark binds to the
+    session that this thread opened first.
+    """
+    if tables.store.is_small(number):
+        return tables.store.spark.createDataFrame(rows.toArrow(), rows.schema)
+    return rows.localCheckpoint()
 
 
 # ------------------------------------------------------------------------- what changed
