@@ -104,3 +104,22 @@ def test_four_at_once(new_tables: NewTables, server: Settings) -> None:
         list(pool.map(run, range(FIRST, END)))
     assert_final(tables, histories)
     assert len(rows(tables, "raw_events", "file")) == 14 * len(histories)
+
+
+def test_many_bytes_do_not_pass_through_this_process(
+    new_tables: NewTables, server: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, zone = new_tables()
+    put(zone, hour(10), *FINAL[10])
+    monkeypatch.setattr("elsinore.ingest.refresh._MOST_LOCAL_BYTES", 0)
+
+    def run() -> int:
+        with open_session(server) as session:
+            # Without the method, a refresh that uses it fails.
+            monkeypatch.setattr(session, "createDataFrame", None)
+            store = SparkTables.open(session, tables.store.root, tables.store.schemas)
+            return ingest(replace(tables, store=store), zone, [hour(10)]).events.inserted
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(run).result() == 3
+    assert len(rows(tables, "events", "event_id")) == 3

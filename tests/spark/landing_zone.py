@@ -25,6 +25,9 @@ from jobs import (
     report_quality,
     validate_results,
 )
+from tests.ingest import landing_zone as ingest_zone
+
+departure = ingest_zone.departure
 
 #: Every table that landing writes; they follow from the files alone.
 LANDED = ("raw_events", "quarantine", "events", "landings")
@@ -33,23 +36,6 @@ LANDED = ("raw_events", "quarantine", "events", "landings")
 def hours(first: int, end: int) -> Interval:
     """Hours of 1 January 2013."""
     return Interval.parse(f"2013-01-01T{first:02}:00Z", f"2013-01-01T{end:02}:00Z")
-
-
-def departure(number: int, minute: int = 0, hour: int = 10, **changes: Any) -> dict[str, Any]:
-    """A valid event, the same for the same arguments."""
-    event = {
-        "id": f"d{number}",
-        "type": "Departure",
-        "time": f"2013-01-01T{hour:02}:{minute:02}:00Z",
-        "tailnum": "N1",
-        "carrier": "UA",
-        "flight": 7,
-        "origin": "EWR",
-        "dest": "IAH",
-        "dep_delay": 5,
-        "distance": 1400,
-    }
-    return {name: value for name, value in (event | changes).items() if value is not ...}
 
 
 def put(settings: Settings, hour: int, *lines: Any, name: str = "") -> Path:

@@ -135,19 +135,26 @@ def _refresh(tables: IngestTables, run: str) -> Refreshed:
         assert seen.raw is not None
         return Refreshed(seen.raw)
     tables.store.plan_for(changed.rows, tables.cores)
-    differences = _computed(tables, _differences(tables, changed, seen.version), changed.rows)
+    differences = _differences(tables, changed, seen.version)
+    # Computed once: Delta refuses a MERGE whose source is cached.
+    if _is_local(tables, changed):
+        differences = tables.store.spark.createDataFrame(differences.toArrow(), differences.schema)
+    else:
+        # PySpark binds checkpoints to the session that this thread opened first.
+        differences = differences.localCheckpoint()
     return _write(tables, differences, changed, seen, run)
 
 
-def _computed(tables: IngestTables, rows: DataFrame, number: int) -> DataFrame:
-    """Return rows that are computed once, although Delta refuses a MERGE of a cached source.
+def _is_local(tables: IngestTables, changed: _Changed) -> bool:
+    """Return whether the differences fit into this process and into a statement."""
+    if not tables.store.is_small(changed.rows):
+        return False
+    size = _candidates(tables, changed).agg(F.sum(F.octet_length("record")).alias("size"))
+    return (size.collect()[0].size or 0) <= _MOST_LOCAL_BYTES
 
-    Few rows become part of the next statements. More are a checkpoint, which PySpark binds to the
-    session that this thread opened first.
-    """
-    if tables.store.is_small(number):
-        return tables.store.spark.createDataFrame(rows.toArrow(), rows.schema)
-    return rows.localCheckpoint()
+
+#: Bytes of raw records whose events may pass through this process.
+_MOST_LOCAL_BYTES = 16_000_000
 
 
 # ------------------------------------------------------------------------- what changed
@@ -256,15 +263,20 @@ def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataF
 
 def _winners(tables: IngestTables, changed: _Changed) -> DataFrame:
     """Return the winning record of each key, decoded, with the columns of `events` and the key."""
-    rows = tables.store.read(RAW, changed.raw).where("reason_code IS NULL")
-    if not changed.is_all:
-        rows = rows.where(keys_between(F.col(_KEY), changed.first, changed.last))
     place = F.expr(f"row_number() OVER (PARTITION BY {_KEY} ORDER BY {WINNERS_FIRST})")
-    ranked = _of_keys(rows, changed).withColumn("_rank", place)
+    ranked = _candidates(tables, changed).withColumn("_rank", place)
     winners = ranked.where("_rank = 1").select(_KEY, *STORED)
     schema = tables.store.schema(EVENTS).arrow().append(pa.field(_KEY, pa.string()))
     decode = decode_winners(tables.stream, schema, BUCKET)
     return winners.mapInArrow(decode, from_arrow_schema(schema))
+
+
+def _candidates(tables: IngestTables, changed: _Changed) -> DataFrame:
+    """Return the raw records of changed keys, without rejected ones."""
+    rows = tables.store.read(RAW, changed.raw).where("reason_code IS NULL")
+    if not changed.is_all:
+        rows = rows.where(keys_between(F.col(_KEY), changed.first, changed.last))
+    return _of_keys(rows, changed)
 
 
 def _of_keys(rows: DataFrame, changed: _Changed) -> DataFrame:

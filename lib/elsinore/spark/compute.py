@@ -124,7 +124,7 @@ def _from_files(
 def _carried(
     spark: SparkSession, carrying: Carrying, parts: int, reports: list[Counts]
 ) -> DataFrame:
-    """The rows of the queries whose panes are kept; those that are missing are worked out first."""
+    """Return the results of queries with cached panes, after computing those that are missing."""
     if carrying.missing:
         reports += told(spark, len(carrying.parts), carrying.work_out())
     tasks = min(parts, len(carrying.carried.queries))
