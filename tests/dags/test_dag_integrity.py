@@ -88,7 +88,8 @@ def test_every_step_is_a_job(root: Path) -> None:
         for path in (root / "jobs").glob("*.py")
         if "def main(" in path.read_text(encoding="utf-8")
     }
-    assert set(calls) == jobs
+    # The next model of ingest takes the place of `land_events` when its readers can read the ledger.
+    assert set(calls) == jobs - {"ingest_events"}
 
 
 def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
