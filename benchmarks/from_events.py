@@ -193,9 +193,9 @@ def _land(lake: Lake, events: pa.Table) -> None:
         "event_id": pa.nulls(size, pa.string()),
         "event_type": names.take(events["_type"].combine_chunks()),
         "event_time": time_of,
-        "landing": pa.array(["2013-01-01T00"] * size).dictionary_encode(),
+        "file_hour": pa.array(["2013-01-01T00"] * size).dictionary_encode(),
         "file": pa.array(["events.jsonl"] * size).dictionary_encode(),
-        "position": pa.array(np.arange(size)),
+        "record_number": pa.array(np.arange(size)),
     }
     columns |= {name: events[name].cast(ARROW_TYPES[kind])
                 for name, kind in lake.stream.attributes.items()}  # fmt: skip

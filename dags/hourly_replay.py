@@ -25,7 +25,7 @@ Late-arriving and changed files of the last week are ingested as well. The same 
 hours that become stale, and hours that were missed while no scheduler ran. If there are more than
 `ELSINORE_REOPEN_HOURS`, it starts `catch_up` for the others.
 
-Only hours whose sample passed appear in `trend_aggregates`. Tasks and runs are idempotent: you
+Only hours whose sample passed appear in `results`. Tasks and runs are idempotent: you
 can kill and repeat any task, and replay any hour, and get the same tables.
 
 - To replay many hours in one run: *Trigger*, with `start` and `end` (whole hours, UTC).

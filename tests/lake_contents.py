@@ -17,7 +17,7 @@ from elsinore.settings import LakePath
 Contents = dict[str, list[str]]
 
 #: What users read, and what is replaced in one commit.
-PUBLISHED = "trend_aggregates"
+PUBLISHED = "results"
 
 #: Say when, by whom, or from which commit, and not what: a retry may make one commit more.
 _CIRCUMSTANCES = frozenset(

@@ -52,7 +52,7 @@ RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", 
 EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
-    "history", "publications", "run_metrics", "trend_aggregates", "trend_aggregates_staged",
+    "history", "publications", "run_metrics", "results", "results_staged",
     "validations",
 })  # fmt: skip
 
@@ -164,7 +164,7 @@ Expiring = Literal[
     "raw_events",
     "quarantine",
     "events",
-    "trend_aggregates_staged",
+    "results_staged",
     "validations",
     "run_metrics",
     "reports",

@@ -88,14 +88,14 @@ def test_every_step_is_a_job(root: Path) -> None:
         for path in (root / "jobs").glob("*.py")
         if "def main(" in path.read_text(encoding="utf-8")
     }
-    # The next model of ingest takes the place of `land_events` when its readers can read the ledger.
+    # The next ingest takes the place of `land_events` when all readers use the ledger.
     assert set(calls) == jobs - {"ingest_events"}
 
 
 def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:
     tables = {path.stem for path in (root / "schemas/tables").glob("*.yaml")}
     named = {asset.name for task in tasks(bag) for asset in (*task.outlets, *task.inlets)}
-    assert named == tables | {"quality_reports", "results", "results_by_hour"}
+    assert named == tables | {"quality_reports", "results_by_hour"}
 
 
 def test_a_replay_that_fails_has_a_report_and_ends_failed(bag: Any) -> None:

@@ -107,7 +107,7 @@ def test_each_workload_emits_assets_of_its_own(load_dag: Callable[[str], Any]) -
         assert by_name.keys() >= {"results", "results_by_hour"}
         settings = Settings(home=Path("/somewhere"))
         for asset in ("results", "results_by_hour"):
-            assert folder_of(by_name[asset], settings) == settings.lake / "trend_aggregates"
+            assert folder_of(by_name[asset], settings) == settings.lake / "results"
 
 
 @pytest.mark.skipif(not os.environ.get("ELSINORE_LONG"), reason="a part of `make test-long`")

@@ -40,10 +40,10 @@ def test_queries_are_aggregated_together_and_results_judged_apart() -> None:
             assert f"validate{suffix}" in tasks[f"publish{suffix}"].upstream_task_ids
             assert tasks[f"report{suffix}"].upstream_task_ids == {"publish", "publish_ops"}
         assert {a.name for a in tasks["aggregate"].outlets} == {
-            "trend_aggregates_staged", "ops/trend_aggregates_staged"
+            "results_staged", "ops/results_staged"
         }  # fmt: skip
         assert {a.name for a in tasks["publish_ops"].outlets} == {
-            "ops/trend_aggregates", "ops/publications", "ops/results", "ops/results_by_hour"
+            "ops/publications", "ops/results", "ops/results_by_hour"
         }  # fmt: skip
     night = bag.dags["nightly_replay"].task_dict
     assert {"judge_day_ops", "report_ops"} <= night.keys()

@@ -24,7 +24,7 @@ LAST_HOUR = {"start": "2013-02-08T22:00:00Z", "end": END}
 def queries(rows: list[str], hour: str) -> set[str]:
     """The queries that have results in an hour."""
     found = (json.loads(row) for row in rows)
-    return {row["query"] for row in found if row["owned_hour"] == hour}
+    return {row["query"] for row in found if row["window_end_hour"] == hour}
 
 
 def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_failed_validation_publishes_nothing_reports_and_fails(
     spoilt = str(spoilt_expectations(tmp_path / "spoilt"))
     code, output = mine.run_dag("backfill_replay", asked, ELSINORE_EXPECTATIONS_DIR=spoilt)
     assert code != 0, output
-    assert not mine.rows(CHOICE).get("trend_aggregates")
+    assert not mine.rows(CHOICE).get("results")
     page = mine.path / "var/workloads" / CHOICE / "reports" / "2013-02-08T22_2013-02-08T23.html"
     assert "Do not use these results" in page.read_text()
     (alert,) = map(json.loads, (mine.path / "var" / "alerts.jsonl").read_text().splitlines())
@@ -84,7 +84,7 @@ def test_a_failed_validation_publishes_nothing_reports_and_fails(
     # The same without the fault: the results of the chosen workload are there, the others stay.
     code, output = mine.run_dag("backfill_replay", asked)
     assert code == 0, output
-    assert queries(mine.rows(CHOICE)["trend_aggregates"], "2013-02-08T22") == OF_CHOICE
+    assert queries(mine.rows(CHOICE)["results"], "2013-02-08T22") == OF_CHOICE
     after = mine.rows()
     others = before.keys() - {"plans"}
     assert {table: after[table] for table in others} == {t: before[t] for t in others}

@@ -25,8 +25,8 @@ def test_a_replay_publishes_validated_results(clean: CleanRun) -> None:
     assert tasks[:2] == ["land", "find_plan"]
     assert sorted(tasks[2:-1]) == sorted(parts * SLICES)
     assert tasks[-1] == "report"
-    assert rows["trend_aggregates"]
-    assert rows["trend_aggregates"] == rows["trend_aggregates_staged"]
+    assert rows["results"]
+    assert rows["results"] == rows["results_staged"]
     validations = [json.loads(row) for row in rows["validations"]]
     assert any(row["status"] == "checked" for row in validations)
     assert not any(row["mismatch"] for row in validations)
@@ -61,8 +61,8 @@ def test_openlineage_is_told_which_tables_come_from_which(clean: CleanRun) -> No
 
     assert names("land", "outputs") >= tables("raw_events", "quarantine", "events")
     assert names("aggregate", "inputs") == tables("events", "plans")
-    assert names("aggregate", "outputs") == tables("trend_aggregates_staged")
-    assert names("publish", "outputs") >= tables("trend_aggregates")
+    assert names("aggregate", "outputs") == tables("results_staged")
+    assert names("publish", "outputs") >= tables("results")
 
 
 def test_every_landing_adds_up(clean: CleanRun) -> None:
@@ -102,7 +102,7 @@ def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     for step in steps:
         step.kill()
     # Airflow dies with the task that it runs: what that has left running cannot commit any more.
-    home.writing("trend_aggregates")
+    home.writing("results")
     os.killpg(process.pid, signal.SIGKILL)
     output += process.stdout.read()
     process.wait()

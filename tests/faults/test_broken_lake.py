@@ -27,7 +27,7 @@ def newest_commit(place: Place, table: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("table", "kept"), [("events", 0.0), ("events", 0.5), ("trend_aggregates_staged", 0.0)]
+    ("table", "kept"), [("events", 0.0), ("events", 0.5), ("results_staged", 0.0)]
 )
 def test_a_torn_commit_is_never_published(
     clean: CleanRun, new_place: NewPlace, table: str, kept: float
@@ -40,7 +40,7 @@ def test_a_torn_commit_is_never_published(
     assert contents(place.lake, [PUBLISHED]) == {PUBLISHED: clean.end[PUBLISHED]}
 
 
-@pytest.mark.parametrize("table", ["events", "trend_aggregates_staged"])
+@pytest.mark.parametrize("table", ["events", "results_staged"])
 def test_a_missing_data_file_is_named_or_made_anew(
     clean: CleanRun, new_place: NewPlace, table: str
 ) -> None:

@@ -35,14 +35,14 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
             Fault("server", "before to_table_as_iterator"),
             Fault("workers", "before to_table_as_iterator"),
             Fault("client", "before to_table_as_iterator", after=0.2),
-            Fault("client", "after write_deltalake trend_aggregates_staged"),
+            Fault("client", "after write_deltalake results_staged"),
             # Last, for Spark itself tries its task again.
             Fault("worker", "before to_table_as_iterator"),
         ],
         validate: [Fault("client", last(validate, "after write_deltalake validations"))],
         publish: [
-            Fault("disk", last(publish, "before write_deltalake trend_aggregates"), bytes=600),
-            Fault("client", last(publish, "after write_deltalake trend_aggregates")),
+            Fault("disk", last(publish, "before write_deltalake results"), bytes=600),
+            Fault("client", last(publish, "after write_deltalake results")),
         ],
         report: [Fault("client", len(clean.points[clean.step(report)]) - 1)],
     }

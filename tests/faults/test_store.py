@@ -62,8 +62,8 @@ def test_struck_in_the_middle_of_commits_the_tables_are_those_of_a_local_run(
         clean.step(job): [Fault("client", at, after)]
         for job, at, after in (
             ("land_events", "before write_deltalake raw_events", 0.02),
-            ("aggregate_trends", "before write_deltalake trend_aggregates_staged", 0.02),
-            ("publish_results", "before write_deltalake trend_aggregates", 0.02),
+            ("aggregate_trends", "before write_deltalake results_staged", 0.02),
+            ("publish_results", "before write_deltalake results", 0.02),
         )
     }
     points: list[Point] = []

@@ -78,7 +78,7 @@ def ground(new_ground: Callable[[], Ground]) -> Ground:
 def rows_of_events(settings: Settings) -> pa.Table:
     """The events of `flight_events` as rows of the table `events`."""
     rows = event_rows(Lake.open(settings), flight_events())
-    new = {"landing": "file_hour", "position": "record_number"}
+    new = {"file_hour": "file_hour", "record_number": "record_number"}
     return rows.rename_columns([new.get(name, name) for name in rows.column_names])
 
 
@@ -92,6 +92,6 @@ def staged_rows(tables: ResultTables, table: str = STAGED) -> list[dict[str, Any
     hour = found["window_end_hour"]
     days = [f"{day:%Y-%m-%d}" for day in found["window_end_day"].to_pylist()]
     assert days == [label[:10] for label in hour.to_pylist()]
-    found = found.append_column("owned_hour", hour)
+    found = found.append_column("window_end_hour", hour)
     found = found.drop_columns(["window_end_day", "window_end_hour", "query_fingerprint"])
     return sorted_results(found.to_pylist())

@@ -40,7 +40,7 @@ SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")
 _JOBS = ("land_events", *SLICEWISE, "report_quality")
 
 #: Tables that follow from the raw files.
-COMPARED = ("raw_events", "events", "trend_aggregates")
+COMPARED = ("raw_events", "events", "results")
 
 #: Hours that a run takes on beside its own, and days back in which it looks for files.
 REOPEN, DAYS = 3, 1

@@ -104,9 +104,9 @@ def land_step(lake: Lake, settings: Settings, step: Step) -> None:
 
 def assert_final(lake: Lake) -> None:
     """What the tables hold is what was worked out by hand."""
-    assert rows(lake, "events", "event_id", "landing", "position", "dep_delay") == EVENTS
-    names = ("landing", "lines", "accepted", "duplicates", "quarantined")
+    assert rows(lake, "events", "event_id", "file_hour", "record_number", "dep_delay") == EVENTS
+    names = ("file_hour", "lines", "accepted", "duplicates", "quarantined")
     assert rows(lake, "landings", *names) == LANDINGS
-    assert rows(lake, "quarantine", "landing", "position", "reason_code") == QUARANTINE
+    assert rows(lake, "quarantine", "file_hour", "record_number", "reason_code") == QUARANTINE
     stored = [(label, at) for label, lines, *_ in LANDINGS for at in range(1, lines + 1)]
-    assert rows(lake, "raw_events", "landing", "position") == stored
+    assert rows(lake, "raw_events", "file_hour", "record_number") == stored

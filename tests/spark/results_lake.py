@@ -101,9 +101,9 @@ def event_rows(lake: Lake, events: EventTable) -> pa.Table:
         "event_id": pa.array([f"e{n}" for n in range(count)]),
         "event_type": names.take(events.table[TYPE_COLUMN].combine_chunks()),
         "event_time": time,
-        "landing": pc.strftime(time, format="%Y-%m-%dT%H"),
+        "file_hour": pc.strftime(time, format="%Y-%m-%dT%H"),
         "file": pa.array(["events.jsonl"] * count),
-        "position": pa.array(range(1, count + 1), pa.int64()),
+        "record_number": pa.array(range(1, count + 1), pa.int64()),
     }
     for name, kind in schema.attributes.items():
         column = events.table[name]
@@ -157,7 +157,7 @@ def staged(lake: Lake, owned: Interval, table: str = STAGED) -> list[dict]:
     for name in ("window_start", "window_end"):
         at = found.column_names.index(name)
         found = found.set_column(at, name, found[name].cast(pa.int64()))
-    found = found.drop_columns(["owned_day", "query_fingerprint"])
+    found = found.drop_columns(["window_end_day", "query_fingerprint"])
     return sorted_results(found.to_pylist())
 
 
@@ -198,4 +198,4 @@ def stage_rows(lake: Lake, rows: list[dict], owned: Interval, *, note: str = "")
 def staged_rows(lake: Lake, owned: Interval) -> list[dict]:
     """The rows of staged results as they are, for `stage_rows`."""
     found = lake.rows(STAGED, Hours(owned).expression(by_day=True))
-    return found.drop_columns(["owned_day"]).to_pylist()
+    return found.drop_columns(["window_end_day"]).to_pylist()

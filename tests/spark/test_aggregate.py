@@ -165,7 +165,7 @@ def test_staged_rows_are_a_file_a_day(ground: Ground) -> None:
     done = ground.run(QUERIES, owned, parts=4)
     new = set(ground.lake.log(STAGED).file_uris()) - before
     assert len(new) == 2
-    assert sum("owned_day=2013-02-08" in file for file in new) == 1
+    assert sum("window_end_day=2013-02-08" in file for file in new) == 1
     assert done.rows == len(staged(ground.lake, owned)) > 0
     assert done.events > 0
 

@@ -46,14 +46,14 @@ def bad(new_spark_home: NewHome, tmp_path_factory: Folders) -> Replayed:
 # ---- broken line, wrong type, missing time, unknown event type, value out of range
 def test_bad_lines_are_quarantined_with_the_reason_and_the_rest_lands(bad: Replayed) -> None:
     """Quarantined with the reason; the rest lands."""
-    quarantine = [row for row in bad.rows("quarantine") if row["landing"] < "2013-01-01T12"]
-    found = {(row["file"], row["position"]): row for row in quarantine}
+    quarantine = [row for row in bad.rows("quarantine") if row["file_hour"] < "2013-01-01T12"]
+    found = {(row["file"], row["record_number"]): row for row in quarantine}
     assert {place: row["reason_code"] for place, row in found.items()} == {
         place: code for place, (code, _) in bad.held.items()
     }
     assert len(quarantine) == len(bad.held)
     for place, (code, line) in bad.held.items():
-        kept = found[place]["line"].encode()
+        kept = found[place]["record"].encode()
         if code == "bad_encoding":  # what cannot be read is spelled; the rest is as it came
             assert kept.startswith(line[:24])
             assert kept.endswith(line[-2:])
@@ -68,7 +68,7 @@ def test_bad_lines_are_quarantined_with_the_reason_and_the_rest_lands(bad: Repla
 def test_every_line_is_an_event_a_duplicate_or_quarantined(bad: Replayed) -> None:
     """Section 5: landed = accepted + duplicates + quarantined, for every landing, checked."""
     parts = ("lines", "accepted", "duplicates", "quarantined")
-    landings = {row["landing"][-2:]: row for row in bad.rows("landings")}
+    landings = {row["file_hour"][-2:]: row for row in bad.rows("landings")}
     accounts = {hour: tuple(row[part] for part in parts) for hour, row in landings.items()}
     # One came twice with its file, one again with the next hour's, where it stays; one was put
     # right. Blank lines are no lines.
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_quarantined_whole(bad: Replayed, end: str) -> None:
     """The file is quarantined whole."""
     name, code = zone.landed_file(12, end), DAMAGED[end][1]
     (row,) = [row for row in bad.rows("quarantine") if row["file"] == name]
-    assert (row["landing"], row["position"], row["line"]) == ("2013-01-01T12", 0, "")
+    assert (row["file_hour"], row["record_number"], row["record"]) == ("2013-01-01T12", 0, "")
     assert row["reason_code"] == (code or row["reason_code"])
     assert row["reason"]
     assert str(bad.settings.landing) not in row["reason"]
@@ -133,7 +133,7 @@ def test_nothing_of_a_damaged_file_half_lands(bad: Replayed) -> None:
     """Nothing half-landed."""
     for table in ("events", "raw_events"):
         assert not [row for row in bad.rows(table) if (row["event_id"] or "").startswith("half")]
-    (account,) = [row for row in bad.rows("landings") if row["landing"] == "2013-01-01T12"]
+    (account,) = [row for row in bad.rows("landings") if row["file_hour"] == "2013-01-01T12"]
     assert (account["files"], account["accepted"], account["duplicates"]) == (len(DAMAGED), 0, 0)
 
 

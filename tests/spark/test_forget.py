@@ -128,7 +128,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     server.parent.mkdir()
     server.write_text(GONE)
     (lake.path("raw_events") / "part-0.parquet#1").write_text(GONE)  # of a killed writer
-    assert {"lake/events", "lake/trend_aggregates", "lake/validations"} <= holding(settings)
+    assert {"lake/events", "lake/results", "lake/validations"} <= holding(settings)
     for name, value in settings.model_dump(mode="json", exclude_none=True).items():
         if name in ("home", "workload_file"):
             monkeypatch.setenv(f"ELSINORE_{name.upper()}", str(value))
@@ -141,7 +141,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     told = capsys.readouterr().out
     assert [line.split()[:2] for line in would.splitlines()[1:6]] == [
         ["raw", "files"], ["raw_events", "10"], ["quarantine", "3"], ["events", "6"],
-        ["trend_aggregates_staged", "12"],
+        ["results_staged", "12"],
     ]  # fmt: skip
     assert holding(settings) == (
         of_others := {"rides/reports", "spark/server.json", "alerts.jsonl"}
@@ -157,7 +157,7 @@ def test_nothing_is_left_of_a_key_and_its_hours_are_computed_anew(
     assert figures["late_landings"] == 0
     assert f"published hours now stale {figures['reopened_hours']:>10}" in told
     assert figures["reopened_hours"] == 6, "10 to 15"
-    tables = [contents(home.lake, ["trend_aggregates"]) for home in (settings, clean)]
+    tables = [contents(home.lake, ["results"]) for home in (settings, clean)]
     assert differences(*tables) == []
     assert holding(settings) == of_others
 
@@ -217,7 +217,7 @@ def test_what_lands_while_it_forgets_is_not_lost(
     assert rows(lake, "events", "event_id", "dep_delay") == [
         ("d1", 7), ("d10", 5), ("d11", 5), ("d20", 5), *((f"d{n}", 5) for n in range(4, 10))
     ]  # fmt: skip
-    assert rows(lake, "raw_events", "file", "position")[:2] == [
+    assert rows(lake, "raw_events", "file", "record_number")[:2] == [
         (file := "2013/01/01/events-2013-01-01T10.jsonl", 1), (file, 2)
     ]  # fmt: skip
     assert holding(settings) == set()
@@ -334,7 +334,7 @@ def test_what_it_has_mended_when_it_was_killed_is_not_taken_for_changed(
     ]
 
 
-ACCOUNT = ("landing", "lines", "accepted", "duplicates", "quarantined")
+ACCOUNT = ("file_hour", "lines", "accepted", "duplicates", "quarantined")
 
 
 @pytest.mark.parametrize(
@@ -369,13 +369,13 @@ def test_hours_whose_raw_lines_have_expired_lose_the_lines_of_the_key_alone(
     settings = settings.model_copy(update={"keep_days": {"events": 400, "raw_events": 402}})
     put(settings, 10, departure(1), f"broken {GONE}", "broken")
     land(lake, settings, hours(10, 11))
-    for table, day in (("events", "event_day"), ("raw_events", "landing_day")):
+    for table, day in (("events", "event_day"), ("raw_events", "file_day")):
         lake.remove_before(table, day, date(2013, 1, 2), note='{"touched": {}}')
     accounts = rows(lake, "landings", *ACCOUNT)
     raw = settings.landing / "2013/01/01/events-2013-01-01T10.jsonl"
     forget(settings, Key.parse([f"tailnum={GONE}"], lake.stream), run="test", dry_run=False)
     assert raw.read_text().splitlines()[1:] == ["", "broken"]
-    assert rows(lake, "quarantine", "line") == ["broken"]
+    assert rows(lake, "quarantine", "record") == ["broken"]
     assert rows(lake, "landings", *ACCOUNT) == accounts
     put(settings, 11, departure(2, 0, 11))
     assert land(lake, settings, hours(11, 12))["late_landings"] == 0
@@ -469,7 +469,7 @@ def test_a_key_is_looked_for_where_the_attribute_lies(people: Settings, is_lande
     assert rows_of == {table: count for table, (count, _) in told.items()}
     assert (rows_of["raw files"], rows_of["events"]) == (4, 4 * is_landed)
     land(lake, people, hours(10, 11))
-    assert len(rows(lake, "events", "landing")) == len(others)
+    assert len(rows(lake, "events", "file_hour")) == len(others)
 
 
 def test_lines_in_other_spellings_are_found(people: Settings) -> None:
@@ -482,7 +482,7 @@ def test_lines_in_other_spellings_are_found(people: Settings) -> None:
     assert path.read_bytes() == b'\nevent "M\xfcller\xe9 O""Neil"\nother\n'
     land(lake, people, hours(10, 11))
     forget(people, Key.parse(["page=Mülleré"], lake.stream), run="test", dry_run=False)
-    assert rows(lake, "raw_events", "line") == ["other"]
+    assert rows(lake, "raw_events", "record") == ["other"]
     assert path.read_bytes() == b"\n\nother\n"
 
 
@@ -495,7 +495,7 @@ def test_a_file_without_a_header_is_told_of_without_its_values(people: Settings)
     land(lake, people, hours(0, 23))
     problem = "column 'at' is missing; the first line of a CSV file must name its columns"
     reason = f"in/2013-01-01-a.csv:1: {problem}"
-    assert rows(lake, "quarantine", "position", "reason") == [(0, reason)]
+    assert rows(lake, "quarantine", "record_number", "reason") == [(0, reason)]
     source.unlink()
     forget(people, Key.parse([f"page={GONE}"], lake.stream), run="test", dry_run=False)
     assert holding(people) == set()

@@ -61,7 +61,7 @@ def test_events_far_from_their_landing_are_quarantined_also_when_they_are_judged
     ]
 
     def held() -> list[tuple[Any, ...]]:
-        found = rows(lake, "quarantine", "landing", "position", "reason_code", "reason")
+        found = rows(lake, "quarantine", "file_hour", "record_number", "reason_code", "reason")
         return [(*row[:3], row[3].replace(".000000Z", "Z")) for row in found]
 
     land(lake, settings, hours(10, 11))
@@ -94,7 +94,7 @@ def test_typed_values_arrive_as_they_were(lake: Lake, settings: Settings) -> Non
     assert (found["temp"], found["wind_dir"], found["visib"], found["carrier"]) == (
         39.02, None, 10.0, None
     )  # fmt: skip
-    assert (found["landing"], found["position"]) == ("2013-01-01T10", 1)
+    assert (found["file_hour"], found["record_number"]) == ("2013-01-01T10", 1)
     assert found["file"] == "2013/01/01/events-2013-01-01T10.jsonl"
 
 
@@ -106,7 +106,7 @@ def test_the_same_hours_landed_twice_leave_the_same_tables(lake: Lake, settings:
     assert land(lake, settings, hours(10, 13)) == first
     assert contents(lake) == once
     # An hour without files says so.
-    names = ("landing", "files", "lines", "first_event")
+    names = ("file_hour", "files", "lines", "first_event")
     assert rows(lake, "landings", *names)[2] == ("2013-01-01T12", 0, 0, None)
     # What is as it should be is left alone, so that results of the next step stay the same too.
     assert lake.version("events") == version
@@ -184,8 +184,8 @@ def test_any_order_of_landings_leaves_what_files_say_by_definition(
         most = dice.choice([500, 1_000, 10**8])  # some in tasks, by buckets of ids
         land(lake, settings.model_copy(update={"landing_bytes": most}), step.interval)
     held, accounts = _judged(final, {"day": 10, "hour": 13, None: 0}[within])
-    assert rows(lake, "events", "event_id", "landing", "position", "dep_delay") == held
-    names = ("landing", "accepted", "duplicates", "quarantined")
+    assert rows(lake, "events", "event_id", "file_hour", "record_number", "dep_delay") == held
+    names = ("file_hour", "accepted", "duplicates", "quarantined")
     assert rows(lake, "landings", *names) == accounts
 
 
@@ -223,7 +223,7 @@ def test_ids_are_found_where_another_row_was_deleted_by_hand(
     deltalake.DeltaTable(str(lake.path("events"))).delete("event_id = 'd2'")
     put(settings, 11, departure(1, dep_delay=6), departure(2, dep_delay=6))
     land(lake, settings, hours(11, 12))
-    assert rows(lake, "events", "event_id", "landing", "dep_delay") == [
+    assert rows(lake, "events", "event_id", "file_hour", "dep_delay") == [
         ("d1", "2013-01-01T11", 6), ("d2", "2013-01-01T11", 6), ("d3", "2013-01-01T10", 5),
     ]  # fmt: skip
 
@@ -237,18 +237,20 @@ def test_of_equal_ids_the_last_by_landing_file_and_line_stays(
 
     figures = land(lake, settings, hours(10, 12))
 
-    assert rows(lake, "events", "event_id", "file", "position", "dep_delay") == [
+    assert rows(lake, "events", "event_id", "file", "record_number", "dep_delay") == [
         ("d1", "2013/01/01/events-2013-01-01T11.jsonl", 2, 5),
         ("d2", "2013/01/01/events-2013-01-01T10-a.jsonl", 1, 5),
     ]
     # Two differ from the one that stays: one in an attribute, one in time.
-    assert rows(lake, "quarantine", "landing", "position", "reason_code", "reason") == [
+    assert rows(lake, "quarantine", "file_hour", "record_number", "reason_code", "reason") == [
         ("2013-01-01T10", 3, "superseded", _CORRECTED),
         ("2013-01-01T11", 1, "superseded", _CORRECTED),
     ]
     assert (figures["lines"], figures["accepted"]) == (6, 2)
     assert (figures["duplicates"], figures["quarantined"]) == (2, 2)
-    assert rows(lake, "landings", "landing", "lines", "accepted", "duplicates", "quarantined") == [
+    assert rows(
+        lake, "landings", "file_hour", "lines", "accepted", "duplicates", "quarantined"
+    ) == [
         ("2013-01-01T10", 4, 1, 2, 1),
         ("2013-01-01T11", 2, 1, 0, 1),
     ]
@@ -264,13 +266,13 @@ def test_a_mended_file_replaces_what_it_brought_before(lake: Lake, settings: Set
     land(lake, settings, hours(10, 12))
     put(settings, 10, departure(2, dep_delay=99), departure(4))
     land(lake, settings, hours(10, 11))
-    assert rows(lake, "events", "event_id", "dep_delay", "landing") == [
+    assert rows(lake, "events", "event_id", "dep_delay", "file_hour") == [
         ("d2", 99, "2013-01-01T10"),
         ("d3", 5, "2013-01-01T11"),
         ("d4", 5, "2013-01-01T10"),
     ]
     assert rows(lake, "quarantine") == []
-    assert rows(lake, "landings", "landing", "accepted") == [
+    assert rows(lake, "landings", "file_hour", "accepted") == [
         ("2013-01-01T10", 2),
         ("2013-01-01T11", 1),
     ]
@@ -285,7 +287,7 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
     land(lake, settings, hours(10, 11))
     before = rows(lake, "quarantine")
     land(lake, settings, hours(11, 12))
-    codes = rows(lake, "quarantine", "file", "position", "reason_code")
+    codes = rows(lake, "quarantine", "file", "record_number", "reason_code")
     plain = "2013/01/01/events-2013-01-01T10.jsonl"
     assert codes == [
         ("2013/01/01/events-2013-01-01T10-x.jsonl.gz", 0, "corrupt_file"),
@@ -293,7 +295,15 @@ def test_a_landing_that_is_judged_again_keeps_its_damaged_files(
         (plain, 2, "bad_json"),
     ]
     assert set(before) < set(rows(lake, "quarantine"))
-    account = ("landing", "files", "lines", "accepted", "duplicates", "quarantined", "first_event")
+    account = (
+        "file_hour",
+        "files",
+        "lines",
+        "accepted",
+        "duplicates",
+        "quarantined",
+        "first_event",
+    )
     first, second = rows(lake, "landings", *account)
     assert first == ("2013-01-01T10", 2, 3, 0, 0, 3, None)
     assert second[:-1] == ("2013-01-01T11", 1, 1, 1, 0, 0)
@@ -360,8 +370,8 @@ def read_by_version(lake: Lake) -> list[list[tuple[str, str]]]:
     """What readers could see of `events`: id and hour of landing, at each version with rows."""
     found = []
     for version in range(1, lake.version("events") + 1):
-        table = lake.dataset("events", version).to_table(columns=["event_id", "landing"])
-        found.append(sorted((row["event_id"], row["landing"][-2:]) for row in table.to_pylist()))
+        table = lake.dataset("events", version).to_table(columns=["event_id", "file_hour"])
+        found.append(sorted((row["event_id"], row["file_hour"][-2:]) for row in table.to_pylist()))
     return found
 
 
@@ -380,7 +390,7 @@ def test_another_landing_in_between_is_never_overwritten(
     figures = land(lake, settings, hours(10, 11))
     assert (figures["accepted"], figures["quarantined"]) == (0, 1)
     assert read_by_version(lake) == [[("d1", "11")]]
-    assert rows(lake, "landings", "landing", "accepted") == [
+    assert rows(lake, "landings", "file_hour", "accepted") == [
         ("2013-01-01T10", 0),
         ("2013-01-01T11", 1),
     ]
@@ -422,7 +432,7 @@ def test_of_two_that_see_each_other_the_second_is_judged_again(
     put(settings, 11, departure(1))
     assert [figures["accepted"] for figures in cross(11, 10)] == [1, 1]
     assert read_by_version(lake) == [[("d1", "11")], [("d1", "11"), ("d2", "10")]]
-    names = ("landing", "lines", "accepted", "quarantined")
+    names = ("file_hour", "lines", "accepted", "quarantined")
     assert rows(lake, "landings", *names) == [
         ("2013-01-01T10", 2, 1, 1),
         ("2013-01-01T11", 1, 1, 0),
@@ -456,11 +466,11 @@ def test_a_line_that_counts_again_is_not_lost_between_two_landings(
     second = {9: hours(10, 11), 10: hours(9, 10)}[first]
     interrupt(monkeypatch, step, lambda: land(lake, settings, second))
     land(lake, settings, hours(first, first + 1))
-    assert rows(lake, "events", "event_id", "landing") == [
+    assert rows(lake, "events", "event_id", "file_hour") == [
         ("d1", "2013-01-01T09"),
         ("d3", "2013-01-01T10"),
     ]
-    names = ("landing", "lines", "accepted", "duplicates")
+    names = ("file_hour", "lines", "accepted", "duplicates")
     assert rows(lake, "landings", *names) == [
         ("2013-01-01T09", 1, 1, 0),
         ("2013-01-01T10", 1, 1, 0),
@@ -483,7 +493,7 @@ def test_of_two_landings_of_an_hour_the_last_to_store_says_which_files_these_are
     interrupt(monkeypatch, step, other)
     land(lake, settings, hours(10, 11))
     for read in (5, 9):  # by this one, and by the next that looks for late files
-        delays = [json.loads(line)["dep_delay"] for line in rows(lake, "raw_events", "line")]
+        delays = [json.loads(line)["dep_delay"] for line in rows(lake, "raw_events", "record")]
         assert rows(lake, "events", "dep_delay") == sorted(delays) == [5, read]
         assert land(lake, late, hours(12, 13))["late_landings"] == (read == 5)
 
@@ -509,7 +519,7 @@ def test_a_landing_that_another_overtakes_at_its_very_end_is_judged_again(
     monkeypatch.setattr(Lake, "amend", overtaken)
     land(lake, settings, hours(10, 11))
     assert rows(lake, "events", "dep_delay") == [99]
-    assert json.loads(rows(lake, "raw_events", "line")[0])["dep_delay"] == 99
+    assert json.loads(rows(lake, "raw_events", "record")[0])["dep_delay"] == 99
     assert land(lake, late, hours(12, 13))["late_landings"] == 0
 
 
@@ -529,7 +539,7 @@ def test_what_a_killed_landing_has_not_stored_lands_when_its_file_is_back(
     away.rename(file)
     assert land(lake, late, hours(13, 14))["late_landings"] == 1
     assert rows(lake, "events", "event_id") == ["d1", "d2", "d3"]
-    assert rows(lake, "landings", "landing", "files", "lines")[1] == ("2013-01-01T11", 1, 2)
+    assert rows(lake, "landings", "file_hour", "files", "lines")[1] == ("2013-01-01T11", 1, 2)
     assert land(lake, late, hours(14, 15))["late_landings"] == 0
 
 
@@ -545,7 +555,7 @@ def test_a_correction_that_was_never_stored_leaves_no_trace_in_the_account_of_an
     file.unlink() if is_gone else put(settings, 11, departure(3))
     land(lake, late, hours(12, 13))
     assert rows(lake, "events", "event_id") == ["d1", "d2", "d3"][: 3 - is_gone]
-    names = ("landing", "files", "lines", "accepted", "quarantined")
+    names = ("file_hour", "files", "lines", "accepted", "quarantined")
     assert rows(lake, "landings", *names)[:2] == [
         ("2013-01-01T10", 1, 2, 2, 0),
         ("2013-01-01T11", *((0, 0, 0, 0) if is_gone else (1, 1, 1, 0))),
@@ -565,7 +575,7 @@ def test_a_refused_landing_leaves_an_hour_that_had_landed_as_it_was(
     for end, hint in ((11, "ingested events stay"), (12, "read their reasons")):
         with pytest.raises(DataError, match=hint):
             land(lake, strict, hours(10, end))
-    quarantined = rows(lake, "quarantine", "landing", "line")
+    quarantined = rows(lake, "quarantine", "file_hour", "record")
     assert quarantined.pop() == ("2013-01-01T11", "broken as well")
     assert quarantined == [("2013-01-01T10", "broken")]
     assert {**contents(lake), "quarantine": []} == {**before, "quarantine": []}
@@ -589,11 +599,11 @@ def test_a_landing_that_was_killed_ends_also_if_its_file_is_gone(
     file.unlink()
     for _ in range(2):
         assert land(lake, late, hours(12, 13))["late_landings"] == 0
-        found = rows(lake, "events", "event_id", "landing", "dep_delay")
+        found = rows(lake, "events", "event_id", "file_hour", "dep_delay")
         assert [(e, place[-2:], n) for e, place, n in found] == [
             ("d1", "11", 9), ("d2", "10", 5), ("d3", "11", 5),
         ]  # fmt: skip
-        names = ("landing", "files", "lines", "accepted", "quarantined")
+        names = ("file_hour", "files", "lines", "accepted", "quarantined")
         assert rows(lake, "landings", *names) == [
             ("2013-01-01T10", 1, 2, 1, 1), ("2013-01-01T11", 1, 2, 2, 0),
             ("2013-01-01T12", 0, 0, 0, 0),
@@ -629,11 +639,11 @@ def test_what_a_line_had_corrected_counts_again_also_if_the_landing_without_it_w
         file.unlink()
     for _ in range(2):
         land(lake, late, hours(12, 13))
-        assert rows(lake, "events", "event_id", "landing") == [
+        assert rows(lake, "events", "event_id", "file_hour") == [
             ("d1", "2013-01-01T10"), ("d2", "2013-01-01T10"), ("d3", "2013-01-01T11"),
         ]  # fmt: skip
         assert rows(lake, "quarantine") == []
-        assert rows(lake, "landings", "landing", "accepted")[:2] == [
+        assert rows(lake, "landings", "file_hour", "accepted")[:2] == [
             ("2013-01-01T10", 2), ("2013-01-01T11", 1),
         ]  # fmt: skip
     listings = map(json.loads, rows(lake, "landings", "listing"))
@@ -671,7 +681,7 @@ def test_lines_that_the_night_removes_meanwhile_do_not_come_back(
     land(lake, settings, hours(10, 12))
 
     def night() -> None:
-        for table, column in (("events", "event_day"), ("raw_events", "landing_day")):
+        for table, column in (("events", "event_day"), ("raw_events", "file_day")):
             lake.remove_before(table, column, date(2013, 2, 1), note='{"touched": {}}')
 
     interrupt(monkeypatch, "_too_bad", night)
@@ -714,8 +724,8 @@ def test_files_that_an_earlier_version_stored_as_unusable_stay_so_for_their_reas
     land(lake, settings, hours(10, 11))
     before = rows(lake, "quarantine")
     stored = lake.rows("raw_events")
-    line = pc.if_else(pc.equal(stored["position"], 0), "", stored["line"])
-    emptied = with_column(stored, "line", line)
+    line = pc.if_else(pc.equal(stored["record_number"], 0), "", stored["record"])
+    emptied = with_column(stored, "record", line)
     lake.stream_rows("raw_events", [emptied], where=Landings(hours(10, 11)), note="")
     put(settings, 11, departure(1, dep_delay=6))
     land(lake, settings, hours(11, 12))
@@ -774,7 +784,7 @@ def test_an_hour_that_is_refused_stays_as_it_was_however_the_others_land(
     assert list(json.loads(figures["refused_landings"])) == ["2013-01-01T10"]
     assert len(rows(lake, "raw_events")) == 20 + 7
     assert "d60" not in rows(lake, "events", "event_id")
-    assert rows(lake, "landings", "landing", "lines", "accepted", "quarantined") == [
+    assert rows(lake, "landings", "file_hour", "lines", "accepted", "quarantined") == [
         ("2013-01-01T10", 20, 19, 1), ("2013-01-01T11", 7, 7, 0),
     ]  # fmt: skip
 
@@ -811,7 +821,7 @@ def test_a_correction_judges_no_other_hour_away_by_a_schema_of_later(
     land(judging, freely, hours(10, 11))
     land(judging, other, hours(11, 13))
     assert rows(lake, "events", "event_id", "dep_delay")[-1] == ("d9", 90)
-    accepted = {row[0][-2:]: row[1] for row in rows(lake, "landings", "landing", "accepted")}
+    accepted = {row[0][-2:]: row[1] for row in rows(lake, "landings", "file_hour", "accepted")}
     assert (accepted["10"], accepted["11"]) == (5, 1)
 
 
@@ -872,7 +882,9 @@ def test_killed_at_any_write_and_run_again_it_ends_the_same(
     for table in ("raw_events", "quarantine", "events", "landings"):
         assert rows(lake, table) == rows(other, table), table
     assert rows(lake, "events", "event_id", "dep_delay") == [("d1", 5), ("d2", 5), ("d3", 5)]
-    assert rows(lake, "landings", "landing", "lines", "accepted", "duplicates", "quarantined") == [
+    assert rows(
+        lake, "landings", "file_hour", "lines", "accepted", "duplicates", "quarantined"
+    ) == [
         ("2013-01-01T10", 3, 2, 0, 1),
         ("2013-01-01T11", 1, 1, 0, 0),
     ]

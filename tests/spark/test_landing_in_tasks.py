@@ -67,7 +67,7 @@ def test_through_spark(
         assert not [*(lake.root / FOLDER).rglob("*.*")]
         files = lake.log("raw_events").files()
         assert any(path.startswith("landed-") for path in files["path"].to_pylist())
-        assert None not in files["min.landing"].to_pylist()
+        assert None not in files["min.file_hour"].to_pylist()
 
         def without(number: int, do: Callable[[int], Any]) -> list[Any]:
             for file in settings.landing.rglob("*10-a.jsonl"):
@@ -167,7 +167,7 @@ def test_a_small_hour_that_decides_on_a_large_one_is_judged_in_tasks(
         found.append(contents(lake))
     assert found[0] == found[1]
     assert next(phases) > 3
-    assert rows(lake, "landings", "landing", "accepted")[0] == ("2013-01-01T10", 20)
+    assert rows(lake, "landings", "file_hour", "accepted")[0] == ("2013-01-01T10", 20)
 
 
 @pytest.mark.parametrize("at", range(1, 46, draws(26, 1)))
@@ -191,7 +191,7 @@ def test_another_landing_at_any_point_is_never_lost(
 
 
 #: What tables and landing call columns of their own.
-NAMES = ("alike", "bucket", "fate", "held", "landing_day", "line", "op", "owned_day", "reason",
+NAMES = ("alike", "bucket", "fate", "held", "file_day", "record", "op", "window_end_day", "reason",
          "reason_code", "was")  # fmt: skip
 SCHEMA = f"""
 stream: names
@@ -225,7 +225,7 @@ def test_attributes_of_any_names_land_and_nan_says_the_same_again(
     assert held == [(f"e{n}", *(f"{name} of {n}" for name in NAMES)) for n in (1, 2, 3)]
     counts = ("accepted", "duplicates", "quarantined")
     assert rows(lake, "landings", *counts) == [(3, 1, 2)]
-    codes = rows(lake, "quarantine", "position", "reason_code")
+    codes = rows(lake, "quarantine", "record_number", "reason_code")
     assert codes == [(3, "superseded"), (6, "bad_json")]
     put(settings, 10, *lines, event(4))
     land(lake, settings, hours(10, 11), run="r")

@@ -45,7 +45,7 @@ def settings(new_spark_home: NewHome) -> Settings:
 
 def landed(lake: Lake) -> list[tuple[str, str]]:
     """Ids of the events with the hour of the file that each is taken from."""
-    found = rows(lake, "events", "event_id", "landing")
+    found = rows(lake, "events", "event_id", "file_hour")
     return [(event, landing[-2:]) for event, landing in found]
 
 
@@ -225,7 +225,7 @@ def provisional(lake: Lake) -> dict[str, list[str]]:
 
 def counts(lake: Lake) -> dict[str, str]:
     """Published counts by hour."""
-    found = rows(lake, "trend_aggregates", "owned_hour", "exact")
+    found = rows(lake, "results", "window_end_hour", "exact")
     return {label[-2:]: exact for label, exact in found}
 
 
@@ -550,7 +550,7 @@ def test_published_rows_that_were_changed_by_hand_are_computed_anew(
         put(settings, hour, departure(hour, hour=hour))
     replayed(9, 11)
     expected = counts(lake)
-    by_hand(spark, lake, "UPDATE {} SET exact = '999' WHERE owned_hour LIKE '%T10'", PUBLISHED)
+    by_hand(spark, lake, "UPDATE {} SET exact = '999' WHERE window_end_hour LIKE '%T10'", PUBLISHED)
     assert [one.settled for one in read_publications(lake.root).values()] == [False, False]
     assert replayed(11, 12)["reopened_hours"] == 2
     assert counts(lake) == expected | {"11": "3"}

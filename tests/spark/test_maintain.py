@@ -35,9 +35,9 @@ EVENT = {
     "event_id": "d",
     "event_type": "Departure",
     "event_time": datetime(2013, 1, 1, 10, tzinfo=UTC),
-    "landing": "2013-01-01T10",
+    "file_hour": "2013-01-01T10",
     "file": "f",
-    "position": 1,
+    "record_number": 1,
 }
 
 
@@ -45,14 +45,14 @@ def many_small_files(lake: Lake) -> None:
     """Three files in a day of `events` and of accounts, one each in three days of `raw_events`."""
     for number in (10, 11, 12):
         label = f"2013-01-{number}T10"
-        place = {"landing": label, "file": f"{label}.jsonl", "position": 1}
+        place = {"file_hour": label, "file": f"{label}.jsonl", "record_number": 1}
         event = EVENT | {"event_id": f"d{number}", **place}
         _append(lake, "events", "event_day", "2013-01-01", event)
-        _append(lake, "raw_events", "landing_day", label[:10], {"line": "{}"} | place)
+        _append(lake, "raw_events", "file_day", label[:10], {"record": "{}"} | place)
         account = dict.fromkeys(("files", "bytes", "lines", "accepted"), 1)
         account |= dict.fromkeys(("duplicates", "quarantined"), 0)
-        row = account | {"landing": label, "reasons": "{}"}
-        lake.add("landings", [row], key=["landing"], run="r")
+        row = account | {"file_hour": label, "reasons": "{}"}
+        lake.add("landings", [row], key=["file_hour"], run="r")
 
 
 def _append(lake: Lake, table: str, name: str, day: str, row: dict[str, Any]) -> None:
@@ -204,7 +204,7 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: Lake) -> None:
         commit = deltalake.CommitProperties(custom_metadata={"userMetadata": note})
         table = deltalake.DeltaTable(str(events))
         table.delete(f"position = {number}", commit_properties=commit)
-        _append(lake, "events", "event_day", "2013-01-01", EVENT | {"position": number})
+        _append(lake, "events", "event_day", "2013-01-01", EVENT | {"record_number": number})
     said = told(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")
     clean_log(lake, "events", 89)

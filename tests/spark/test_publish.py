@@ -158,7 +158,7 @@ def test_publications_say_where_each_hour_comes_from(lake: Lake) -> None:
     rows_there = lake.rows(PUBLISHED, Hours(interval).expression(by_day=True)).to_pylist()
     places = {tuple(row[name] for name in key) for row in rows_there}
     checks = Counter(
-        row["owned_hour"]
+        row["window_end_hour"]
         for row in lake.rows(VALIDATIONS).to_pylist()
         if row["status"] == "checked" and tuple(row[name] for name in key) in places
     )
@@ -235,7 +235,10 @@ def test_only_what_was_validated_is_published(spark: SparkSession, lake: Lake) -
     # What only rearranges rows is no change.
     by_hand(spark, lake, "OPTIMIZE {}", STAGED)
     by_hand(
-        spark, lake, "UPDATE {} SET value = value + 1 WHERE owned_hour = '2013-02-08T13'", STAGED
+        spark,
+        lake,
+        "UPDATE {} SET value = value + 1 WHERE window_end_hour = '2013-02-08T13'",
+        STAGED,
     )
     with pytest.raises(ValidationError, match=r"UPDATE \(version \d+\) changed the staged results"):
         published(lake, interval)

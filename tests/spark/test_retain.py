@@ -37,7 +37,7 @@ WITHIN 2 hours SLIDE 1 hour;
 """
 #: Landing looks back a day for files, in which events are an hour late at most.
 KEEP = {
-    "events": 3, "raw_events": 5, "quarantine": 5, "trend_aggregates_staged": 2, "validations": 2,
+    "events": 3, "raw_events": 5, "quarantine": 5, "results_staged": 2, "validations": 2,
     "run_metrics": 3, "reports": 2, "data_docs": 2,
 }  # fmt: skip
 FIRST = date(2013, 1, 1)
@@ -113,7 +113,7 @@ def test_sizes_are_flat_after_the_period_and_nothing_is_reopened(
     assert all(one.settled for one in published.values())
     # The night has said of all of them that they are of today's events.
     assert {one.events_version for one in published.values()} == {lake.version("events")}
-    assert lake.dataset("trend_aggregates").count_rows() >= days
+    assert lake.dataset("results").count_rows() >= days
     # Their raw files are still there, and are not landed once more.
     first = parse_instant(str(FIRST))
     with pytest.raises(DataError, match="raw records of 2013-01-01T10 were removed"):
@@ -134,7 +134,7 @@ def test_hours_whose_windows_held_removed_events_are_not_computed_from_the_rest(
         return run_jobs(settings, interval, f"{first} {end}")["reopened"]
 
     def published() -> dict[str, str]:
-        return dict(rows(lake, PUBLISHED, "owned_hour", "exact"))
+        return dict(rows(lake, PUBLISHED, "window_end_hour", "exact"))
 
     put_one(1, "1T23")
     put_one(2, "2T00")
@@ -151,7 +151,7 @@ def test_hours_whose_windows_held_removed_events_are_not_computed_from_the_rest(
     with pytest.raises(DataError, match="windows of 2013-01-02T00 were removed"):
         run("2T00", "2T01")
     # What somebody changes by hand is not right for it, and told until it is mended.
-    deltalake.DeltaTable(lake.path(PUBLISHED)).delete("owned_hour = '2013-01-02T00'")
+    deltalake.DeltaTable(lake.path(PUBLISHED)).delete("window_end_hour = '2013-01-02T00'")
     run("2T02", "2T03")
     renew(lake, workload, run="n")
     told = read_publications(lake.root)

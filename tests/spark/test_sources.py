@@ -72,15 +72,17 @@ def with_rules(settings: Settings, *files: str) -> Settings:
 def landed(settings: Settings) -> list[list[Any]]:
     """Events, accounts and quarantined lines; without what empty files add to them."""
     lake = Lake.open(settings)
-    names = [name for name in lake.schema("events").columns if name not in ("file", "position")]
+    names = [
+        name for name in lake.schema("events").columns if name not in ("file", "record_number")
+    ]
     accounts: list[Any] = []
     for label, lines, bad, told, *others in rows(
-        lake, "landings", "landing", "lines", "quarantined", "reasons", "accepted", "duplicates"
+        lake, "landings", "file_hour", "lines", "quarantined", "reasons", "accepted", "duplicates"
     ):
         reasons = json.loads(told)
         empty = reasons.pop("empty_file", 0)
         accounts += [(label, lines - empty, bad - empty, reasons, *others)] * (lines > empty)
-    quarantined = rows(lake, "quarantine", "landing", "reason_code")
+    quarantined = rows(lake, "quarantine", "file_hour", "reason_code")
     return [rows(lake, "events", *names), accounts, [r for r in quarantined if "empty" not in r[1]]]
 
 

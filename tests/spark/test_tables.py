@@ -42,7 +42,7 @@ from tests.spark.landing_zone import arrow_rows, hours, rows
 
 
 def raw(landing: str, line: str) -> dict[str, Any]:
-    return {"landing": landing, "file": "f", "position": 1, "line": line}
+    return {"file_hour": landing, "file": "f", "record_number": 1, "record": line}
 
 
 def write(lake: Lake, first: int, end: int, *found: dict[str, Any]) -> None:
@@ -65,16 +65,16 @@ def test_a_region_is_rewritten_whole_and_no_rows_clear_it(lake: Lake) -> None:
     nine, ten, eleven = (f"2013-01-01T{hour:02}" for hour in (9, 10, 11))
     write(lake, 9, 12, raw(nine, "a"), raw(ten, "b"), raw(eleven, "c"))
     write(lake, 10, 11, raw(ten, "d"), raw(ten, "e"))
-    assert rows(lake, "raw_events", "line") == ["a", "c", "d", "e"]
+    assert rows(lake, "raw_events", "record") == ["a", "c", "d", "e"]
     write(lake, 10, 12)
-    assert rows(lake, "raw_events", "line") == ["a"]
+    assert rows(lake, "raw_events", "record") == ["a"]
 
 
 def test_rows_outside_of_the_region_are_refused(lake: Lake) -> None:
     write(lake, 9, 10, raw("2013-01-01T09", "a"))
     with pytest.raises(DeltaError, match="failed validation check"):
         write(lake, 10, 11, raw("2013-01-01T09", "b"))
-    assert rows(lake, "raw_events", "line") == ["a"]
+    assert rows(lake, "raw_events", "record") == ["a"]
 
 
 def test_records_replace_their_region(lake: Lake) -> None:
@@ -118,7 +118,7 @@ def test_records_are_found_where_others_were_deleted_by_hand(lake: Lake) -> None
     path = lake.path("validations")
     place = {"query": "q", "group_key": "{}", "window_start": 0, "window_end": 1, "mismatch": False}
     rows = [
-        place | {"owned_hour": "2013-01-01T09", "workload_fingerprint": "f" * 64}
+        place | {"window_end_hour": "2013-01-01T09", "workload_fingerprint": "f" * 64}
         | {"aggregate": aggregate, "status": status}
         for aggregate, status in product(("*", "COUNT(*)", "MIN(x)"), ("checked", "skipped"))
     ]  # fmt: skip
@@ -147,16 +147,16 @@ def test_what_two_add_at_once_is_there_once(lake: Lake, monkeypatch: pytest.Monk
 def test_data_is_not_written_as_records_nor_records_as_data(lake: Lake) -> None:
     with pytest.raises(ParameterError, match="raw_events is a partitioned table"):
         lake.add(
-            "raw_events", [raw("2013-01-01T09", "a") | {"landing_day": None}], key=["file"], run="r"
+            "raw_events", [raw("2013-01-01T09", "a") | {"file_day": None}], key=["file"], run="r"
         )
-    for table, day in (("landings", "landing_day"), ("trend_aggregates", "landing_day")):
+    for table, day in (("landings", "file_day"), ("results", "file_day")):
         with pytest.raises(ParameterError, match=f"{table} is not partitioned by {day}"):
             lake.stream_rows(table, [], where=Landings(hours(9, 10)), note="r")
 
 
 def departure_of(event: str, day: int) -> dict[str, Any]:
     at = datetime(2013, 1, day, 10, tzinfo=UTC)
-    place = {"landing": "l", "file": "f", "position": 1}
+    place = {"file_hour": "l", "file": "f", "record_number": 1}
     return {"event_id": event, "event_type": "Departure", "event_time": at} | place
 
 
@@ -252,15 +252,15 @@ def test_regions_spell_their_hours_themselves() -> None:
     landings = "landing >= '2013-01-01T09' AND landing <= '2013-01-01T10'"
     assert sql(Landings(hours(9, 11)).conditions()) == landings
     assert sql(Hours(hours(9, 10), (Interval(0, DAY),)).conditions(by_day=True)) == (
-        "(owned_day >= DATE'2013-01-01' AND owned_day <= DATE'2013-01-01' "
-        "AND owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09') "
-        "OR (owned_day >= DATE'1970-01-01' AND owned_day <= DATE'1970-01-01')"
+        "(window_end_day >= DATE'2013-01-01' AND window_end_day <= DATE'2013-01-01' "
+        "AND window_end_hour >= '2013-01-01T09' AND window_end_hour <= '2013-01-01T09') "
+        "OR (window_end_day >= DATE'1970-01-01' AND window_end_day <= DATE'1970-01-01')"
     )
     assert sql(of_step(hours(9, 10), "land")) == (
         "run_key = '2013-01-01T09_2013-01-01T10' AND step = 'land' AND workload_fingerprint = ''"
     )
     assert sql(of_workload(Hours(hours(9, 10)), "0" * 64)) == (
-        "owned_hour >= '2013-01-01T09' AND owned_hour <= '2013-01-01T09' "
+        "window_end_hour >= '2013-01-01T09' AND window_end_hour <= '2013-01-01T09' "
         f"AND workload_fingerprint = '{'0' * 64}'"
     )
     for text in ("x' OR 1=1 --", "0" * 64 + "\n"):

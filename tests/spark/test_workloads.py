@@ -229,13 +229,13 @@ def test_maintenance_and_forgetting_reach_the_results_of_every_workload(settings
         "WITHIN", "GROUP-BY D.tailnum WITHIN"))  # fmt: skip
     run(settings, hours(8, 12), "again")
     done = maintain_tables.main(Arguments(hours(8, 12), "night"), settings)
-    assert done["trend_aggregates_live"] == 2, "one file each"
+    assert done["results_live"] == 2, "one file each"
     lakes = [Lake.open(own) for own in settings.with_results()]
     assert all(lake.rows("history").num_rows for lake in lakes)
     key = Key.parse(["tailnum=N1"], lakes[0].stream)
     removed, reopened = forget(settings, key, run="forget", dry_run=False)
-    assert removed["ops/trend_aggregates"].rows > 0
-    assert removed["trend_aggregates"].rows > 0
+    assert removed["ops/results"].rows > 0
+    assert removed["results"].rows > 0
     assert reopened > 0
     for lake in lakes:
         groups = lake.rows(PUBLISHED)["group_key"].to_pylist()
@@ -279,7 +279,9 @@ def test_hours_of_which_one_workload_lacks_events_are_renewed_for_the_others(
     def counts(lake: Lake) -> dict[str, int]:
         found = lake.rows(PUBLISHED, pc.field("query") == "chains").to_pylist()
         return {
-            r["owned_hour"][-2:]: int(r["exact"]) for r in found if r["aggregate"][:5] == "COUNT"
+            r["window_end_hour"][-2:]: int(r["exact"])
+            for r in found
+            if r["aggregate"][:5] == "COUNT"
         }
 
     # Windows of hour 00 reach into the day that is gone; at 01 those of three hours do, not of two.

@@ -44,7 +44,7 @@ END = START + timedelta(hours=48)
 YEAR = datetime(2013, 1, 1, tzinfo=UTC)
 
 #: What is compared.
-TABLES = ("raw_events", "quarantine", "events", "landings", "trend_aggregates")
+TABLES = ("raw_events", "quarantine", "events", "landings", "results")
 
 
 @contextmanager
@@ -258,7 +258,7 @@ def test_in_an_object_store_and_killed_they_have_the_same_tables() -> None:
                     out.write(file.read_bytes())
 
         with deployed(START, END, in_store) as cluster:
-            _compare_streams(cluster, ("lake/events", "trades/lake/trend_aggregates_staged"))
+            _compare_streams(cluster, ("lake/events", "trades/lake/results_staged"))
 
 
 def kill_tasks(cluster: Cluster, table: str) -> int:
@@ -298,7 +298,7 @@ def _compare_streams(cluster: Cluster, struck: Sequence[str]) -> None:
             )  # fmt: skip
             counts[name] = require_equal_tables(own / "lake", lake, TABLES[:-1])
             counts[name] |= require_equal_tables(results / "lake", lake, TABLES[-1:])
-    assert all(found["trend_aggregates"] for found in counts.values())
+    assert all(found["results"] for found in counts.values())
     assert all(killed)
     print(
         f"\n{HOURS} hours of two streams with two workloads each in {took:.0f} s; "

@@ -259,7 +259,8 @@ HUGE = "1" + "0" * 400
 def result(hour: int, query: str, aggregate: str, exact: str, group: str = "AA") -> dict[str, Any]:
     start, end = (datetime(2013, 2, 8, border, tzinfo=UTC) for border in (hour - 1, hour))
     return {
-        "owned_day": date(2013, 2, 8), "owned_hour": f"2013-02-08T{hour:02}", "query": query,
+        "window_end_day": date(2013, 2, 8), "window_end_hour": f"2013-02-08T{hour:02}",
+        "query": query,
         "query_fingerprint": "f" * 64, "group_key": f'{{"carrier":"{group}"}}',
         "window_start": start, "window_end": end, "aggregate": aggregate,
         "exact": exact, "value": float(exact) if exact[:9] != HUGE[:9] else None,
@@ -280,7 +281,7 @@ RESULTS = [
 ]  # fmt: skip
 
 LANDINGS = [
-    {"landing": f"2013-02-08T{hour:02}", "files": 2, "lines": 100 * hour + 1,
+    {"file_hour": f"2013-02-08T{hour:02}", "files": 2, "lines": 100 * hour + 1,
      "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 2,
      "reasons": '{"bad_json": 1, "empty_file": 1}',
      "first_event": datetime(2013, 2, 8, hour, tzinfo=UTC),
@@ -289,11 +290,11 @@ LANDINGS = [
 ]  # fmt: skip
 
 VALIDATIONS = [
-    {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False},
-    {"owned_hour": "2013-02-08T07", "status": "checked", "mismatch": False, "aggregate": "*"},
-    {"owned_hour": "2013-02-08T08", "status": "checked", "mismatch": True},
-    {"owned_hour": "2013-02-08T08", "status": "skipped", "mismatch": False},
-    {"owned_hour": "2013-02-08T09", "status": "checked", "mismatch": True},
+    {"window_end_hour": "2013-02-08T07", "status": "checked", "mismatch": False},
+    {"window_end_hour": "2013-02-08T07", "status": "checked", "mismatch": False, "aggregate": "*"},
+    {"window_end_hour": "2013-02-08T08", "status": "checked", "mismatch": True},
+    {"window_end_hour": "2013-02-08T08", "status": "skipped", "mismatch": False},
+    {"window_end_hour": "2013-02-08T09", "status": "checked", "mismatch": True},
 ]
 
 
@@ -312,10 +313,10 @@ def settings(tmp_path: Path) -> Settings:
     workload.write_text(QUERIES)
     settings = Settings(home=tmp_path, workload_file=workload)
     for name, rows in [
-        ("trend_aggregates", RESULTS),
+        ("results", RESULTS),
         ("landings", LANDINGS),
         ("validations", [_of_workload | row for row in VALIDATIONS]),
-        ("publications", [_of_workload | {"owned_hour": "2013-02-08T07"}]),
+        ("publications", [_of_workload | {"window_end_hour": "2013-02-08T07"}]),
     ]:
         table = pa.Table.from_pylist(rows)
         days = [column for column in table.column_names if column.endswith("_day")]
@@ -380,8 +381,8 @@ def test_a_replay_that_publishes_nothing_says_so_in_its_last_line(
         QUERIES.split(";", maxsplit=1)[0].replace("1 hour", within) + ";"
     )
     write_deltalake(
-        settings.lake / "trend_aggregates", pa.Table.from_pylist(RESULTS[-1:]),
-        partition_by=["owned_day"], mode="overwrite",
+        settings.lake / "results", pa.Table.from_pylist(RESULTS[-1:]),
+        partition_by=["window_end_day"], mode="overwrite",
     )  # fmt: skip
     assert printed(settings).splitlines()[-1].startswith(f"published nothing: {why}")
 

@@ -73,7 +73,7 @@ def test_a_long_that_becomes_a_double_under_another_name() -> None:
     assert len(shown) == 2
     text = f"stream: s\ntime: {{field: at, unit: iso}}\ntypes: {{A: {{{', '.join(shown)}}}}}\n"
     lines = ['{"at": "2013-01-01", "n": 1}', '{"at": "2013-01-01", "n": 1.5}']
-    table = pa.table({"file": ["f", "f"], "position": [1, 2], "line": lines})
+    table = pa.table({"file": ["f", "f"], "record_number": [1, 2], "record": lines})
     events = decode_lines(table, read_schema(text)).events
     assert events.select(["n", "n_wide"]).to_pylist() == [
         {"n": None, "n_wide": 1.0},
@@ -114,7 +114,7 @@ def test_the_accepted_and_rejected_spellings_of_times() -> None:
     times = accepted + rejected
     lines = [json.dumps({"at": time}) for time in times]
     table_of_lines = pa.table({
-        "file": ["f"] * len(times), "position": [*range(len(times))], "line": lines,
+        "file": ["f"] * len(times), "record_number": [*range(len(times))], "record": lines,
     })  # fmt: skip
     assert len(decode_lines(table_of_lines, schema).events) == len(accepted)
 

@@ -46,8 +46,8 @@ _TypeText = Annotated[FieldName, BeforeValidator(_type_text)]
 
 #: Columns of the table `events` that are not attributes; compared without case, as in Spark.
 RESERVED_NAMES = frozenset(
-    {"event_day", "event_bucket", "event_id", "event_type", "event_time", "landing", "file",
-     "position"}
+    {"event_day", "event_bucket", "event_id", "event_type", "event_time", "file_hour", "file",
+     "record_number"}
 )  # fmt: skip
 _LONGS = range(-(2**63), 2**63)
 

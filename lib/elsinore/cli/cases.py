@@ -333,12 +333,12 @@ def _value(kind: EventType, name: str, cell: str) -> Any:
 def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -> EventTable:
     """Return events as a file of JSON Lines; `out_of_range` of them have times out of range."""
     numbers = range(1, len(lines) + 1)
-    table = pa.table({"file": ["events"] * len(lines), "position": numbers, "line": lines})
+    table = pa.table({"file": ["events"] * len(lines), "record_number": numbers, "record": lines})
     decoded = decode_lines(table, schema)
     reasons = decoded.rejected["reason_code"].to_pylist()
     if reasons != ["time_out_of_range"] * out_of_range:
-        rejected = decoded.rejected.select(["position", "reason"]).to_pylist()
-        said = some_of((f"event {row['position']}: {row['reason']}" for row in rejected), 3)
+        rejected = decoded.rejected.select(["record_number", "reason"]).to_pylist()
+        said = some_of((f"event {row['record_number']}: {row['reason']}" for row in rejected), 3)
         message = said if rejected else f"0 events have times out of range, expected {out_of_range}"
         raise _Invalid(message, "correct the case, and run it again: `elsinore test FILE`")
     events = remove_duplicates(decoded.events, schema).events

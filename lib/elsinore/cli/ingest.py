@@ -223,9 +223,9 @@ def _read(
             missing.add(decoded, pa.table(batch))
             decoded = _without(decoded, far, batch)
             accepted_parts.append(decoded.events)
-            own = pc.is_in(batch["position"], decoded.events["position"].combine_chunks())
+            own = pc.is_in(batch["record_number"], decoded.events["record_number"].combine_chunks())
             times = decoded.events[TIME_COLUMN].to_numpy()
-            records = batch["line"].filter(own)
+            records = batch["record"].filter(own)
             spool.add(times // HOUR * HOUR, records, ordered=isinstance(file, Path))
             found.add(times)
             lines, accepted = lines + decoded.lines, accepted + len(times)
@@ -257,7 +257,7 @@ def _decoded(
 
 def _odd_times(events: list[pa.Table], stream: StreamSchema) -> OddTimes:
     """Implausible times among the events of one file."""
-    columns = ["file", "position", TIME_COLUMN]
+    columns = ["file", "record_number", TIME_COLUMN]
     empty = decoded_schema(stream).empty_table()
     return odd_times(pa.concat_tables([part.select(columns) for part in (empty, *events)]), stream)
 
@@ -272,18 +272,18 @@ def _quarantined(
     if stream.plausible.otherwise is not Otherwise.QUARANTINE:
         return {}
     events = [decoded.events for _, decoded in _decoded(file, stream, roots)]
-    positions = [at for part in events for at in part["position"].to_pylist()]
+    positions = [at for part in events for at in part["record_number"].to_pylist()]
     return {positions[row]: fault for row, fault in _odd_times(events, stream).faults.items()}
 
 
 def _without(decoded: Decoded, faults: dict[int, Fault], batch: pa.RecordBatch) -> Decoded:
     """Return decoded lines without the rejected ones, which are given by position."""
-    gone = pc.is_in(decoded.events["position"], pa.array(list(faults), pa.int64()))
+    gone = pc.is_in(decoded.events["record_number"], pa.array(list(faults), pa.int64()))
     events = decoded.events.filter(gone)
     if not events.num_rows:
         return decoded
-    positions = events["position"].to_pylist()
-    lines = dict(zip(batch["position"].to_pylist(), batch["line"].to_pylist(), strict=True))
+    positions = events["record_number"].to_pylist()
+    lines = dict(zip(batch["record_number"].to_pylist(), batch["record"].to_pylist(), strict=True))
     own = rejected_rows(events, [lines[at] for at in positions], [faults[at] for at in positions])
     rejected = pa.concat_tables([decoded.rejected, own])
     return replace(decoded, events=decoded.events.filter(pc.invert(gone)), rejected=rejected)

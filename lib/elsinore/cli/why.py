@@ -140,7 +140,7 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
     yield "events", [f"version {publication['events_version']} of the table events"]
     yield "run", [publication["run"]]
-    when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['owned_hour']}"
+    when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['window_end_hour']}"
     what = f"{count_of(publication['rows'], 'row')} with digest {publication['digest'][:12]}"
     yield "published", [f"{when}, {what}"]
 
@@ -178,7 +178,7 @@ def _told(
         None where they are not known, `reason` says why not all could be built.
     """
     rows = _rows(lake, workload, query, group, window_start)
-    result, hour = rows[0], rows[0]["owned_hour"]
+    result, hour = rows[0], rows[0]["window_end_hour"]
     publication = read_publications(lake, [hour]).get(hour)
     bound = workload.by_name.get(query)
     kinds = {item.label: item.type for item in bound.aggregates} if bound else {}
@@ -195,7 +195,7 @@ def _told(
         "group": json.loads(result["group_key"]),
         "window_start": format_instant(window_start),
         "window_end": format_instant(instant_of(result["window_end"])),
-        "owned_hour": hour,
+        "window_end_hour": hour,
         "values": values,
         "publication": publication
         and publication._asdict() | {"awaited": [*map(asdict, publication.awaited)]},
@@ -230,7 +230,7 @@ def _rows(
         )
     # A window of an earlier text of the query may begin there, too: of the text at hand, or last.
     own = query in workload.by_name and workload.by_name[query].fingerprint
-    one = max(found, key=lambda row: (row["query_fingerprint"] == own, row["owned_hour"]))
+    one = max(found, key=lambda row: (row["query_fingerprint"] == own, row["window_end_hour"]))
     found = [row for row in found if row["query_fingerprint"] == one["query_fingerprint"]]
     return sorted(found, key=lambda row: str(row["aggregate"]))
 
@@ -275,7 +275,7 @@ def _finder(lake: LakePath, fingerprint: str) -> str | None:
 def _checked(
     lake: LakePath, result: dict[str, Any], publication: Publication | None
 ) -> dict[str, int]:
-    where = ds.field("owned_hour") == result["owned_hour"]
+    where = ds.field("window_end_hour") == result["window_end_hour"]
     if publication is not None:
         where &= ds.field("workload_fingerprint") == publication.workload_fingerprint
     checks = read_rows(lake, "validations", where=where).to_pylist()

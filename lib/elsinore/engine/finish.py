@@ -173,7 +173,7 @@ def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.
         rows[name].combine_chunks() for name in ("window_start", "window_end", "group")
     )
     return {
-        "owned_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
+        "window_end_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
         "query": pa.repeat(query.name, len(ends)),
         "group_key": _each_once(groups, lambda text: group_text(query.labelled(json.loads(text)))),
         "window_start": starts,

@@ -117,8 +117,8 @@ def with_columns(
     """Return lines of JSON with the columns of their file's directories."""
     if not columns:
         return lines
-    texts = add_to_lines(lines["line"], columns, schema)
-    return pa.record_batch([lines["file"], lines["position"], texts], schema=LINES_SCHEMA)
+    texts = add_to_lines(lines["record"], columns, schema)
+    return pa.record_batch([lines["file"], lines["record_number"], texts], schema=LINES_SCHEMA)
 
 
 def _csv_lines(

@@ -55,7 +55,7 @@ _LOOK = 256
 
 
 def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Decoded:
-    """Typed events of raw JSON lines: columns `file` (string), `position` (int64), `line` (string).
+    """Typed events of JSON records; columns: `file`, `record_number` (int64), `record` (string).
 
     A line is an event or it is rejected with the first fault found in it, in the order: the line
     as text and JSON, time, type, id, attributes as the schema lists them. Text is kept as it came:
@@ -74,32 +74,32 @@ def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Deco
 
 def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
     """A block by Arrow's parser, if it takes it, but for lines whose values are wrong."""
-    clean = parse_clean_block(batch["line"], schema)
+    clean = parse_clean_block(batch["record"], schema)
     if clean is None:
         return _decode_each(pa.table(batch), schema)
     rows = pa.array(np.arange(batch.num_rows))
     decoded = type_records(
-        ArrowRecords(clean), pa.table({"file": batch["file"], "position": rows}), {}, schema
+        ArrowRecords(clean), pa.table({"file": batch["file"], "record_number": rows}), {}, schema
     )
     events, rejected = decoded.events, decoded.rejected
     if number := rejected.num_rows:  # decoded again line by line, for their errors
-        wrong = batch.take(rejected["position"].combine_chunks())
+        wrong = batch.take(rejected["record_number"].combine_chunks())
         rejected = _decode_each(pa.table(wrong), schema).rejected
         if rejected.num_rows < number:
             return _decode_each(pa.table(batch), schema)
-    positions = batch["position"].take(events["position"].combine_chunks())
-    at = events.schema.get_field_index("position")
+    positions = batch["record_number"].take(events["record_number"].combine_chunks())
+    at = events.schema.get_field_index("record_number")
     events = events.set_column(at, events.schema.field(at), positions)
     return Decoded(events, rejected, decoded.ignored, decoded.nanoseconds)
 
 
 def _decode_each(lines: pa.Table, schema: StreamSchema) -> Decoded:
     """Decode line by line, with the error of each line."""
-    texts: list[str] = lines["line"].to_pylist()
+    texts: list[str] = lines["record"].to_pylist()
     parsed = list(map(parse_json, texts))
     faults = {row: fault for row, fault in enumerate(parsed) if isinstance(fault, Fault)}
     records = _JsonRecords(parsed, texts, quoted=schema.quoted_numbers)
-    return type_records(records, lines.select(["file", "position"]), faults, schema)
+    return type_records(records, lines.select(["file", "record_number"]), faults, schema)
 
 
 def line_times(lines: Sequence[str], schema: StreamSchema) -> pa.Array:
@@ -123,11 +123,11 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
 
     A clock of 2099, or seconds that were read as milliseconds, would make an event of some window
     that no run owns. Rejected lines are in no order. Decoded positions are row numbers of `lines`,
-    which have `landing` (label of the hour) and `line`.
+    which have `file_hour` and `record`.
     """
     events = decoded.events
-    rows, times = events["position"].to_numpy(), events[TIME_COLUMN].to_numpy()
-    landings = lines["landing"].combine_chunks().take(rows).dictionary_encode()
+    rows, times = events["record_number"].to_numpy(), events[TIME_COLUMN].to_numpy()
+    landings = lines["file_hour"].combine_chunks().take(rows).dictionary_encode()
     starts = [parse_hour(label) for label in landings.dictionary.to_pylist()]
     start = np.array(starts, np.int64)[landings.indices]
     far = (times < start - schema.late) | (times >= start + HOUR + schema.early)
@@ -138,7 +138,7 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
         for time, hour in zip(times[far].tolist(), start[far].tolist(), strict=True)
     ]
     faults = [Fault(Reason.TIME_FAR_FROM_LANDING, reason) for reason in reasons]
-    gone = rejected_rows(events.filter(far), lines["line"].take(rows[far]), faults)
+    gone = rejected_rows(events.filter(far), lines["record"].take(rows[far]), faults)
     rejected = pa.concat_tables([decoded.rejected, gone])
     return Decoded(events.filter(~far), rejected, decoded.ignored)
 

@@ -94,7 +94,7 @@ class MissingFields:
             for name, values in zip(self._names, counts[1:], strict=True):
                 self._values[file, code, name] += int(values[place])
         if lines is not None:
-            self._keep_lines(runs, codes, events["position"].to_numpy(), lines)
+            self._keep_lines(runs, codes, events["record_number"].to_numpy(), lines)
 
     def _counts(self, events: pa.Table, places: npt.NDArray[np.int64], size: int) -> list[_Counts]:
         """Return by file and type the number of events, and of values of each attribute."""
@@ -113,7 +113,7 @@ class MissingFields:
     def _keep_lines(self, runs: list[_Run], codes: _Counts, at: _Counts, lines: pa.Table) -> None:
         """Keep some lines of each type that lacks values, to check their keys later."""
         begins = dict(_runs(lines["file"]))
-        line_at = lines["position"].to_numpy()
+        line_at = lines["record_number"].to_numpy()
         for file, (start, end) in runs:
             first, last = begins[file]
             for code in np.unique(codes[start:end]).tolist():
@@ -122,7 +122,7 @@ class MissingFields:
                 rows = start + np.flatnonzero(codes[start:end] == code)[:_LINES_OF_TYPE]
                 rows = first + np.searchsorted(line_at[first:last], at[rows[: self._room]])
                 self._room -= len(rows)
-                self._lines[file, code] = lines["line"].take(pa.array(rows)).to_pylist()
+                self._lines[file, code] = lines["record"].take(pa.array(rows)).to_pylist()
 
     def _empty(self, file: str, code: int) -> list[Attribute]:
         """Return the attributes of a type that have no value in a file."""

@@ -216,9 +216,9 @@ def _warning(
     events: pa.Table, rows: npt.NDArray[np.int64], faults: dict[int, Fault], what: str
 ) -> str:
     """Return a line about some events, with the first events by file and position."""
-    places = events.select(["file", "position"]).take(pa.array(rows[:_NAMED])).to_pylist()
+    places = events.select(["file", "record_number"]).take(pa.array(rows[:_NAMED])).to_pylist()
     named = [
-        f"{place['file']}:{place['position']}: {faults[int(row)].text}"
+        f"{place['file']}:{place['record_number']}: {faults[int(row)].text}"
         for place, row in zip(places, rows[:_NAMED], strict=True)
     ]
     if len(rows) == 1:

@@ -295,4 +295,4 @@ def _decode(
 
 
 def _places(label: str, positions: list[int]) -> pa.Table:
-    return pa.table({"file": pa.repeat(label, len(positions)), "position": positions})
+    return pa.table({"file": pa.repeat(label, len(positions)), "record_number": positions})

@@ -205,7 +205,7 @@ def _few_rejected(
             row = part.rejected.slice(0, 1).to_pylist()[0]
             problem = f"more than {MOST_REJECTED:,} records are invalid"
             raise DataError(
-                f"{problem}: {row['file']}:{row['position']}: {row['reason_code']}: "
+                f"{problem}: {row['file']}:{row['record_number']}: {row['reason_code']}: "
                 f"{row['reason']}",
                 hint="correct the records or the schema",
                 file=row["file"],
@@ -359,7 +359,8 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
     """Return the error of too many invalid records; its field `report` has the `ReadReport`."""
     named = report.rejected.slice(0, _NAMED).to_pylist()
     first = "; ".join(
-        f"{row['file']}:{row['position']}: {row['reason_code']}: {row['reason']}" for row in named
+        f"{row['file']}:{row['record_number']}: {row['reason_code']}: {row['reason']}"
+        for row in named
     )
     hint = "correct the records or the schema"
     if cut := [row for row in named if _is_cut(**row)]:
@@ -379,10 +380,10 @@ def _is_cut(reason_code: str, reason: str, **_: str) -> bool:
     return reason_code == Reason.BAD_JSON and "jq" not in reason
 
 
-def _command_for(file: str, position: int, **_: str) -> str:
+def _command_for(file: str, record_number: int, **_: str) -> str:
     """Return the shell command that prints a line of a file."""
     reader = next((f"{name} FILE | " for end, name in _PRINTERS.items() if file.endswith(end)), "")
-    return f"{reader}sed -n {position}p{'' if reader else ' FILE'}"
+    return f"{reader}sed -n {record_number}p{'' if reader else ' FILE'}"
 
 
 class Distinct(NamedTuple):
@@ -432,8 +433,8 @@ def _all_differ(ids: pa.ChunkedArray) -> bool:
 def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     """Rows whose id a later row has, by (file, position), and the last of these rows."""
     found = id_keys(events, schema, time=TIME_COLUMN).combine_chunks()
-    placed = events.select(["file", "position"]).append_column("id", found)
-    keys = [(name, "ascending") for name in ("id", "file", "position")]
+    placed = events.select(["file", "record_number"]).append_column("id", found)
+    keys = [(name, "ascending") for name in ("id", "file", "record_number")]
     order = pc.sort_indices(placed, keys).to_numpy().astype(np.int64)
     ids = found.dictionary_encode().indices.to_numpy()[order]
     ends = np.append(ids[1:] != ids[:-1], True)
@@ -448,12 +449,14 @@ def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
 def _superseded(
     events: pa.Table, kept: pa.Table, schema: StreamSchema
 ) -> tuple[pa.Table, Counter[tuple[str, str, str]]]:
-    rows, by = events.to_pylist(), kept.select(["file", "position"]).to_pylist()
+    rows, by = events.to_pylist(), kept.select(["file", "record_number"]).to_pylist()
     pairs = {(row["file"], other["file"]) for row, other in zip(rows, by, strict=True)}
     doubts = {pair: order_doubt(*pair, *map(_modified, pair)) for pair in pairs}
     reasons, lost = list[str](), Counter[tuple[str, str, str]]()
     for row, other in zip(rows, by, strict=True):
-        reason = f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['position']}"
+        reason = (
+            f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['record_number']}"
+        )
         if doubt := doubts[row["file"], other["file"]]:
             lost[row["file"], other["file"], doubt] += 1
             reason += f", {doubt}"

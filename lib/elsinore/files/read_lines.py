@@ -39,12 +39,12 @@ _CUT = re.compile(r"…\[cut, \d+ bytes\]$")
 #: The reason itself, for records of other formats and for whole files.
 _SAID = re.compile(f"\ufffd\\\\({'|'.join(Reason)}): (.*)$")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
-#: Columns of raw lines; `position` counts from 1.
+#: Columns of records; `record_number` counts from 1.
 LINES_SCHEMA = pa.schema(
     [
         pa.field("file", pa.string(), False),
-        pa.field("position", pa.int64(), False),
-        pa.field("line", pa.string(), False),
+        pa.field("record_number", pa.int64(), False),
+        pa.field("record", pa.string(), False),
     ]
 )
 

@@ -16,8 +16,8 @@ _SHOWN = 60
 REJECTED_SCHEMA = pa.schema(
     [
         pa.field("file", pa.string(), False),
-        pa.field("position", pa.int64(), False),
-        pa.field("line", pa.string(), False),
+        pa.field("record_number", pa.int64(), False),
+        pa.field("record", pa.string(), False),
         pa.field("reason_code", pa.string(), False),
         pa.field("reason", pa.string(), False),
     ]
@@ -84,11 +84,11 @@ class Fault(NamedTuple):
 
 
 def rejected_rows(where: pa.Table, lines: Sequence[str], faults: Sequence[Fault]) -> pa.Table:
-    """Rows of `REJECTED_SCHEMA`; `where` has the columns `file` and `position` of each line."""
+    """Rows of `REJECTED_SCHEMA`; `where` has `file` and `record_number` of each line."""
     columns = {
         "file": where["file"],
-        "position": where["position"],
-        "line": lines,
+        "record_number": where["record_number"],
+        "record": lines,
         "reason_code": [fault.code.value for fault in faults],
         "reason": [fault.text for fault in faults],
     }

@@ -53,7 +53,7 @@ def decoded_schema(schema: StreamSchema) -> pa.Schema:
             pa.field("event_id", pa.string()),
             *arrow_schema(schema),
             pa.field("file", pa.string(), False),
-            pa.field("position", pa.int64(), False),
+            pa.field("record_number", pa.int64(), False),
         ]
     )
 
@@ -80,7 +80,7 @@ def type_records(
 
     Fields that an event's type does not have are not errors. Records of ignored types, and records
     that are known to be unusable (`faults` by row), are not checked. `where` has `file` and
-    `position` of each record.
+    `record_number` of each record.
 
     Errors are checked in this order: the given ones, time, type, id, then the attributes in the
     schema's order.
@@ -103,7 +103,7 @@ def type_records(
     ids = _ids(usable, rows, schema, found)
     columns = {"event_id": ids, TIME_COLUMN: times, TYPE_COLUMN: codes}
     columns |= _attributes(usable, rows, codes, schema, found)
-    columns |= {name: places[name] for name in ("file", "position")}
+    columns |= {name: places[name] for name in ("file", "record_number")}
     events = pa.table(columns)
     if found.first:
         is_good = ~np.isin(rows, list(found.first))

@@ -90,11 +90,11 @@ def raw_rows(
         is_event = pc.and_(is_event, pc.invert(bad))
     hashes = content_hashes(scanned, [*_CONTENT, *stream.attributes])
     columns = {
-        "file_day": pc.utf8_slice_codeunits(scanned["landing"], 0, 10).cast(pa.date32()),
-        "file_hour": scanned["landing"],
+        "file_day": pc.utf8_slice_codeunits(scanned["file_hour"], 0, 10).cast(pa.date32()),
+        "file_hour": scanned["file_hour"],
         "file": scanned["file"],
-        "record_number": scanned["position"],
-        "record": scanned["_line"],
+        "record_number": scanned["record_number"],
+        "record": scanned["_record"],
         "event_id": pc.if_else(is_event, scanned["event_id"], None),
         "event_time": pc.if_else(is_event, scanned["event_time"], None),
         "event_version": pc.if_else(is_event, versions, None),
@@ -115,7 +115,7 @@ def _versions(
         return times.take(files.indices).cast(pa.decimal128(19)).cast(VERSION_TYPE), {}
     if stream.version_field is None:
         return pa.nulls(scanned.num_rows, VERSION_TYPE), {}
-    versions, faults = record_versions(scanned["_line"].to_pylist(), stream)
+    versions, faults = record_versions(scanned["_record"].to_pylist(), stream)
     events = is_event.to_pylist()
     return versions, {row: fault for row, fault in faults.items() if events[row]}
 
@@ -148,10 +148,10 @@ def decode_winners(
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             stored = pa.Table.from_batches([batch]).select(STORED)
-            stored = stored.rename_columns(["landing", "file", "position", "line"])
+            stored = stored.rename_columns(["file_hour", "file", "record_number", "record"])
             events = decode_again(stored, stream)
             _require_events(events)
-            columns = {"file_hour": events["landing"], "record_number": events["position"]}
+            columns = {"file_hour": events["file_hour"], "record_number": events["record_number"]}
             columns["event_day"] = events["event_time"].cast(pa.date32())
             if stream.buckets is not None:
                 numbers = row_hashes(events, stream.buckets.by) % np.uint64(stream.buckets.number)
@@ -169,7 +169,7 @@ def _require_events(rows: pa.Table) -> None:
     """Refuse records that were events when they were ingested, and are invalid now."""
     bad = rows.filter(pc.is_valid(rows["_reason_code"]))
     if bad.num_rows:
-        hour, reason = bad["landing"][0].as_py(), bad["_reason"][0].as_py()
+        hour, reason = bad["file_hour"][0].as_py(), bad["_reason"][0].as_py()
         raise DataError(
             f"{bad.num_rows} stored records no longer fit the schema, as of {hour}: {reason}",
             hint=f"restore the schema, or replay the hour: `elsinore replay --start {hour}`",

@@ -327,8 +327,8 @@ def _read(
     try:
         with nullcontext(source.table) if source.table else file.local_copy() as path:
             for batch in as_lines(path, source.rule.form, stream, source.columns):
-                hours, is_told = _hours(batch["line"], source, stream, file, untold)
-                lines.add(hours, batch["line"], ordered=source.table is None)
+                hours, is_told = _hours(batch["record"], source, stream, file, untold)
+                lines.add(hours, batch["record"], ordered=source.table is None)
                 done.lines += batch.num_rows
                 done.untimed += int((~is_told).sum())
                 done.told.update(np.unique(hours[is_told]).tolist())

@@ -54,7 +54,7 @@ BUCKET = "event_bucket"
 #: are compared with them. They are read as dictionaries: where delta-rs has deleted rows (1.4 to
 #: 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
 _CHOSEN_BY = (
-    "landing", "owned_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
+    "file_hour", "window_end_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
     "metric", "aggregate", "status", "event_type", "kind", "fingerprint", "statistics_fingerprint",
     "body", "finder",
 )  # fmt: skip

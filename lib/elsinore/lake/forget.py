@@ -141,16 +141,16 @@ class Key:
         is_event = pc.is_null(lines["_reason_code"])
         typed = spoken = pa.scalar(True)
         for name, value in self.values.items():
-            said = pc.match_substring_regex(lines["_line"], self.written[name])
+            said = pc.match_substring_regex(lines["_record"], self.written[name])
             field = rf':\s*"?(?:{self.written[name]})"?\s*[,}}]'
-            lacks = pc.and_(is_event, pc.match_substring_regex(lines["_line"], field))
+            lacks = pc.and_(is_event, pc.match_substring_regex(lines["_record"], field))
             lacks = pc.and_(lacks, pc.is_null(lines[name]))
-            has = _where(lacks, lines["_line"], partial(self._has, name))
+            has = _where(lacks, lines["_record"], partial(self._has, name))
             same = pc.fill_null(_equal(lines[name], value), False)
             typed, spoken = pc.and_(typed, pc.or_(same, has)), pc.and_(spoken, said)
         # Arrow's patterns take letters beyond ASCII for the end of a word.
-        spoken = _where(pc.and_(pc.invert(is_event), spoken), lines["_line"], self._is_said)
-        return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["position"], 0))
+        spoken = _where(pc.and_(pc.invert(is_event), spoken), lines["_record"], self._is_said)
+        return pc.and_(pc.if_else(is_event, typed, spoken), pc.greater(lines["record_number"], 0))
 
     def _has(self, name: str, line: str) -> bool:
         """Return whether a line of JSON has the value where some type has the attribute."""
@@ -419,12 +419,12 @@ def _find(every: Mapping[str, Lake], settings: Settings, key: Key) -> _Found:
         rows = pa.Table.from_batches([batch])
         _require_searched(rows, by_name)
         for row in rows.filter(key.among(rows)).select(PLACE).to_pylist():
-            files[by_name[row["file"]]].add(row["position"])
+            files[by_name[row["file"]]].add(row["record_number"])
     raw, stored, lacking = _stored(lake, "raw_events", key)
     bad, _, _ = _stored(lake, "quarantine", key)
     landings = _events(lake, key, lacking)
-    accounts = lake.rows("landings", columns=["landing", "listing"]).to_pylist()
-    known = {one["landing"]: json.loads(one["listing"] or "{}") for one in accounts}
+    accounts = lake.rows("landings", columns=["file_hour", "listing"]).to_pylist()
+    known = {one["file_hour"]: json.loads(one["listing"] or "{}") for one in accounts}
     # Remains of an interrupted ingest can be anywhere.
     killed = {label for label, listing in known.items() if {UNDER_WAY, FORGETTING} & listing.keys()}
     # A file that it has made blank keeps its time. In a store, where it does not, it has changed.
@@ -460,11 +460,11 @@ def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str], p
     And the places of events whose types lack an attribute of the key.
     """
     found, every, lacking = Counter[str](), set[str](), []
-    for batch in lake.dataset(table).to_batches(columns=[*PLACE, "line"]):
+    for batch in lake.dataset(table).to_batches(columns=[*PLACE, "record"]):
         rows = decoded_lines(lake, pa.Table.from_batches([batch]))
-        every.update(rows["landing"].unique().to_pylist())
+        every.update(rows["file_hour"].unique().to_pylist())
         rows = rows.filter(key.among(rows))
-        found.update(rows["landing"].to_pylist())
+        found.update(rows["file_hour"].to_pylist())
         lacks = reduce(or_, (pc.field(name).is_null() for name in key.values))
         lacking.append(rows.filter(lacks & pc.field("_reason_code").is_null()).select(PLACE))
     schema = scanned_schema(lake.stream)
@@ -475,7 +475,7 @@ def _stored(lake: Lake, table: str, key: Key) -> tuple[Counter[str], set[str], p
 def _require_searched(rows: pa.Table, files: Mapping[str, LandingFile]) -> None:
     """Raise DataError for files whose content is unknown."""
     is_empty = pc.field("_reason_code") == Reason.EMPTY_FILE.value
-    for row in rows.filter((pc.field("position") == 0) & ~is_empty).to_pylist():
+    for row in rows.filter((pc.field("record_number") == 0) & ~is_empty).to_pylist():
         if not _stands_for_another(files[row["file"]]):
             raise DataError(
                 f"the raw file {row['file']} cannot be searched: {row['_reason']}",
@@ -501,11 +501,11 @@ def _events(lake: Lake, key: Key, lacking: pa.Table) -> list[str]:
         rows = batch
         for name, value in key.values.items():
             rows = rows.filter(_equal(rows[name].cast(value.type), value))
-        found += rows["landing"].to_pylist()
+        found += rows["file_hour"].to_pylist()
         if lacking.num_rows:
             places = batch.select(PLACE).cast(lacking.schema)
             here = pa.table(places).join(lacking, PLACE, join_type="left semi")
-            found += here["landing"].to_pylist()
+            found += here["file_hour"].to_pylist()
     return found
 
 
@@ -518,13 +518,13 @@ def _drop_lines(lake: Lake, labels: Collection[str], key: Key, run: str) -> None
 
 
 def _groups(lake: Lake, table: str, key: Key) -> _Groups:
-    names = ["owned_hour", "group_key"]
+    names = ["window_end_hour", "group_key"]
     hours, groups, count = set[int](), set[str](), 0
     for batch in lake.dataset(table).to_batches(columns=names):
         rows = pa.table({name: batch[name].cast(pa.string()) for name in names})
         for row in rows.group_by(names).aggregate([([], "count_all")]).to_pylist():
             if key.is_in(row["group_key"]):
-                hours.add(parse_hour(row["owned_hour"]))
+                hours.add(parse_hour(row["window_end_hour"]))
                 groups.add(row["group_key"])
                 count += row["count_all"]
     return _Groups(lake, table, hours, pa.array(sorted(groups), pa.string()), count)
@@ -550,8 +550,8 @@ def _drop_groups(found: _Groups, run: str) -> None:
 
 def _parts(lake: Lake, labels: Collection[str], most: int) -> Iterator[list[str]]:
     """Yield hours to ingest together: all of a day, or single ones if its files are too large."""
-    sizes = lake.rows("landings", columns=["landing", "bytes"]).to_pylist()
-    size = {row["landing"]: row["bytes"] for row in sizes}
+    sizes = lake.rows("landings", columns=["file_hour", "bytes"]).to_pylist()
+    size = {row["file_hour"]: row["bytes"] for row in sizes}
     for _, of_day in groupby(sorted(labels), key=lambda label: label[:10]):
         day = list(of_day)
         small = sum(size.get(label, 0) for label in day) <= most

@@ -44,7 +44,7 @@ ACCEPTED, DUPLICATE, QUARANTINED = "accepted", "duplicate", "quarantined"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 #: Where a line was; of lines with one id the greatest place wins.
-PLACE = ("landing", "file", "position")
+PLACE = ("file_hour", "file", "record_number")
 
 #: The column that tells rows of `events` from lines.
 HELD = "_held"
@@ -115,8 +115,8 @@ def judge_lines(rows: pa.Table, stream: StreamSchema) -> pa.Table:
     columns["_reason_code"] = pc.if_else(pa.array(superseded), code, columns["_reason_code"])
     columns["_reason"] = pc.if_else(pa.array(superseded), text, columns["_reason"])
     # Of a file that is unusable as a whole the line says why, as the reason does.
-    shown = pc.if_else(pc.equal(rows["position"], 0), "", rows["_line"])
-    columns["_line"] = pc.if_else(pa.array(is_bad), shown, none)
+    shown = pc.if_else(pc.equal(rows["record_number"], 0), "", rows["_record"])
+    columns["_record"] = pc.if_else(pa.array(is_bad), shown, none)
     columns["_fate"], columns["_op"] = fate, op
     columns["_was"] = rows["event_time"].take(pa.array(old, mask=~moved))
     columns["_alike"] = pa.array(alike_old & moved)
@@ -159,8 +159,10 @@ def _key_codes(rows: pa.Table, stream: StreamSchema) -> _Rows:
     known = rows.select(["event_id", "event_time"]).filter(pa.array(has_id))
     ids = id_keys(known, stream).dictionary_encode().combine_chunks()
     codes[has_id] = ids.indices.to_numpy()
-    others = rows.select(["file", "position"]).filter(pa.array(~has_id))
-    places = pc.binary_join_element_wise(others["position"].cast(pa.string()), others["file"], ":")
+    others = rows.select(["file", "record_number"]).filter(pa.array(~has_id))
+    places = pc.binary_join_element_wise(
+        others["record_number"].cast(pa.string()), others["file"], ":"
+    )
     numbers = places.dictionary_encode().combine_chunks().indices.to_numpy()
     codes[~has_id] = len(ids.dictionary) + numbers
     return codes
@@ -185,7 +187,7 @@ def _same(rows: pa.Table, names: Iterable[str], which: _Mask, others: _Rows) -> 
 def _corrected(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
     """Return the reason of a superseded line: its id, and the position of its correction."""
     winner = pa.array(new, mask=~superseded)
-    file, position = rows["file"].take(winner), rows["position"].take(winner).cast(pa.string())
+    file, position = rows["file"].take(winner), rows["record_number"].take(winner).cast(pa.string())
     event_id = pc.utf8_slice_codeunits(rows["event_id"], 0, _SHOWN)
     doubt = _doubts(rows, superseded, new)
     parts = ["id '", event_id, "' was corrected by ", file, ":", position, doubt, ""]
@@ -196,12 +198,14 @@ def _doubts(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
     """Return a note for superseded lines whose file sorts first only by its extension."""
     chosen = np.flatnonzero(superseded)
     found = np.full(rows.num_rows, "", object)
-    own = rows.select(["landing", "file"])
+    own = rows.select(["file_hour", "file"])
     losers = own.take(pa.array(chosen)).to_pylist()
     winners = own.take(pa.array(new[chosen])).to_pylist()
     for row, loser, winner in zip(chosen.tolist(), losers, winners, strict=True):
         # A later hour wins, whatever the names of its files.
-        if loser["landing"] == winner["landing"] and sorts_by_ending(loser["file"], winner["file"]):
+        if loser["file_hour"] == winner["file_hour"] and sorts_by_ending(
+            loser["file"], winner["file"]
+        ):
             found[row] = f", {BY_ENDING}"
     return pa.array(found, pa.string())
 
@@ -210,7 +214,7 @@ def _doubts(rows: pa.Table, superseded: _Mask, new: _Rows) -> pa.Array:
 
 
 #: What judged rows are counted by.
-_COUNTED_BY = ["landing", "_fate", "_reason_code", "_op", "_alike"]
+_COUNTED_BY = ["file_hour", "_fate", "_reason_code", "_op", "_alike"]
 
 
 @dataclass(frozen=True)
@@ -321,7 +325,7 @@ def id_buckets(table: pa.Table, of: int) -> np.ndarray:
     """
     has_id = _mask(pc.is_valid(table["event_id"]))
     hashes = np.empty(table.num_rows, np.uint64)
-    for names, which in ((["event_id"], has_id), (["file", "position"], ~has_id)):
+    for names, which in ((["event_id"], has_id), (["file", "record_number"], ~has_id)):
         if which.any():
             hashes[which] = row_hashes(table.filter(pa.array(which)), names)
     return hashes % np.uint64(of)
@@ -417,29 +421,29 @@ def _conditions(stream: StreamSchema, table: str, own: Sequence[pa.Table]) -> Co
 
 def landings_of(rows: pa.Table) -> set[str]:
     """The labels of the landings that rows are of."""
-    return set(rows["landing"].unique().to_pylist())
+    return set(rows["file_hour"].unique().to_pylist())
 
 
 def decoded_lines(lake: Lake, stored: pa.Table) -> pa.Table:
     """Rows of `scanned_schema` for rows of `raw_events`."""
-    lines = stored.select([*PLACE, "line"])
-    untold = pc.and_(pc.equal(lines["position"], 0), pc.equal(lines["line"], ""))
+    lines = stored.select([*PLACE, "record"])
+    untold = pc.and_(pc.equal(lines["record_number"], 0), pc.equal(lines["record"], ""))
     if pc.any(untold).as_py():
-        lines = with_column(lines, "line", _told_in_quarantine(lake, lines, untold))
+        lines = with_column(lines, "record", _told_in_quarantine(lake, lines, untold))
     return decode_again(lines, lake.stream)
 
 
 def _told_in_quarantine(lake: Lake, lines: pa.Table, untold: pa.ChunkedArray) -> pa.Array:
     """Lines, with those of unusable files as they are stored now; once they were stored empty."""
-    labels = lines["landing"].filter(untold).unique()
-    where = (pc.field("position") == 0) & pc.field("landing").isin(labels)
-    names = ["landing", "file", "reason_code", "reason"]
+    labels = lines["file_hour"].filter(untold).unique()
+    where = (pc.field("record_number") == 0) & pc.field("file_hour").isin(labels)
+    names = ["file_hour", "file", "reason_code", "reason"]
     rows = lake.dataset("quarantine").to_table(names, filter=where).to_pylist()
-    known = {(row["landing"], row["file"]): (row["reason_code"], row["reason"]) for row in rows}
+    known = {(row["file_hour"], row["file"]): (row["reason_code"], row["reason"]) for row in rows}
     nothing = Reason.EMPTY_FILE, "the file's content is unknown"
     places = zip(*(lines[name].filter(untold).to_pylist() for name in PLACE[:2]), strict=True)
     told = [unusable_line(*known.get(place, nothing)) for place in places]
-    return pc.replace_with_mask(lines["line"].combine_chunks(), untold.combine_chunks(), told)
+    return pc.replace_with_mask(lines["record"].combine_chunks(), untold.combine_chunks(), told)
 
 
 def judge_own(stored: Stored, scanned: pa.Table, ours: Landings) -> tuple[pa.Table, set[str]]:
@@ -502,7 +506,9 @@ def change_keys(events: pa.Table, stream: StreamSchema) -> pa.ChunkedArray:
     """A text for each event by which changes find it: its id, or its line's file and position."""
     if stream.id_field is not None:
         return id_keys(events, stream)
-    return pc.binary_join_element_wise(events["position"].cast(pa.string()), events["file"], ":")
+    return pc.binary_join_element_wise(
+        events["record_number"].cast(pa.string()), events["file"], ":"
+    )
 
 
 def laid_out(events: pa.Table, stream: StreamSchema) -> pa.Table:

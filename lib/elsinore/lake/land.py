@@ -285,8 +285,8 @@ def land_without(
     def once() -> None:
         seen = Seen.of(lake)  # what is read now is not to take the place of what others land
         listed = ours.expression(by_day=False)
-        rows = lake.rows("landings", listed, columns=["landing", "listing"]).to_pylist()
-        known = {row["landing"]: json.loads(row["listing"] or "{}") for row in rows}
+        rows = lake.rows("landings", listed, columns=["file_hour", "listing"]).to_pylist()
+        known = {row["file_hour"]: json.loads(row["listing"] or "{}") for row in rows}
         stay = {label for label, listing in known.items() if UNDER_WAY in listing and not ends}
         sources, stored, left = _sources_without(lake, ours, seen, goes)
         # No file was changed in 1970: any that comes back counts as changed.
@@ -337,9 +337,9 @@ def _removed(lake: Lake, labels: Iterable[str], version: int) -> set[str]:
     """
     own = Landings.of(map(parse_hour, labels))
     had_lines = own.expression(by_day=False) & (pc.field("lines") > 0)
-    landed = lake.rows("landings", had_lines, columns=["landing", "listing"])
+    landed = lake.rows("landings", had_lines, columns=["file_hour", "listing"])
     landed = landed.filter(pc.invert(under_way(landed["listing"])))
-    stored = lake.log("raw_events", version).of(own).to_table(["landing"])
+    stored = lake.log("raw_events", version).of(own).to_table(["file_hour"])
     return landings_of(landed) - landings_of(stored)
 
 
@@ -493,7 +493,7 @@ class _Landing:
         others = [accounts[label] for label in sorted(accounts.keys() - set(ours.labels))]
         self._require_good(accounts, others)
         seen.require_alone(lake, stored=False, merged=False)
-        judged_again = [account["landing"] for account in others]
+        judged_again = [account["file_hour"] for account in others]
         self.also.update(judged_again)
         # A run that is killed from here on has landed no file: the next one looks for them. What
         # has others judged again may be gone once its lines are stored: the marks name them.
@@ -523,7 +523,7 @@ class _Landing:
 
         def listed(rows: pa.Table) -> pa.Table:
             seen.require_alone(lake, stored=storing, merged=merging)
-            found = [listings_of[label] for label in rows["landing"].to_pylist()]
+            found = [listings_of[label] for label in rows["file_hour"].to_pylist()]
             return with_column(rows, "listing", pa.array(found, pa.string()))
 
         lake.amend("landings", listed, where=ours, run=self.run)
@@ -542,7 +542,7 @@ class _Landing:
     def _note(self) -> dict[str, Any]:
         """What the commit of its lines says."""
         parts = [[hour_label(p.start), hour_label(p.end)] for p in self.found.own.intervals]
-        return {"run": self.run, "landing": self.name, "hours": parts}
+        return {"run": self.run, "file_hour": self.name, "hours": parts}
 
     def _is_stored(self) -> bool:
         """Return whether the lines of its hours in `raw_events` are those that it has stored."""
@@ -556,7 +556,7 @@ class _Landing:
 
         return not any(
             commit.changes_rows
-            and commit.note.get("landing") != self.name
+            and commit.note.get("file_hour") != self.name
             and are_ours(commit.note)
             for commit in commits(self.lake.path("raw_events"), after=self.stored)
         )
@@ -593,13 +593,13 @@ class _Landing:
             raise error
         for account in others:
             if error := _too_bad([account], self.allowed):
-                self._require_so_before(account["landing"], error)
+                self._require_so_before(account["file_hour"], error)
         found = {label: _too_bad([accounts[label]], self.allowed) for label in self.found.late}
         if bad := {label: error.message for label, error in found.items() if error}:
             raise _BadHours("too many records of earlier hours are invalid", **bad)
 
     def _require_so_before(self, label: str, error: DataError) -> None:
-        of_it = pc.field("landing") == label
+        of_it = pc.field("file_hour") == label
         before = self.lake.rows("landings", of_it, columns=["reasons"])["reasons"][0]
         if error.fields["bad"] > bad_lines(json.loads(before.as_py())):
             raise DataError(
@@ -612,8 +612,8 @@ class _Landing:
     def _show_bad(self, error: DataError) -> None:
         """Put refused lines into quarantine, but those of hours that have landed and stay so."""
         own = self.found.asked
-        of_own = pc.field("landing").isin(own)
-        landed = self.lake.rows("landings", of_own, columns=["landing"])
+        of_own = pc.field("file_hour").isin(own)
+        landed = self.lake.rows("landings", of_own, columns=["file_hour"])
         if new := set(own) - landings_of(landed):
             self.lines.store_bad(Landings.of(map(parse_hour, new)), self.run)
         else:
@@ -664,13 +664,15 @@ def _earlier_accounts(lake: Lake, labels: Collection[str]) -> dict[str, dict[str
     """
     if not labels:
         return {}
-    names = ["landing", "files", "bytes", "listing", "kept_from"]
-    rows = lake.rows("landings", pc.field("landing").isin(list(labels)), columns=names).to_pylist()
-    return {row["landing"]: _account(row["landing"]) | row for row in rows}
+    names = ["file_hour", "files", "bytes", "listing", "kept_from"]
+    rows = lake.rows(
+        "landings", pc.field("file_hour").isin(list(labels)), columns=names
+    ).to_pylist()
+    return {row["file_hour"]: _account(row["file_hour"]) | row for row in rows}
 
 
 def _account(label: str) -> dict[str, Any]:
-    return {"landing": label, **dict.fromkeys(_COUNTED, 0)}
+    return {"file_hour": label, **dict.fromkeys(_COUNTED, 0)}
 
 
 def _totals(accounts: list[dict[str, Any]]) -> dict[str, int]:
@@ -691,7 +693,7 @@ def _too_bad(accounts: Sequence[dict[str, Any]], allowed: float) -> DataError | 
     worst = accounts[bad.index(max(bad))]
     return DataError(
         f"{sum(bad)} of {lines} records are invalid, more than the allowed share of {allowed:g}; "
-        f"most in {worst['landing']}: {worst['reasons']}",
+        f"most in {worst['file_hour']}: {worst['reasons']}",
         hint='read their reasons: `elsinore sql "SELECT * FROM quarantine"`',
         lines=lines,
         bad=sum(bad),
@@ -703,8 +705,8 @@ def _require_accounted(
 ) -> None:
     """Count the stored lines: that they agree shows that judging lost none and made none."""
     stored: Counter[str] = Counter()
-    for batch in lake.log("raw_events", version).of(region).to_batches(columns=["landing"]):
-        for found in batch["landing"].value_counts().to_pylist():
+    for batch in lake.log("raw_events", version).of(region).to_batches(columns=["file_hour"]):
+        for found in batch["file_hour"].value_counts().to_pylist():
             stored[found["values"]] += found["counts"]
     for label, account in accounts.items():
         if stored[label] != account["lines"]:

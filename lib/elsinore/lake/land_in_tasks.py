@@ -56,11 +56,11 @@ from elsinore.lake.tables import AddedFile, Lake, trying_again, with_day
 from elsinore.places import is_here, whole_file
 
 #: What `raw_events` and `quarantine` hold of a line, but for the day.
-RAW = ("landing", "file", "position", "line", "event_id")
-BAD = ("landing", "file", "position", "reason_code", "reason", "line")
+RAW = ("file_hour", "file", "record_number", "record", "event_id")
+BAD = ("file_hour", "file", "record_number", "reason_code", "reason", "record")
 
 #: The columns of events that tell them apart.
-KEYS = ["event_id", "event_time", "file", "position"]
+KEYS = ["event_id", "event_time", "file", "record_number"]
 
 #: Gives rows of `scanned_schema`; tasks are given it.
 Source = Callable[[], Iterable[pa.RecordBatch]]

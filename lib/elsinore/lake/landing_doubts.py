@@ -99,20 +99,20 @@ def _filled(
     names = list(dict.fromkeys(name for _, name in fields))
     if not names:
         return {}
-    columns = {name: pc.field(name) for name in ("landing", "event_type", *names)}
+    columns = {name: pc.field(name) for name in ("file_hour", "event_type", *names)}
     wanted = AggregateNodeOptions(
         [
             ([], "hash_count_all", None, "events"),
             *((name, "hash_count", None, f"values of {name}") for name in names),
         ],
-        keys=["landing", "event_type"],
+        keys=["file_hour", "event_type"],
     )
     found: dict[str, dict[_Field, _Filled]] = defaultdict(dict)
     for row in aggregate_rows(lake.root, "events", columns, wanted, hours=hours).to_pylist():
         for kind, name in fields:
             if kind == row["event_type"]:
                 counts = _Filled(row["events"], row[f"values of {name}"])
-                found[row["landing"]][kind, name] = counts
+                found[row["file_hour"]][kind, name] = counts
     return found
 
 
@@ -131,7 +131,7 @@ def lost_corrections(lake: Lake, interval: Interval) -> list[str]:
     rows = lake.rows(
         "quarantine",
         landed.expression(by_day=True) & is_superseded,
-        columns=["landing", "file", "reason"],
+        columns=["file_hour", "file", "reason"],
     )
     if not rows.num_rows:
         return []
@@ -140,7 +140,7 @@ def lost_corrections(lake: Lake, interval: Interval) -> list[str]:
     for row in rows.to_pylist():
         if match := _CORRECTED_BY.search(row["reason"]):
             pair = row["file"], match[1]
-            times = [changed.get(row["landing"], {}).get(file, 0) for file in pair]
+            times = [changed.get(row["file_hour"], {}).get(file, 0) for file in pair]
             if all(times) and (doubt := order_doubt(*pair, *times)):  # else the hour decided
                 lost[*pair, doubt] += 1
     return [lost_records(number, *files) for files, number in lost.items()]
@@ -148,9 +148,9 @@ def lost_corrections(lake: Lake, interval: Interval) -> list[str]:
 
 def _changed(lake: Lake, landed: Landings) -> dict[str, dict[str, int]]:
     """Return by hour when its files were modified, in nanoseconds since 1970."""
-    rows = lake.rows("landings", landed.expression(by_day=False), columns=["landing", "listing"])
+    rows = lake.rows("landings", landed.expression(by_day=False), columns=["file_hour", "listing"])
     return {
-        row["landing"]: {name: of[1] for name, of in json.loads(row["listing"] or "{}").items()
+        row["file_hour"]: {name: of[1] for name, of in json.loads(row["listing"] or "{}").items()
                          if name.strip("/")}
         for row in rows.to_pylist()
     }  # fmt: skip

@@ -458,9 +458,9 @@ def hours_of_stop(lake: Lake, until: int) -> list[int]:
     Of the last 31 days: a stop of the scheduler that is longer leaves history, to be asked for.
     """
     recent = Landings(Interval(until - _LONGEST_STOP, until)).expression(by_day=False)
-    rows = lake.rows("landings", recent, columns=["landing", "listing"])
+    rows = lake.rows("landings", recent, columns=["file_hour", "listing"])
     has_ended = pc.invert(under_way(rows["listing"])).to_pylist()
-    landed = dict(zip(map(parse_hour, rows["landing"].to_pylist()), has_ended, strict=True))
+    landed = dict(zip(map(parse_hour, rows["file_hour"].to_pylist()), has_ended, strict=True))
     return [h for h in range(min(landed, default=until), until, HOUR) if not landed.get(h)]
 
 
@@ -483,8 +483,8 @@ def late_landings(
     files, faults = readable_files(zone, before, lake.stream.sources)
     there = listings(files)
     where = Landings(before).expression(by_day=False)
-    rows = lake.rows("landings", where, columns=["landing", "listing"]).to_pylist()
-    known = {row["landing"]: json.loads(row["listing"] or "null") for row in rows}
+    rows = lake.rows("landings", where, columns=["file_hour", "listing"]).to_pylist()
+    known = {row["file_hour"]: json.loads(row["listing"] or "null") for row in rows}
 
     def is_late(label: str) -> bool:
         seen = known.get(label, {})
@@ -507,7 +507,7 @@ def late_landings(
 
 
 #: What rows of lines have beside their place: here with a `_`, in tables without.
-OF_LINES = ("line", "reason_code", "reason")
+OF_LINES = ("record", "reason_code", "reason")
 
 
 def scanned_schema(stream: StreamSchema) -> pa.Schema:
@@ -518,8 +518,8 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
     """
     return pa.schema(
         [
-            *((name, pa.string()) for name in ("landing", "file")),
-            ("position", pa.int64()),
+            *((name, pa.string()) for name in ("file_hour", "file")),
+            ("record_number", pa.int64()),
             *((f"_{name}", pa.string()) for name in OF_LINES),
             *((name, pa.string()) for name in ("event_id", "event_type")),
             ("event_time", _INSTANT),
@@ -541,11 +541,11 @@ def as_stored(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
     """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
 
-    `stored` has the columns `landing`, `file`, `position` and `line`, in this order.
+    `stored` has the columns `file_hour`, `file`, `record_number` and `record`, in this order.
     """
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()
-    decoded = _decode(stored.drop_columns(["landing"]), stored["landing"], stream)
+    decoded = _decode(stored.drop_columns(["file_hour"]), stored["file_hour"], stream)
     return pa.Table.from_batches([decoded])
 
 
@@ -598,7 +598,7 @@ def _decoded(
 def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:
     """The row of a file that is unusable as a whole."""
     line = unusable_line(code, reason := " ".join(reason.split()))
-    place = {"landing": file.landing, "file": file.name, "position": 0, "_line": line}
+    place = {"file_hour": file.landing, "file": file.name, "record_number": 0, "_record": line}
     row = place | {"_reason_code": str(code), "_reason": reason}
     return pa.RecordBatch.from_pylist([row], schema=scanned_schema(stream))
 
@@ -606,16 +606,16 @@ def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> p
 def _decode(
     lines: pa.Table, landings: pa.Array | pa.ChunkedArray, stream: StreamSchema
 ) -> pa.RecordBatch:
-    """Lines (`file`, `position`, `line`) and their landings as rows of `scanned_schema`."""
+    """Lines (`file`, `record_number`, `record`) and their landings as rows of `scanned_schema`."""
     lines = lines.combine_chunks()
     count = lines.num_rows
     # Decoded with row numbers for positions, so that events and faults find their line again.
     numbered = lines.set_column(
-        lines.schema.get_field_index("position"),
-        pa.field("position", pa.int64(), False),
+        lines.schema.get_field_index("record_number"),
+        pa.field("record_number", pa.int64(), False),
         pa.array(np.arange(count)),
     )
-    placed = numbered.append_column("landing", landings)
+    placed = numbered.append_column("file_hour", landings)
     decoded = reject_far(decode_lines(numbered, stream), placed, stream)
     events, rejected = decoded.events, decoded.rejected
     from_event = _positions(events, count)
@@ -626,9 +626,9 @@ def _decode(
     codes = rejected["reason_code"].take(from_fault)
     reasons = rejected["reason"].take(from_fault)
     columns = {
-        "landing": landings,
-        **{name: lines[name] for name in ("file", "position")},
-        "_line": lines["line"],
+        "file_hour": landings,
+        **{name: lines[name] for name in ("file", "record_number")},
+        "_record": lines["record"],
         "_reason_code": pc.if_else(ignored, Reason.IGNORED_TYPE.value, codes),
         "_reason": pc.if_else(ignored, "the schema does not list its event type", reasons),
         "event_id": events["event_id"].take(from_event),
@@ -643,7 +643,7 @@ def _decode(
 def _positions(found: pa.Table, count: int) -> pa.Array:
     """For each line its row among the found ones; NULL where it is none of them."""
     rows = np.full(count, -1, np.int64)
-    rows[found["position"].to_numpy()] = np.arange(found.num_rows)
+    rows[found["record_number"].to_numpy()] = np.arange(found.num_rows)
     return pa.array(rows, mask=rows < 0)
 
 

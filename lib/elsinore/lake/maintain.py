@@ -54,7 +54,7 @@ _NOTED = ("events", STAGED, PUBLISHED)
 _RETENTION = "delta.deletedFileRetentionDuration"
 
 #: Of records, the column that begins with the day of the hours that they are of.
-_BEGINS = {VALIDATIONS: "owned_hour", METRICS: "run_key"}
+_BEGINS = {VALIDATIONS: "window_end_hour", METRICS: "run_key"}
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 

@@ -68,7 +68,7 @@ def _last_events(lake: LakePath, until: int) -> set[int]:
     A window that ends after `until` and contains an earlier event contains all later events before
     `until`, so the last of them is enough. Events can land before their own hour.
     """
-    before = pc.field("landing") < hour_label(until)
+    before = pc.field("file_hour") < hour_label(until)
     rows = read_rows(lake, "landings", columns=["first_event", "last_event"], where=before)
     spans = [column.cast(pa.int64()).to_pylist() for column in rows.drop_null().columns]
     pairs = list(zip(*spans, strict=True))
@@ -78,11 +78,11 @@ def _last_events(lake: LakePath, until: int) -> set[int]:
 
 
 def _published(lake: LakePath, workload: Workload, until: int) -> set[int]:
-    columns = ["owned_hour", "workload_fingerprint"]
+    columns = ["window_end_hour", "workload_fingerprint"]
     rows = read_rows(lake, PUBLICATIONS, columns=columns)
     own = pc.equal(rows["workload_fingerprint"], workload_fingerprint(workload))
-    later = pc.greater_equal(rows["owned_hour"], hour_label(until))
-    return set(map(parse_hour, rows["owned_hour"].filter(pc.and_(own, later)).to_pylist()))
+    later = pc.greater_equal(rows["window_end_hour"], hour_label(until))
+    return set(map(parse_hour, rows["window_end_hour"].filter(pc.and_(own, later)).to_pylist()))
 
 
 def replay_command(hours: Interval, program: str = "elsinore", stream: str = "") -> str:

@@ -21,9 +21,9 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import EPOCH, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: The table that aggregation writes.
-STAGED = "trend_aggregates_staged"
+STAGED = "results_staged"
 
-PUBLISHED, PUBLICATIONS = "trend_aggregates", "publications"
+PUBLISHED, PUBLICATIONS = "results", "publications"
 
 
 class RestagedError(ConflictError):
@@ -109,7 +109,9 @@ def checks_of_staged(lake: LakePath, hours: Hours, *, version: int | None = None
     staged: dict[str, Origin] = {}
     for part in hours.intervals:
         staged |= staged_origins(lake, part, version=version)
-    keys = zip(*(rows[n].to_pylist() for n in ("owned_hour", "workload_fingerprint")), strict=True)
+    keys = zip(
+        *(rows[n].to_pylist() for n in ("window_end_hour", "workload_fingerprint")), strict=True
+    )
     keep = [hour not in staged or staged[hour].workload == workload for hour, workload in keys]
     return rows.filter(pa.array(keep, pa.bool_()))
 
@@ -126,7 +128,7 @@ def require_unchanged(lake: LakePath, interval: Interval, *, since: int, until: 
         if commit.version > until or not commit.changes_rows:
             continue
         if "hours" not in commit.note:
-            changed = changed_partitions(lake / STAGED, commit.version, "owned_day")
+            changed = changed_partitions(lake / STAGED, commit.version, "window_end_day")
             if changed is not None and changed.isdisjoint(days):
                 continue
             raise ValidationError(
@@ -151,7 +153,7 @@ def _borders(labels: list[str]) -> Interval:
 class Publication(NamedTuple):
     """The origin of the published results of an hour; a row of `publications`."""
 
-    owned_hour: str
+    window_end_hour: str
     workload: str  #: its name
     workload_fingerprint: str
     plan_fingerprint: str
@@ -179,7 +181,7 @@ def read_publications(
     """
     rows = wanted = read_rows(lake, PUBLICATIONS)
     if hours is not None:
-        wanted = rows.filter(pc.is_in(rows["owned_hour"], pa.array(list(hours), pa.string())))
+        wanted = rows.filter(pc.is_in(rows["window_end_hour"], pa.array(list(hours), pa.string())))
     digests = _unrecorded_digests(lake, rows, wanted)
     # Whole columns, and timestamps separately: for 1,200 hours this takes 3 instead of 15 ms.
     instants = wanted["published_at"].cast(pa.int64()).to_pylist()
@@ -203,10 +205,10 @@ def standing(lake: LakePath) -> dict[str, int]:
     Raises:
         DataError: a table is missing or damaged.
     """
-    rows = read_rows(lake, PUBLICATIONS, columns=["owned_hour", "awaited"])
+    rows = read_rows(lake, PUBLICATIONS, columns=["window_end_hour", "awaited"])
     counts = Counter(rows["awaited"].to_pylist()).items()
     waiting = {"provisional_hours": sum(n for text, n in counts if json.loads(text or "[]"))}
-    latest = pc.max(rows["owned_hour"]).as_py()
+    latest = pc.max(rows["window_end_hour"]).as_py()
     return waiting | ({"published_until": parse_hour(latest) + HOUR} if latest else {})
 
 
@@ -228,8 +230,8 @@ def _unrecorded_digests(
     for commit in commits(lake / PUBLISHED, after=first - 1, without=whole):
         digests = commit.note.get("digests", {})
         if commit.changes_rows and not commit.note:
-            days = changed_partitions(lake / PUBLISHED, commit.version, "owned_day") or ()
-            labels = wanted["owned_hour"].to_pylist()
+            days = changed_partitions(lake / PUBLISHED, commit.version, "window_end_day") or ()
+            labels = wanted["window_end_hour"].to_pylist()
             digests = {label: "" for label in labels if label[:10] in days}
         for label, digest in digests.items():
             found.setdefault(label, (commit.version, digest))

@@ -101,15 +101,15 @@ def _changed_hours(
     A try of this run may have been killed after it published, before Airflow emitted its asset
     events. So hours that the run changed before are included.
     """
-    columns = ["owned_hour", "digest", "run", "published_version"]
+    columns = ["window_end_hour", "digest", "run", "published_version"]
     rows = lake.rows(PUBLICATIONS, hours.expression(by_day=False), columns=columns).to_pylist()
-    before = {row["owned_hour"]: row["digest"] for row in rows}
+    before = {row["window_end_hour"]: row["digest"] for row in rows}
     changed = {
         label
         for label, content in contents.items()
         if content.digest != before.get(label, NOTHING.digest)
     }
-    tried = {row["owned_hour"]: row["published_version"] for row in rows if row["run"] == run}
+    tried = {row["window_end_hour"]: row["published_version"] for row in rows if row["run"] == run}
     if tried:
         log = commits(lake.path(PUBLISHED), after=min(tried.values()) - 1)
         notes = {commit.version: commit.note for commit in log}
@@ -129,12 +129,12 @@ def _records(
 ) -> Iterator[dict[str, Any]]:
     """Return the columns of `publications` that differ by hour."""
     compared = (pc.field("status") == "checked") & pc.field("has_result")
-    agreed = lake.rows(VALIDATIONS, checks & compared, columns=["owned_hour"])
-    checked = Counter(agreed["owned_hour"].to_pylist())
+    agreed = lake.rows(VALIDATIONS, checks & compared, columns=["window_end_hour"])
+    checked = Counter(agreed["window_end_hour"].to_pylist())
     for label, content in contents.items():
         waits = [[hour_label(p.start), hour_label(p.end)] for p in awaited[parse_hour(label)]]
         yield {
-            "owned_hour": label,
+            "window_end_hour": label,
             "plan_fingerprint": origins[label].plan,
             "events_version": origins[label].events_version,
             "digest": content.digest,

@@ -102,13 +102,13 @@ def _between(column: str, first: str | date, last: str | date) -> list[Condition
 class Hours(_HourRange):
     """Results of the windows whose last instant lies in some whole hours."""
 
-    column, day = "owned_hour", "owned_day"
+    column, day = "window_end_hour", "window_end_day"
 
 
 class Landings(_HourRange):
     """What the landing-zone files of some whole hours brought."""
 
-    column, day = "landing", "landing_day"
+    column, day = "file_hour", "file_day"
 
 
 def of_workload(hours: Hours, workload: str) -> Conditions:

@@ -35,7 +35,7 @@ def build_trends(
     Args:
         lake: directory of the Delta tables.
         workload: the queries; one of them must have the result's name and fingerprint.
-        result: a row of `trend_aggregates`.
+        result: a row of `results`.
         publication: the publication of the hour that owns the result.
 
     Returns:

@@ -59,7 +59,7 @@ _STEPS_PER_TREND_LOG2 = 3
 _UNKNOWN, _BEYOND = -1, 1_000
 
 #: A result's place; it has one row for each of its aggregates.
-_KEY = ["owned_hour", "query", "query_fingerprint", "group_key", "window_start"]
+_KEY = ["window_end_hour", "query", "query_fingerprint", "group_key", "window_start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ def _sample(results: pd.DataFrame, seed: str, count: int) -> Iterable[tuple[str,
     there are no more than `count` results, these are all of them.
     """
     ranked = results.assign(rank=_seeded(seed, results["name"])).sort_values("rank")
-    for within in (["query", "stratum", "owned_hour"], ["query", "stratum"], ["query"]):
+    for within in (["query", "stratum", "window_end_hour"], ["query", "stratum"], ["query"]):
         turn = ranked.groupby(within, observed=True).cumcount()
         ranked = ranked.assign(turn=turn).sort_values(["turn", "rank"])
     drawn = ranked.head(count)[["query", "group_key", "window_start", "stratum"]]

@@ -83,7 +83,7 @@ def _changed_hours(
     publications = read_publications(lake, labels).values()
     if not publications:
         return found
-    versions = {parse_hour(one.owned_hour): one.events_version for one in publications}
+    versions = {parse_hour(one.window_end_hour): one.events_version for one in publications}
     touched = _touched_since(lake, {query.window for query in workload.queries}, versions)
     landed = _landed(lake) if any(one.awaited for one in publications) else frozenset()
     own = workload_fingerprint(workload)
@@ -155,7 +155,7 @@ def renew(lake: Lake, workload: Workload, *, run: str) -> None:
         # Looked up before the stale ones are: what comes meanwhile leaves an hour as it was.
         versions = lake.version("events"), lake.version(PUBLISHED)
         labels = pa.array(map(hour_label, _changed_hours(lake.root, workload).own), pa.string())
-        is_changed = pc.is_in(rows["owned_hour"].cast(pa.string()), labels)
+        is_changed = pc.is_in(rows["window_end_hour"].cast(pa.string()), labels)
         right = pc.and_not(pc.equal(rows["workload_fingerprint"], own), is_changed)
         # No hour was published as that version: it is no whole one (`read_publications`).
         new = ("events_version", "published_version", "published_together"), (*versions, 0)
@@ -168,9 +168,9 @@ def renew(lake: Lake, workload: Workload, *, run: str) -> None:
 
 def _landed(lake: LakePath) -> frozenset[int]:
     """The hours whose landing had a file and has ended."""
-    rows = read_rows(lake, "landings", columns=["landing", "files", "listing"])
+    rows = read_rows(lake, "landings", columns=["file_hour", "files", "listing"])
     ended = pc.and_not(pc.greater(rows["files"], 0), under_way(rows["listing"]))
-    return frozenset(map(parse_hour, rows["landing"].filter(ended).to_pylist()))
+    return frozenset(map(parse_hour, rows["file_hour"].filter(ended).to_pylist()))
 
 
 def silent_hours(lake: LakePath, until: int) -> int:
@@ -211,7 +211,7 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
     """
     if not days:
         return set()
-    published = read_rows(lake, PUBLICATIONS, columns=["owned_hour"])["owned_hour"]
+    published = read_rows(lake, PUBLICATIONS, columns=["window_end_hour"])["window_end_hour"]
     known = set(map(parse_hour, published.to_pylist()))
     ends = {until, max(known, default=until)}
     first = min(known, default=until)
@@ -221,7 +221,7 @@ def _missed(lake: LakePath, workload: Workload, until: int, days: int) -> set[in
         for hour in range(max(first, end - days * DAY), end, HOUR)
         if hour not in known
     }
-    accounts = read_rows(lake, "landings", columns=["landing"])["landing"].to_pylist()
+    accounts = read_rows(lake, "landings", columns=["file_hour"])["file_hour"].to_pylist()
     before = {hour for hour in map(parse_hour, accounts) if hour < max(ends)} - known - lately
     if not before and not lately:
         return set()

@@ -103,7 +103,7 @@ class Compared:
     def row(self) -> dict[str, object]:
         """As a row of `validations`."""
         return {
-            "owned_hour": hour_label(self.window.end - 1),
+            "window_end_hour": hour_label(self.window.end - 1),
             "query": self.query,
             "group_key": self.group_key,
             "window_start": self.window.start,

@@ -23,7 +23,7 @@ _BOUNDS = ("window_start", "window_end")
 #: The tables that `schemas/tables` declares; no view takes their names.
 TABLES = (
     "events", "history", "landings", "plans", "publications", "quarantine", "raw_events",
-    "run_metrics", "trend_aggregates", "trend_aggregates_staged", "validations",
+    "run_metrics", "results", "results_staged", "validations",
 )  # fmt: skip
 #: Aggregates that may be of any size.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)

@@ -61,7 +61,9 @@ class Records:
         landings = read_rows(self.lake, "landings")
         publications = read_rows(self.lake, "publications")
         ingested = self._ingested(landings)
-        known = np.union1d(hours_from(landings["landing"]), hours_from(publications["owned_hour"]))
+        known = np.union1d(
+            hours_from(landings["file_hour"]), hours_from(publications["window_end_hour"])
+        )
         return [
             pa.concat_tables([ingested, self._refreshed(known)]),
             self._removed(landings),
@@ -94,7 +96,7 @@ class Records:
         }  # fmt: skip
         columns = {name: rows[old] for name, old in names.items()}
         return self._entries(
-            State.INGESTED, hours_from(rows["landing"]), {**columns, "files": files}
+            State.INGESTED, hours_from(rows["file_hour"]), {**columns, "files": files}
         )
 
     def _refreshed(self, known: Longs) -> pa.Table:
@@ -138,7 +140,7 @@ class Records:
         if "awaited" in publications.column_names:
             texts = publications["awaited"].to_pylist()
         columns["missing_inputs"] = [_hours_in(json.loads(text or "[]")) for text in texts]
-        return self._entries(State.PUBLISHED, hours_from(publications["owned_hour"]), columns)
+        return self._entries(State.PUBLISHED, hours_from(publications["window_end_hour"]), columns)
 
     def _failed(self, publications: pa.Table) -> pa.Table:
         """Return the failures of hours that were not published afterwards."""
@@ -150,7 +152,7 @@ class Records:
             metrics[row["run_key"]][row["metric"]] = row["value"]
         done = dict(
             zip(
-                hours_from(publications["owned_hour"]).tolist(),
+                hours_from(publications["window_end_hour"]).tolist(),
                 longs(publications["published_at"]).tolist(),
                 strict=True,
             )

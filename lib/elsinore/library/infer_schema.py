@@ -316,7 +316,7 @@ def _require_lines(source: Source, form: InputFormat | None) -> None:
     """
     if not isinstance(source, Path) or form is InputFormat.PARQUET:
         return
-    lines = (line for part in read_lines(source) for line in part["line"].to_pylist())
+    lines = (line for part in read_lines(source) for line in part["record"].to_pylist())
     header = next(lines, "")
     problem: tuple[str, str] | None = None
     if form is not InputFormat.CSV:

@@ -96,8 +96,8 @@ class Results(dict[str, pa.Table]):
       digits, decimal256 with 76 digits, or text with all digits.
 
     Attributes:
-        rejected: Invalid records, with the columns `file`, `position` (int64, starting at 1),
-            `line`, `reason_code` and `reason`.
+        rejected: Invalid records, with the columns `file`, `record_number` (int64, starting at 1),
+            `record`, `reason_code` and `reason`.
         ignored: Number of records whose type the schema ignores.
         duplicates: Number of events that were dropped because they equal another with the same id.
         events: Number of events that were evaluated.

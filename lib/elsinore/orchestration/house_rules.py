@@ -128,11 +128,11 @@ def is_tested() -> bool:
 
 
 def assets(stream: str, *names: str, workload: str = "") -> list[Asset]:
-    """Return the assets of tables of a stream's lake, of `REPORTS` or of `RESULTS`, by name.
+    """Return the assets of tables of a stream's lake, of `REPORTS` or `RESULTS_BY_HOUR`, by name.
 
     Assets of a workload begin with its name; see `settings.OF_WORKLOAD`.
     """
-    of_workload = OF_WORKLOAD | {REPORTS, RESULTS, RESULTS_BY_HOUR}
+    of_workload = OF_WORKLOAD | {REPORTS, RESULTS_BY_HOUR}
     own = of_workload if workload else frozenset[str]()
     told = (f"{workload}/{name}" if name in own else name for name in names)
     return [Asset(in_stream(name, stream), group=_GROUP) for name in told]
@@ -144,7 +144,7 @@ def folder_of(asset: Asset, settings: Settings) -> Path:
     own = settings.model_copy(update={"workload": workload})
     if name == REPORTS:
         return own.reports
-    return own.lake / ("trend_aggregates" if name in (RESULTS, RESULTS_BY_HOUR) else name)
+    return own.lake / (RESULTS if name == RESULTS_BY_HOUR else name)
 
 
 # ---- parameters

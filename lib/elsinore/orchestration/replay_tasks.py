@@ -144,10 +144,10 @@ def slice_tasks(
         outlets=[
             asset
             for name in each_workload(stream)
-            for asset in assets(stream, "trend_aggregates_staged", workload=name)
+            for asset in assets(stream, "results_staged", workload=name)
         ],
         doc_md="Runs one Spark job that aggregates the windows that end in the slice, per query "
-        "and group, into `trend_aggregates_staged`. It replaces rows of an earlier run over the "
+        "and group, into `results_staged`. It replaces rows of an earlier run over the "
         "same hours (idempotent).",
         **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
@@ -172,7 +172,7 @@ def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any
         "validate_results",
         name,
         task_id=f"validate{suffix}",
-        inlets=assets(stream, "trend_aggregates_staged", "events", workload=name),
+        inlets=assets(stream, "results_staged", "events", workload=name),
         outlets=assets(stream, "validations", workload=name),
         doc_md="Recomputes a stratified sample of the staged results with the two-step reference, "
         "which constructs every trend, and compares all aggregates (integers exactly). A mismatch "
@@ -198,7 +198,7 @@ def ended_task() -> Any:
 def needs_replay_task(stream: str) -> Any:
     """Adds the task that ends a run at once where there is nothing to do."""
 
-    @task.short_circuit(inlets=assets(stream, "trend_aggregates", "run_metrics"), **LIGHT)
+    @task.short_circuit(inlets=assets(stream, "results", "run_metrics"), **LIGHT)
     def needs_replay(**context: Any) -> bool:
         """Goes on if `force` is on or an hour is stale or not published.
 
@@ -319,17 +319,17 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
 
 def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
     results, by_hour = assets(stream, RESULTS, RESULTS_BY_HOUR, workload=name)
-    tables = assets(stream, "trend_aggregates", "publications", workload=name)
+    (publications,) = assets(stream, "publications", workload=name)
 
     @task(
         multiple_outputs=False,
         task_id=f"publish{suffix}",
-        inlets=assets(stream, "trend_aggregates_staged", "validations", workload=name),
-        outlets=[results, by_hour, *tables],
+        inlets=assets(stream, "results_staged", "validations", workload=name),
+        outlets=[results, by_hour, publications],
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
-        doc_md="Copies hours whose sample passed from `trend_aggregates_staged` to "
-        "`trend_aggregates` in one commit. `publications` records the origin of each hour. Emits "
+        doc_md="Copies hours whose sample passed from `results_staged` to "
+        "`results` in one commit. `publications` records the origin of each hour. Emits "
         "the assets `results` and `results_by_hour`. Skipped if no hour has changed rows: no asset "
         "event is emitted then.",
         **arguments,

@@ -119,4 +119,4 @@ def _column(name: str) -> Column:
 
 
 #: The column of finished rows with the hour in which the window ends.
-_HOUR = "owned_hour"
+_HOUR = "window_end_hour"

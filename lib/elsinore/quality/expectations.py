@@ -146,7 +146,7 @@ class ExpectLandedRowsToAddUp(RowsExpectation):
                     f"{row.quarantined} quarantined, but quarantine has {row.quarantine_rows}"
                 )
             if faults:
-                yield ", and ".join(f"landing {row.landing}: {fault}" for fault in faults)
+                yield ", and ".join(f"landing {row.file_hour}: {fault}" for fault in faults)
 
 
 class ExpectPlansToBeWhatWasWritten(RowsExpectation):
@@ -190,7 +190,7 @@ class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
             reasons = json.loads(row.reasons)
             share = bad_lines(reasons) / max(judged_lines(int(row.lines), reasons), 1)
             if share > self.share:
-                yield f"landing {row.landing}: {share:.1%} quarantined"
+                yield f"landing {row.file_hour}: {share:.1%} quarantined"
 
 
 class ExpectLandingsToBeOfUsualSize(RowsExpectation):
@@ -205,9 +205,9 @@ class ExpectLandingsToBeOfUsualSize(RowsExpectation):
         """Yield hours without a file, and hours with too few records."""
         for row in frame.itertuples():
             if not row.files:
-                yield f"landing {row.landing}: no file"
+                yield f"landing {row.file_hour}: no file"
             elif pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines:
-                yield f"landing {row.landing}: {row.lines} records, usually {row.usual_lines:.0f}"
+                yield f"landing {row.file_hour}: {row.lines} records, usually {row.usual_lines:.0f}"
 
 
 class ExpectPublishedToEqualReference(RowsExpectation):

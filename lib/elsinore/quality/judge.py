@@ -46,7 +46,7 @@ SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
 LANDED = ("landings", "quarantine", "events")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
-_POSITION = "position"
+_POSITION = "record_number"
 _RESULTS = {"result_format": {"result_format": "SUMMARY", "partial_unexpected_count": 5}}
 #: The first page of the Data Docs. The package's own needs scripts from the network. It links the
 #: reports, whose directory is next to `quality_dir`.

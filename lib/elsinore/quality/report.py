@@ -225,7 +225,7 @@ def _readable(value: Any) -> Any:
 def _landed(data: ReportData) -> list[Trend]:
     """Return records by hour, or by day if there are many hours; no chart that is empty."""
     by = "hour" if len(data.hours) <= MOST_HOURS else "day"
-    labels = data.hours["landing"].str[: 10 if by == "day" else None]
+    labels = data.hours["file_hour"].str[: 10 if by == "day" else None]
     counts = data.hours[["lines", "quarantined"]].groupby(labels.to_list()).sum()
     titles = (
         ("lines", f"Records per {by}"),
@@ -345,7 +345,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
         if query.mismatches
     ]
     found += [
-        f"hour {hour.landing}: {count_of(hour.lines, 'record')}, but {hour.accepted} accepted + "
+        f"hour {hour.file_hour}: {count_of(hour.lines, 'record')}, but {hour.accepted} accepted + "
         f"{count_of(hour.duplicates, 'duplicate')} + {hour.quarantined} quarantined"
         for hour in data.hours.itertuples()
         if hour.lines != hour.accepted + hour.duplicates + hour.quarantined

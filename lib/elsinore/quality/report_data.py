@@ -155,7 +155,7 @@ class ReportData:
         timestamps. `empty` counts files without a line, which no other column counts.
         """
         landed = Landings(self.interval).expression(by_day=False)
-        return _without_empty(read_rows(self.lake, "landings", where=landed).sort_by("landing"))
+        return _without_empty(read_rows(self.lake, "landings", where=landed).sort_by("file_hour"))
 
     @cached_property
     def unusable(self) -> list[tuple[str, str]]:
@@ -163,11 +163,11 @@ class ReportData:
 
         Empty files are left out, as they only show that an hour had no event.
         """
-        columns = ["file", "position", "reason"]
+        columns = ["file", "record_number", "reason"]
         landed = Landings(self.interval).expression(by_day=True)
         codes = [code for code in OF_FILES if code is not Reason.EMPTY_FILE]
         found = read_rows(self.lake, "quarantine", columns=columns, where=landed, reason_code=codes)
-        rows = found.filter(pc.field("position") == 0).sort_by("file").to_pylist()
+        rows = found.filter(pc.field("record_number") == 0).sort_by("file").to_pylist()
         return [(row["file"], row["reason"].removeprefix(f"{row['file']} ")) for row in rows]
 
     @cached_property
@@ -175,7 +175,7 @@ class ReportData:
         """Figures by type of the events that came with the landings, read part by part."""
         names = list(self.schema.attributes) if self.schema else []
         nulls = pc.CountOptions(mode="only_null")
-        hour = pc.strptime(pc.field("landing"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
+        hour = pc.strptime(pc.field("file_hour"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
         by = pc.subtract(hour, pc.field("event_time").cast(pa.int64()))
         columns = {name: pc.field(name) for name in ("event_type", *names)}
         # No attribute begins so.
@@ -232,23 +232,25 @@ class ReportData:
         last = (self.interval.end - 1) // DAY
         labels = [format_instant(day * DAY)[:10] for day in range(last - DAYS + 1, last + 1)]
         hours = [f"{label}T{hour:02}" for label in labels for hour in range(24)]
-        landings = _without_empty(read_rows(self.lake, "landings", landing=hours))
+        landings = _without_empty(read_rows(self.lake, "landings", file_hour=hours))
         landings["superseded"] = [counts.get("superseded", 0) for counts in landings["reasons"]]
-        key = ["owned_hour", "workload_fingerprint"]
+        key = ["window_end_hour", "workload_fingerprint"]
         columns = [*key, "rows"]
-        results = read_rows(self.lake, "publications", columns=columns, owned_hour=hours)
+        results = read_rows(self.lake, "publications", columns=columns, window_end_hour=hours)
         results = results.to_pandas()
         columns = [*key, *_CHECK_COLUMNS[len(PLACE) :]]
-        checks = read_rows(self.lake, "validations", columns=columns, owned_hour=hours).to_pandas()
+        checks = read_rows(
+            self.lake, "validations", columns=columns, window_end_hour=hours
+        ).to_pandas()
         # If another workload has published an hour since, only its checks count.
-        last = checks["owned_hour"].map(results.set_index("owned_hour")[key[1]])
+        last = checks["window_end_hour"].map(results.set_index("window_end_hour")[key[1]])
         checks = checks[last.isna() | (last == checks[key[1]])].copy()
         checks["checked"] = (checks["status"] == "checked") & _is_result(checks)
         checks["mismatches"] = checks["mismatch"]
         parts = [
-            _by_day(landings, "landing", _TALLIES),
-            _by_day(results, "owned_hour", ["rows"]),
-            _by_day(checks, "owned_hour", ["checked", "mismatches"]),
+            _by_day(landings, "file_hour", _TALLIES),
+            _by_day(results, "window_end_hour", ["rows"]),
+            _by_day(checks, "window_end_hour", ["checked", "mismatches"]),
         ]
         days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
         return days[days.any(axis=1).cummax()]

@@ -40,9 +40,9 @@ _DIGITS_OF_LARGEST_DOUBLE = 309
 _ROUNDING = 2.0**-52
 _KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of events and of quarantined lines that are looked at.
-EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "landing"]
-_PLACE_OF_EVENT = ["file", "position"]
-QUARANTINE_COLUMNS = ["landing", "file", "position", "reason_code"]
+EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "file_hour"]
+_PLACE_OF_EVENT = ["file", "record_number"]
+QUARANTINE_COLUMNS = ["file_hour", "file", "record_number", "reason_code"]
 #: Rows that are named for each rule, and characters of each value.
 _EXAMPLES, _CHARACTERS = 3, 100
 
@@ -57,7 +57,7 @@ def read_run_tables(
 ) -> dict[str, pd.DataFrame]:
     """By table what the suites judge, for `judge`: few rows, however many events there are.
 
-    Of `events`, `quarantine` and `trend_aggregates_staged` these are counts by rule
+    Of `events`, `quarantine` and `results_staged` these are counts by rule
     (`RuleCounts`); of the other tables the rows. `landings` has further columns,
     counted in `events` and `quarantine`: `event_rows`, `quarantine_rows`, `earliest_event` and
     `latest_event`; and `usual_lines`, as the function of this name says. Of `plans` the run's rows
@@ -96,14 +96,14 @@ def _landed_tables(lake: LakePath, own: Landings, stream: StreamSchema) -> dict[
     columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
     events = read_rows(lake, "events", columns=columns, hours=own)
     if not has_ids:
-        parts = [events["file"], events["position"].cast(pa.string())]
+        parts = [events["file"], events["record_number"].cast(pa.string())]
         place = pc.binary_join_element_wise(*parts, ":")
         events = events.set_column(columns.index("event_id"), "event_id", place)
     quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, hours=own)
     landings = read_rows(lake, "landings", hours=own)
     return {
         "landings": _with_counts(landings, events, quarantine).assign(
-            usual_lines=usual_lines(lake, landings["landing"].to_pylist())
+            usual_lines=usual_lines(lake, landings["file_hour"].to_pylist())
         ),
         "quarantine": rules_of_quarantine(quarantine),
         "events": rules_of_events(events, stream),
@@ -120,15 +120,15 @@ def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
 
 def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> pd.DataFrame:
     """Landings with what `events` and `quarantine` really hold of each."""
-    held = events.group_by("landing", use_threads=False).aggregate(
+    held = events.group_by("file_hour", use_threads=False).aggregate(
         [([], "count_all"), ("event_time", "min"), ("event_time", "max")]
-    ).rename_columns(["landing", "event_rows", "earliest_event", "latest_event"])  # fmt: skip
-    bad = quarantine.group_by("landing", use_threads=False).aggregate([([], "count_all")])
-    bad = bad.rename_columns(["landing", "quarantine_rows"])
-    joined = landings.join(held, "landing", use_threads=False).join(
-        bad, "landing", use_threads=False
+    ).rename_columns(["file_hour", "event_rows", "earliest_event", "latest_event"])  # fmt: skip
+    bad = quarantine.group_by("file_hour", use_threads=False).aggregate([([], "count_all")])
+    bad = bad.rename_columns(["file_hour", "quarantine_rows"])
+    joined = landings.join(held, "file_hour", use_threads=False).join(
+        bad, "file_hour", use_threads=False
     )
-    return _frame(joined.sort_by("landing")).fillna({"event_rows": 0, "quarantine_rows": 0})
+    return _frame(joined.sort_by("file_hour")).fillna({"event_rows": 0, "quarantine_rows": 0})
 
 
 def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:
@@ -141,7 +141,7 @@ def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:
         for label in sorted(labels)
     }
     earlier = sorted({label for found in before.values() for label in found})
-    rows = read_rows(lake, "landings", columns=["landing", "lines"], landing=earlier)
+    rows = read_rows(lake, "landings", columns=["file_hour", "lines"], file_hour=earlier)
     lines = dict(zip(*rows.to_pydict().values(), strict=True))
     found = ([lines[label] for label in weeks if label in lines] for weeks in before.values())
     return [median(known) if len(known) > 1 else None for known in found]
@@ -161,9 +161,9 @@ def rules_of_events(events: pa.Table, stream: StreamSchema) -> pd.DataFrame:
     """Counts by rule of events, with `EVENT_COLUMNS`."""
     counts = RuleCounts("has_id", "once", "has_type", "in_its_day")
     ids = events["event_id"]
-    counts.add("has_id", events, pc.is_null(ids), "event_time", "landing")
+    counts.add("has_id", events, pc.is_null(ids), "event_time", "file_hour")
     present = events.filter(pc.is_valid(ids))
-    counts.add("once", present, _repeated(id_keys(present, stream)), "event_id", "landing")
+    counts.add("once", present, _repeated(id_keys(present, stream)), "event_id", "file_hour")
     counts.add("has_type", events, pc.is_null(events["event_type"]), "event_id")
     day = events["event_time"].cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
     other = pc.not_equal(day.cast(pa.date32(), safe=False), events["event_day"])
@@ -173,12 +173,12 @@ def rules_of_events(events: pa.Table, stream: StreamSchema) -> pd.DataFrame:
 
 def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
     """Counts by rule of quarantined lines, with `QUARANTINE_COLUMNS`."""
-    counts = RuleCounts("has_landing", "has_code", "code_is_name")
-    counts.add("has_landing", lines, pc.is_null(lines["landing"]), "file", "position")
-    counts.add("has_code", lines, pc.is_null(lines["reason_code"]), "file", "position")
+    counts = RuleCounts("has_file_hour", "has_code", "code_is_name")
+    counts.add("has_file_hour", lines, pc.is_null(lines["file_hour"]), "file", "record_number")
+    counts.add("has_code", lines, pc.is_null(lines["reason_code"]), "file", "record_number")
     named = lines.filter(pc.is_valid(lines["reason_code"]))
     odd = pc.invert(pc.match_substring_regex(named["reason_code"], _CODE))
-    counts.add("code_is_name", named, odd, "reason_code", "file", "position")
+    counts.add("code_is_name", named, odd, "reason_code", "file", "record_number")
     return counts.frame()
 
 
@@ -196,8 +196,8 @@ def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool])
         _count_places(counts, rows)
         _count_values(counts, rows)
         known = [hour for hour, is_known in plan_is_known.items() if is_known]
-        stored = pc.is_in(rows["owned_hour"], pa.array(known, pa.string()))
-        counts.add("plan_is_stored", rows, pc.invert(stored), "query", "owned_hour")
+        stored = pc.is_in(rows["window_end_hour"], pa.array(known, pa.string()))
+        counts.add("plan_is_stored", rows, pc.invert(stored), "query", "window_end_hour")
     return counts.frame()
 
 
@@ -206,18 +206,18 @@ def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
     # counted as misplaced.
     keys = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
     counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
-    counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "owned_hour")
+    counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "window_end_hour")
     counts.add("group_is_json", rows, _is_odd(rows["group_key"], _is_json), *_KEY[:3])
     start, end = (rows[name].cast(pa.int64()) for name in ("window_start", "window_end"))
     counts.add("window_runs_forwards", rows, pc.less_equal(end, start), *_KEY[:4])
     hours = pc.subtract(end, 1).dictionary_encode().combine_chunks()
     ends = pc.strftime(hours.dictionary.cast(pa.timestamp("us")), format="%Y-%m-%dT%H")
-    day = pc.utf8_slice_codeunits(rows["owned_hour"], 0, 10)
+    day = pc.utf8_slice_codeunits(rows["window_end_hour"], 0, 10)
     other = pc.or_(
-        pc.not_equal(ends.take(hours.indices), rows["owned_hour"]),
-        pc.not_equal(day, rows["owned_day"].cast(pa.string())),
+        pc.not_equal(ends.take(hours.indices), rows["window_end_hour"]),
+        pc.not_equal(day, rows["window_end_day"].cast(pa.string())),
     )
-    counts.add("in_its_hour", rows, other, "query", "group_key", "window_end", "owned_hour")
+    counts.add("in_its_hour", rows, other, "query", "group_key", "window_end", "window_end_hour")
 
 
 def _count_values(counts: RuleCounts, rows: pa.Table) -> None:

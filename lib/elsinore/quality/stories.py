@@ -35,7 +35,7 @@ _LINEAR = 10.0
 _NONE = -np.inf
 #: The measure of a query that returns no count.
 RESULTS = "results"
-_COLUMNS = ["query", "aggregate", "owned_hour", "query_fingerprint", "value", "log2"]
+_COLUMNS = ["query", "aggregate", "window_end_hour", "query_fingerprint", "value", "log2"]
 
 
 class Earlier(NamedTuple):
@@ -260,7 +260,7 @@ def _sizes(
         size = float(np.log2(total)) if total else _NONE
         if np.isinf(size) and total:  # beyond all doubles
             size = row["log2_max"]
-        found.setdefault(query[0], {})[row["owned_hour"]] = query[1], size
+        found.setdefault(query[0], {})[row["window_end_hour"]] = query[1], size
     return told, found
 
 

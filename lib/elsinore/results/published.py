@@ -14,14 +14,14 @@ from elsinore.integers import digits_of, to_json
 from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
-#: One row per (query, group, window, aggregate). `owned_hour` is the hour of the window's last
+#: One row per (query, group, window, aggregate). `window_end_hour` is the hour of the window's last
 #: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `value` is the
 #: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants),
 #: `exact` an integer's digits in full, `log2` the size of a value (NULL for zero, NaN and
 #: doubles that are infinite).
 LONG_SCHEMA = pa.schema(
     [
-        pa.field("owned_hour", pa.string(), False),
+        pa.field("window_end_hour", pa.string(), False),
         pa.field("query", pa.string(), False),
         pa.field("group_key", pa.string(), False),
         pa.field("window_start", pa.int64(), False),
@@ -56,7 +56,7 @@ def group_of(canonical: str) -> dict[str, Any]:
         held = None
     if not isinstance(held, dict):
         problem = f"a result has an invalid group: {canonical[:60]}"
-        hint = 'list them: `elsinore sql "SELECT DISTINCT group_key FROM trend_aggregates"`'
+        hint = 'list them: `elsinore sql "SELECT DISTINCT group_key FROM results"`'
         raise DataError(problem, hint=hint)
     return held
 

@@ -24,7 +24,7 @@ from elsinore.spark.partitions import aggregate_partitions
 from elsinore.spark.probe import require_same_elsinore
 from elsinore.template.support import require
 
-_POSITION, _REASON = "position", "reason"
+_POSITION, _REASON = "record_number", "reason"
 
 
 def run(

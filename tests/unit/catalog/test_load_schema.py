@@ -161,9 +161,9 @@ def test_faults_are_named(tmp_path: Path, title: str, types: str, message: str) 
         "event_id",
         "event_type",
         "event_time",
-        "landing",
+        "file_hour",
         "file",
-        "position",
+        "record_number",
         "File",
     ],
 )
@@ -173,9 +173,9 @@ def test_names_of_columns_are_reserved(tmp_path: Path, name: str) -> None:
 
 
 def test_all_reserved_names_are_listed_at_once(tmp_path: Path) -> None:
-    text = str(refusal(tmp_path, HEAD + "  A: {file: string}\n  B: {landing: string}\n"))
+    text = str(refusal(tmp_path, HEAD + "  A: {file: string}\n  B: {file_hour: string}\n"))
     assert "A.file" in text
-    assert "B.landing" in text
+    assert "B.file_hour" in text
 
 
 def test_every_fault_is_listed(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) ->
     *kept, broken = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
     reasons = [row["reason"] for row in kept]
     assert all("-4611686018427387904 to 4611686018427387903" in reason for reason in reasons)
-    assert broken["position"] == 8
+    assert broken["record_number"] == 8
     assert run(PAIRS, "--max-bad-share", "0.1") == 1
 
 

@@ -55,7 +55,7 @@ def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = Non
 def departure(number: int, carrier: str, minute: int, delay: int) -> dict[str, Any]:
     return {
         "event_day": date(2013, 1, 1), "event_id": f"d{number}", "event_type": "Departure",
-        "event_time": at(10, minute), "landing": HOUR, "file": "f", "position": number,
+        "event_time": at(10, minute), "file_hour": HOUR, "file": "f", "record_number": number,
         "tailnum": "N1", "carrier": carrier, "flight": 7, "origin": "EWR", "dest": "IAH",
         "dep_delay": delay, "distance": 1400,
     }  # fmt: skip
@@ -64,7 +64,7 @@ def departure(number: int, carrier: str, minute: int, delay: int) -> dict[str, A
 def result(carrier: str, aggregate: str, value: float, exact: str | None) -> dict[str, Any]:
     (query,) = WORKLOAD.queries
     return {
-        "owned_hour": HOUR, "query": "chains", "query_fingerprint": query.fingerprint,
+        "window_end_hour": HOUR, "query": "chains", "query_fingerprint": query.fingerprint,
         "group_key": json.dumps({"carrier": carrier}), "window_start": at(10),
         "window_end": at(11), "aggregate": aggregate, "value": value, "exact": exact,
         "log2": None,
@@ -73,7 +73,7 @@ def result(carrier: str, aggregate: str, value: float, exact: str | None) -> dic
 
 def check(carrier: str, status: str = "checked") -> dict[str, Any]:
     return {
-        "owned_hour": HOUR, "workload_fingerprint": workload_fingerprint(WORKLOAD),
+        "window_end_hour": HOUR, "workload_fingerprint": workload_fingerprint(WORKLOAD),
         "query": "chains", "group_key": json.dumps({"carrier": carrier}), "window_start": at(10),
         "window_end": at(11), "aggregate": "COUNT(*)", "mismatch": False, "status": status,
     }  # fmt: skip
@@ -96,7 +96,7 @@ def lake(tmp_path: Path) -> Path:
         result("AA", "COUNT(*)", 2.0**40, str(2**40 - 1)),
         result("AA", "AVG(D.dep_delay)", math.nan, None),
     ]  # fmt: skip
-    write(lake, "trend_aggregates", results, {"digests": {HOUR: DIGEST}})
+    write(lake, "results", results, {"digests": {HOUR: DIGEST}})
     own = {
         "workload": "flights", "workload_fingerprint": workload_fingerprint(WORKLOAD),
         "plan_fingerprint": "p" * 64, "events_version": 0, "run": "scheduled 11:00",
@@ -171,7 +171,7 @@ def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path,
 def test_a_count_of_30000_digits_is_written_in_full(lake: Path, why: Why) -> None:
     count = 2**100_000
     digits = digits_of(count)
-    table = DeltaTable(str(lake / "trend_aggregates"))
+    table = DeltaTable(str(lake / "results"))
     table.update(predicate="exact = '1099511627775'", updates={"exact": f"'{digits}'"})
     told = from_json(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3"))
     assert told["values"]["COUNT(*)"] == count
@@ -182,7 +182,7 @@ def test_a_count_of_30000_digits_is_written_in_full(lake: Path, why: Why) -> Non
 
 
 def test_a_half_published_hour_is_said_to_be(lake: Path, why: Why) -> None:
-    write(lake, "trend_aggregates", [], {"digests": {HOUR: "e" * 64}})
+    write(lake, "results", [], {"digests": {HOUR: "e" * 64}})
     assert "publish the hour again" in why("chains", "carrier=UA", WINDOW)
     DeltaTable(str(lake / "publications")).delete()
     assert "killed before it finished" in why("chains", "carrier=UA", WINDOW)
@@ -208,9 +208,13 @@ def test_trends_whose_events_were_removed_are_counted(lake: Path, why: Why) -> N
 
 def test_a_window_of_another_text_that_starts_there_too_is_told_apart(lake: Path, why: Why) -> None:
     """The query at hand counts; where it is neither, what was published last."""
-    of_both = {"query_fingerprint": "f" * 64, "window_end": at(12), "owned_hour": "2013-01-01T11"}
+    of_both = {
+        "query_fingerprint": "f" * 64,
+        "window_end": at(12),
+        "window_end_hour": "2013-01-01T11",
+    }
     rows = [result("UA", name, 127.0, "127") | of_both for name in ("COUNT(*)", "SUM(D.flight)")]
-    write(lake, "trend_aggregates", rows)
+    write(lake, "results", rows)
     told = json.loads(why("chains", "carrier=UA", WINDOW, "--json"))
     assert told["values"]["COUNT(*)"] == 7
     assert "SUM(D.flight)" not in told["values"]
@@ -279,4 +283,4 @@ def test_what_cannot_be_told_is_one_line(
 
 
 def test_without_a_lake_that_is_said(why: Why) -> None:
-    assert "trend_aggregates" in why("chains", "carrier=UA", WINDOW, code=1)
+    assert "results" in why("chains", "carrier=UA", WINDOW, code=1)

@@ -68,7 +68,7 @@ def faults(decoded: Decoded) -> list[tuple[int, str]]:
     """Position and reason code of each rejected line."""
     rejected = decoded.rejected
     return list(
-        zip(rejected["position"].to_pylist(), rejected["reason_code"].to_pylist(), strict=True)
+        zip(rejected["record_number"].to_pylist(), rejected["reason_code"].to_pylist(), strict=True)
     )
 
 

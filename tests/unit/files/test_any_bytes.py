@@ -39,7 +39,7 @@ def account(path: Path) -> tuple[int, int]:
     """Lines, and events in the table; the report checks by itself that it adds up."""
     events, report = read_events([path], rides(), max_bad_share=1.0)
     assert len(events) == report.accepted
-    positions = report.rejected["position"].to_pylist()
+    positions = report.rejected["record_number"].to_pylist()
     assert positions == sorted(set(positions))
     assert all(report.rejected["reason"].to_pylist())
     assert sum(report.by_reason.values()) == len(positions)

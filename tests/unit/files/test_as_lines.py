@@ -42,7 +42,9 @@ def both(path: Path, schema: StreamSchema) -> Decoded:
     lines = decode_lines(lines_of(path, schema), schema)
     assert lines.events == rows.events
     said = [
-        decoded.rejected.select(["position", "reason_code"]).sort_by("position").to_pylist()
+        decoded.rejected.select(["record_number", "reason_code"])
+        .sort_by("record_number")
+        .to_pylist()
         for decoded in (lines, rows)
     ]
     assert said[0] == said[1]
@@ -103,7 +105,7 @@ def test_rows_of_other_types_keep_their_time(tmp_path: Path, unit: str, others: 
     found = decoded.rejected["reason_code"].to_pylist()
     assert found == ["unknown_type", "missing_type"][others == "ignore" :]
     assert (
-        line_times(lines_of(path, schema)["line"].to_pylist(), schema).to_pylist() == [MICROS] * 3
+        line_times(lines_of(path, schema)["record"].to_pylist(), schema).to_pylist() == [MICROS] * 3
     )
 
 
@@ -174,7 +176,7 @@ def test_an_instant_that_is_declared_later_is_there(tmp_path: Path) -> None:
 def test_columns_of_one_name_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(f"ts,n,n,m\n{SECOND},1,2,3\n")
     schema = read_schema("stream: s\ntime: {field: ts, unit: s}\ntypes: {A: {}}\n")
-    (line,) = lines_of(tmp_path / "x.csv", schema)["line"].to_pylist()
+    (line,) = lines_of(tmp_path / "x.csv", schema)["record"].to_pylist()
     assert json.loads(line) == {"ts": SECOND, "m": "3"}
 
 
@@ -182,7 +184,7 @@ def test_bytes_are_a_list_of_their_text(tmp_path: Path) -> None:
     columns: dict[str, Any] = {"ts": [SECOND] * 2, "x": [b"x", b"\xff"]}
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
     schema = read_schema("stream: s\ntime: {field: ts, unit: s}\ntypes: {A: {}}\n")
-    lines = lines_of(tmp_path / "x.parquet", schema)["line"].to_pylist()
+    lines = lines_of(tmp_path / "x.parquet", schema)["record"].to_pylist()
     assert [json.loads(line)["x"] for line in lines] == [["x"], ["\\xff"]]
 
 

@@ -188,7 +188,7 @@ def test_many_rows_in_small_batches_are_all_read(tmp_path: Path) -> None:
     assert max(part.events.num_rows for part in parts) < 200
     events = concat_decoded(parts, SCHEMA).events
     assert events["s"].to_pylist() == values
-    assert events["position"].to_pylist() == [*range(1, ROWS + 1)]
+    assert events["record_number"].to_pylist() == [*range(1, ROWS + 1)]
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -289,7 +289,7 @@ def test_all_columns_of_a_wide_file_are_read_in_seconds(tmp_path: Path) -> None:
     path = write(tmp_path / "e.parquet", rows_with(["a"], 1, **others))
     begin = time.process_time()
     [lines] = as_lines(path, InputFormat.PARQUET, SCHEMA)
-    assert lines["line"][0].as_py().count("null") == 9_000
+    assert lines["record"][0].as_py().count("null") == 9_000
     assert time.process_time() - begin < 8
 
 

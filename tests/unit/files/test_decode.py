@@ -35,11 +35,11 @@ def reason(line: str, unit: TimeUnit = TimeUnit.ISO) -> str:
     """The code for one bad line among good ones, which must all come through."""
     good = raw(travel(time=TIMES[unit]))
     decoded = decode(good, line, good, schema=rides(unit))
-    assert decoded.events["position"].to_pylist() == [1, 3], decoded.rejected.to_pylist()
+    assert decoded.events["record_number"].to_pylist() == [1, 3], decoded.rejected.to_pylist()
     [(position, code)] = faults(decoded)
     assert position == 2
     [kept] = decoded.rejected.to_pylist()
-    assert (kept["file"], kept["line"]) == ("f", line)
+    assert (kept["file"], kept["record"]) == ("f", line)
     assert kept["reason"]
     return code
 
@@ -53,11 +53,11 @@ def test_a_good_line_in_every_column() -> None:
     nothing = {"speed": None, "stops": None, "shared": None, "booked": None}
     assert request == {
         "event_id": "r1", "_time": TEN - 10 * HOUR, "_type": 0, "driver": "é", "kind": None,
-        **nothing, "file": "f", "position": 1,
+        **nothing, "file": "f", "record_number": 1,
     }  # fmt: skip
     assert trip == {
         "event_id": "t1", "_time": TEN, "_type": 1, "driver": "d1", "kind": None, "speed": 7.5,
-        "stops": 2, "shared": True, "booked": TEN - HOUR, "file": "f", "position": 2,
+        "stops": 2, "shared": True, "booked": TEN - HOUR, "file": "f", "record_number": 2,
     }  # fmt: skip
     assert decoded.rejected.num_rows == 0
     assert decoded.rejected.schema == REJECTED_SCHEMA
@@ -319,8 +319,8 @@ def test_many_lines_keep_their_order() -> None:
              for i in range(20_000)]  # fmt: skip
     decoded = decode(*lines)
     good = [i + 1 for i, line in enumerate(lines) if line != "bad"]
-    assert decoded.events["position"].to_pylist() == good
-    assert decoded.rejected["position"].to_pylist() == [
+    assert decoded.events["record_number"].to_pylist() == good
+    assert decoded.rejected["record_number"].to_pylist() == [
         i + 1 for i, line in enumerate(lines) if line == "bad"
     ]
     assert decoded.events["_type"].to_pylist() == [

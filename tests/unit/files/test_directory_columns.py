@@ -145,7 +145,7 @@ def test_rows_as_lines_have_the_columns(tmp_path: Path, form: InputFormat) -> No
     schema = read_schema(SCHEMA.replace("KIND", "long"))
     columns = {"k": "7", "later": "x", "none": None}
     lines = pa.Table.from_batches(as_lines(path, form, schema, columns))
-    (line,) = map(json.loads, lines["line"].to_pylist())
+    (line,) = map(json.loads, lines["record"].to_pylist())
     assert (line["k"], line["later"], line["none"]) == (7, "x", None)
     assert decode_lines(lines, schema).events["k"].to_pylist() == [7]
 

@@ -83,7 +83,7 @@ def test_objects_of_pandas() -> None:
 def test_lines_of_json_hold_their_texts(tmp_path: Path) -> None:
     pq.write_table(rows(), path := tmp_path / "e.parquet")
     [batch] = as_lines(path, InputFormat.PARQUET, SCHEMA)
-    line = json.loads(batch["line"][0].as_py())
+    line = json.loads(batch["record"][0].as_py())
     assert (line["id"], line["session"], line["ok"]) == (str(IDS[0]), str(IDS[2]), True)
     assert line["inner"] == {"doc": '{"a": 1}', "trace": str(IDS[0])}
 

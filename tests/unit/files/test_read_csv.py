@@ -64,7 +64,7 @@ def test_rows_become_what_json_lines_become(
     ).events  # fmt: skip
     unplaced = expected.column_names[:-2]
     assert decoded.events.select(unplaced) == expected.select(unplaced)
-    assert decoded.events["position"].to_pylist() == [2, 4]
+    assert decoded.events["record_number"].to_pylist() == [2, 4]
     assert set(decoded.events["file"].to_pylist()) == {str(path)}
 
 
@@ -142,18 +142,18 @@ def test_values_of_texts(tmp_path: Path, column: str, text: str, expected: Any) 
 def test_each_reason(tmp_path: Path, code: str, line: str) -> None:
     decoded = rows(tmp_path, GOOD, line, GOOD)
     assert faults(decoded) == [(3, code)]
-    assert decoded.events["position"].to_pylist() == [2, 4]
-    assert decoded.rejected["line"].to_pylist() == [line]
+    assert decoded.events["record_number"].to_pylist() == [2, 4]
+    assert decoded.rejected["record"].to_pylist() == [line]
 
 
 def test_records_of_several_lines_have_the_position_of_their_first(tmp_path: Path) -> None:
     long = row(driver='"d\n\n1"')
     bad = row(driver='"x\ny"', speed="-1")
     decoded = rows(tmp_path, long, GOOD, bad, GOOD)
-    assert decoded.events["position"].to_pylist() == [2, 5, 8]
+    assert decoded.events["record_number"].to_pylist() == [2, 5, 8]
     assert decoded.events["driver"].to_pylist() == ["d\n\n1", "d1", "d1"]
     assert faults(decoded) == [(6, "out_of_range")]
-    assert decoded.rejected["line"].to_pylist() == [bad]
+    assert decoded.rejected["record"].to_pylist() == [bad]
 
 
 OPEN = row(driver='"d1')
@@ -184,7 +184,7 @@ def test_a_quote_that_does_not_end_well_spoils_its_line_alone(
     assert faults(decoded) == [(position, "bad_csv") for position in bad]
     assert why in next(iter(decoded.rejected["reason"].to_pylist()), "")
     texts = "\n".join(lines).split("\n")
-    assert decoded.rejected["line"].to_pylist() == [texts[position - 2] for position in bad]
+    assert decoded.rejected["record"].to_pylist() == [texts[position - 2] for position in bad]
     events = decoded.events["driver"].to_pylist()
     held = bad + [n for n, text in enumerate(texts, 2) if not text]
     swallowed = sum(driver.count("\n") for driver in events)
@@ -195,7 +195,7 @@ def test_a_quote_into_a_line_that_is_too_long_spoils_these_two(tmp_path: Path) -
     long = "x" * 200 + row(driver='d"')
     decoded = rows(tmp_path, OPEN, long, GOOD, row(driver='d"'), GOOD, line_bytes=150)
     assert faults(decoded) == [(2, "bad_csv"), (3, "line_too_long")]
-    assert decoded.events["position"].to_pylist() == [4, 5, 6]
+    assert decoded.events["record_number"].to_pylist() == [4, 5, 6]
 
 
 @pytest.mark.parametrize("line", [OPEN, 'x",",', '"""', '"', 'a,"b""c', '","'])
@@ -226,7 +226,7 @@ def test_lines_that_are_no_utf8_or_too_long(tmp_path: Path) -> None:
     )
     decoded = read(path, line_bytes=150)
     assert faults(decoded) == [(2, "bad_encoding"), (4, "line_too_long")]
-    assert decoded.events["position"].to_pylist() == [3, 5]
+    assert decoded.events["record_number"].to_pylist() == [3, 5]
 
 
 def test_text_that_looks_like_a_mark_is_text(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_bad_header_makes_the_file_unreadable(
 def test_more_rows_than_are_decoded_at_once(tmp_path: Path) -> None:
     lines = ["bad" if i % 1_000 == 7 else GOOD for i in range(20_000)]
     decoded = rows(tmp_path, *lines)
-    assert decoded.rejected["position"].to_pylist() == [i * 1_000 + 9 for i in range(20)]
+    assert decoded.rejected["record_number"].to_pylist() == [i * 1_000 + 9 for i in range(20)]
     assert decoded.events.num_rows == 20_000 - 20
 
 

@@ -184,7 +184,7 @@ def test_the_last_row_of_an_id_is_the_one_added_last(tmp_path: Path) -> None:
     assert events.table["uid"].to_pylist() == [11]
     rejected = report.rejected.to_pylist()
     assert rejected[0]["file"] == f"{tmp_path}/d@11"
-    assert [row["position"] for row in rejected] == [*range(1, 12)]
+    assert [row["record_number"] for row in rejected] == [*range(1, 12)]
 
 
 def test_rejected_rows_name_the_table_and_its_version(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_events_of_one_type_need_not_say_so(tmp_path: Path, name: str) -> None:
     assert (report.lines, report.accepted, report.by_reason) == (4, 3, {"superseded": 1})
     assert events.table["price"].to_pylist() == [1.0, 1.5, 5.0]
     (old,) = report.rejected.to_pylist()
-    assert json.loads(old["line"])["price"] == 2.0
+    assert json.loads(old["record"])["price"] == 2.0
 
 
 def test_folders_stand_for_the_files_below_in_order(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_small_files_are_decoded_together_and_stay_in_order(tmp_path: Path) -> N
     )
     assert (len(events), report.lines) == (15_009, 15_013)
     rejected = report.rejected.to_pylist()
-    assert sorted((Path(row["file"]).name, row["position"]) for row in rejected) == [
+    assert sorted((Path(row["file"]).name, row["record_number"]) for row in rejected) == [
         ("1.jsonl", 5_001), ("2.csv", 11), ("3.jsonl", 5_001), ("4.jsonl", 5_001),
     ]  # fmt: skip
     assert [count for _, count in seen] == sorted(count for _, count in seen)
@@ -146,7 +146,7 @@ def test_duplicates_are_counted_and_corrected_events_rejected(tmp_path: Path) ->
     # What was corrected is not bad.
     assert report.bad_share == 0.1
     superseded = [
-        (row["file"], row["position"], json.loads(row["line"])["id"], row["reason"])
+        (row["file"], row["record_number"], json.loads(row["record"])["id"], row["reason"])
         for row in report.rejected.to_pylist()
         if row["reason_code"] == "superseded"
     ]
@@ -180,7 +180,7 @@ def test_a_corrected_event_is_kept_as_it_was_read(tmp_path: Path) -> None:
                    speed=8.5)  # fmt: skip
     _, report = read(write(tmp_path / "e.jsonl", raw(other), raw(travel())))
     [row] = report.rejected.to_pylist()
-    assert json.loads(row["line"]) == other
+    assert json.loads(row["record"]) == other
 
 
 def test_without_ids_every_line_counts(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_rejected_lines_as_json_lines(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert lines == report.rejected.to_pylist()
     assert [line["reason_code"] for line in lines] == ["bad_encoding", "bad_json"]
-    assert lines[1]["line"] == "\u2028=cmd()<script>\x1b[31m"
+    assert lines[1]["record"] == "\u2028=cmd()<script>\x1b[31m"
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def put(tmp_path: Path, content: bytes, name: str = "events.jsonl") -> Path:
 
 
 def texts(table: pa.Table) -> list[tuple[int, str]]:
-    return list(zip(table["position"].to_pylist(), table["line"].to_pylist(), strict=True))
+    return list(zip(table["record_number"].to_pylist(), table["record"].to_pylist(), strict=True))
 
 
 def unreadable(path: Path, **limits: int) -> str:

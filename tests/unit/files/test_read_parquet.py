@@ -49,7 +49,7 @@ def test_rows_become_what_json_lines_become(tmp_path: Path) -> None:
     for path in (write(tmp_path), write(tmp_path, time=instant)):
         decoded = read(path)
         assert decoded.events.select(unplaced) == expected.select(unplaced)
-        assert decoded.events["position"].to_pylist() == [1]
+        assert decoded.events["record_number"].to_pylist() == [1]
         assert decoded.events["file"].to_pylist() == [str(path)]
 
 
@@ -182,7 +182,7 @@ def test_a_rejected_row_is_kept_as_json_with_the_columns_that_the_schema_names(
     decoded = read(
         write(tmp_path, speed=pa.array([-1.0]), driver=[b"\xff"], booked=booked, **unread)
     )
-    [line] = decoded.rejected["line"].to_pylist()
+    [line] = decoded.rejected["record"].to_pylist()
     at = "2013-01-01 10:00:00.000000"
     assert json.loads(line) == travel(speed=-1.0, driver="b'\\xff'", booked=at)
 
@@ -218,7 +218,7 @@ def test_positions_run_through_all_row_groups(tmp_path: Path) -> None:
     )
     decoded = read(path)
     assert faults(decoded) == [(6, "out_of_range"), (100_006, "out_of_range")]
-    assert decoded.events["position"].to_pylist()[-1] == 150_000
+    assert decoded.events["record_number"].to_pylist()[-1] == 150_000
 
 
 def code_of(path: Path, file_bytes: int = 1 << 30) -> str:
@@ -269,7 +269,7 @@ def test_columns_of_frames_that_arrow_selects_no_rows_of() -> None:
     assert decoded.events.select(["driver", "stops"]).to_pylist() == [
         {"driver": "a", "stops": 1}, {"driver": "a", "stops": 2}
     ]  # fmt: skip
-    (line,) = decoded.rejected["line"].to_pylist()
+    (line,) = decoded.rejected["record"].to_pylist()
     assert json.loads(line).items() >= {"driver": "b", "stops": 1}.items()
 
 
@@ -291,7 +291,7 @@ types: {A: {x: {type: long, field: a.b}}}
     [decoded] = read_parquet(path, schema)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    lines = decoded.rejected["line"].to_pylist()
+    lines = decoded.rejected["record"].to_pylist()
     assert len(lines) == 2_000
     assert all(len(line) < 10_050 and " …[cut, 5" in line for line in lines)
     assert peak < 100 << 20

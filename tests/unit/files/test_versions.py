@@ -57,7 +57,7 @@ def test_cells_of_csv_are_numbers_or_timestamps(tmp_path: Path) -> None:
     header = f"{FLIGHTS.type_field},{FLIGHTS.time_field},updated\n"
     path.write_text(header + "".join(f"Departure,2013-01-01T10:00:00Z,{one}\n" for one in cells))
     parts = as_lines(path, InputFormat.CSV, schema)
-    lines = [line for part in parts for line in part["line"].to_pylist()]
+    lines = [line for part in parts for line in part["record"].to_pylist()]
     versions, faults = record_versions(lines, schema)
     assert not faults
     assert versions.to_pylist() == [Decimal(7), Decimal("2.5"), Decimal(1_000_000), None]

@@ -18,7 +18,9 @@ from tests.golden_cases import stream_schema
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("column", ["landing", "owned_hour", "query", "group_key", "event_type"])
+@pytest.mark.parametrize(
+    "column", ["file_hour", "window_end_hour", "query", "group_key", "event_type"]
+)
 def test_rows_are_chosen_by_texts_where_delta_rs_has_deleted_some(
     tmp_path: Path, column: str
 ) -> None:
@@ -50,11 +52,13 @@ def test_plans_are_chosen_by_every_text_where_some_were_deleted(tmp_path: Path) 
 
 def test_rows_by_day_are_those_of_the_hours_in_the_order_of_days(tmp_path: Path) -> None:
     labels = [hour_label(hour * HOUR) for hour in range(96)]
-    rows = pa.table({"owned_hour": labels, "number": range(96)})
+    rows = pa.table({"window_end_hour": labels, "number": range(96)})
     days = pa.array([label[:10] for label in labels]).cast(pa.date32())
     # Two commits, so that each day has two files; the fourth day is beyond the hours.
-    for part in (rows.append_column("owned_day", days).slice(*cut) for cut in ((0, 40), (40, 56))):
-        deltalake.write_deltalake(tmp_path, part, mode="append", partition_by=["owned_day"])
+    for part in (
+        rows.append_column("window_end_day", days).slice(*cut) for cut in ((0, 40), (40, 56))
+    ):
+        deltalake.write_deltalake(tmp_path, part, mode="append", partition_by=["window_end_day"])
     table = open_table(tmp_path)
     hours = Hours(Interval(30 * HOUR, 50 * HOUR), (Interval(5 * HOUR, 7 * HOUR),))
     found = [sorted(part["number"].to_pylist()) for part in table.by_day(hours, ["number"])]

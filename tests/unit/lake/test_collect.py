@@ -205,8 +205,8 @@ def test_a_damaged_file_is_unusable_as_a_whole_until_it_is_mended(
     [file] = all_files(tmp_path)
     assert file.landing == LAST
     [row] = pa.Table.from_batches(scan_files([file], stream)).to_pylist()
-    assert row["position"] == 0
-    assert row["_line"].endswith(f"\\{row['_reason_code']}: {row['_reason']}")
+    assert row["record_number"] == 0
+    assert row["_record"].endswith(f"\\{row['_reason_code']}: {row['_reason']}")
     assert row["_reason_code"] == ("bad_header" if name == "x.csv" else "corrupt_file")
     assert row["_reason"].startswith(name)
     assert row["_reason"] == notes(tmp_path)[0]["reason"]
@@ -477,7 +477,7 @@ def outcomes(path: Path, stream: StreamSchema, direct: bool) -> tuple[list[Any],
     rejected: list[Any] = []
     for part in parts:
         events += part.events.drop_columns(["file"]).to_pylist()
-        rejected += part.rejected.select(["position", "reason_code", "reason"]).to_pylist()
+        rejected += part.rejected.select(["record_number", "reason_code", "reason"]).to_pylist()
     return [str(row) for row in events], sorted(map(str, rejected))
 
 

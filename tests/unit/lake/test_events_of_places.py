@@ -64,7 +64,8 @@ def event(kind: str, minute: int, x: float | None = None, g: str | None = None) 
     at = START + timedelta(minutes=minute)
     return {
         "event_day": at.date(), "event_id": f"{kind}{minute}", "event_type": kind,
-        "event_time": at, "x": x, "g": g, "landing": "2013-01-01T22", "file": "f", "position": 1,
+        "event_time": at, "x": x, "g": g, "file_hour": "2013-01-01T22", "file": "f",
+        "record_number": 1,
     }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ NAMES = ("k", "s", "t", "y", "f")
 _INSTANT = pa.timestamp("us", tz="UTC")
 _LAYOUT = pa.schema(
     [("event_type", pa.string()), ("event_time", _INSTANT), ("k", pa.int64()), ("s", pa.string()),
-     ("t", _INSTANT), ("y", pa.float64()), ("f", pa.bool_()), ("landing", pa.string())]
+     ("t", _INSTANT), ("y", pa.float64()), ("f", pa.bool_()), ("file_hour", pa.string())]
 )  # fmt: skip
 
 Row = dict[str, Any]

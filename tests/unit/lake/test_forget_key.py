@@ -32,7 +32,9 @@ SEEN = {"type": "Seen", "time": "2013-01-01T10:00:00Z", "name": "77"}
 
 
 def forgotten(line: str, *given: str) -> bool:
-    rows = pa.table({"landing": ["2013-01-01T10"], "file": ["f"], "position": [1], "line": [line]})
+    rows = pa.table(
+        {"file_hour": ["2013-01-01T10"], "file": ["f"], "record_number": [1], "record": [line]}
+    )
     return bool(Key.parse(given, STREAM).among(decode_again(rows, STREAM))[0].as_py())
 
 

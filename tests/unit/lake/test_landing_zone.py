@@ -82,10 +82,10 @@ def test_ignored_types_are_quarantined_as_such_and_envelopes_are_read() -> None:
         '{"p": {"ts": 1740996000000}}',
         "nothing",
     ]
-    columns = {"file": ["f"] * 4, "position": [3, 5, 7, 9], "line": lines}
+    columns = {"file": ["f"] * 4, "record_number": [3, 5, 7, 9], "record": lines}
     batch = _decode(pa.table(columns), pa.array(["2025-03-03T10"] * 4), SCHEMA)
-    assert batch["position"].to_pylist() == [3, 5, 7, 9]
-    assert batch["_line"].to_pylist() == lines
+    assert batch["record_number"].to_pylist() == [3, 5, 7, 9]
+    assert batch["_record"].to_pylist() == lines
     assert batch["n"].to_pylist() == [7, None, None, None]
     codes = [None, "ignored_type", "missing_type", "bad_json"]
     assert batch["_reason_code"].to_pylist() == codes

@@ -70,15 +70,15 @@ def write(lake: Path, times: list[int], closed: set[int], workload: str) -> None
     by_hour: dict[int, list[int]] = {}
     for time in times:
         by_hour.setdefault(time // HOUR * HOUR, []).append(time)
-    silent = {"landing": hour_label(START - HOUR), "first_event": None, "last_event": None}
+    silent = {"file_hour": hour_label(START - HOUR), "first_event": None, "last_event": None}
     rows = [silent] + [
-        {"landing": hour_label(hour), "first_event": own[0], "last_event": own[-1]}
+        {"file_hour": hour_label(hour), "first_event": own[0], "last_event": own[-1]}
         for hour, own in by_hour.items()
     ]
-    fields = [("landing", pa.string()), ("first_event", _INSTANT), ("last_event", _INSTANT)]
+    fields = [("file_hour", pa.string()), ("first_event", _INSTANT), ("last_event", _INSTANT)]
     write_deltalake(str(lake / "landings"), pa.Table.from_pylist(rows, schema=pa.schema(fields)))
     hours = [(hour, workload) for hour in sorted(closed)] + [(START + 2 * DAY, "another")]
     publications = [
-        {"owned_hour": hour_label(hour), "workload_fingerprint": own} for hour, own in hours
+        {"window_end_hour": hour_label(hour), "workload_fingerprint": own} for hour, own in hours
     ]
     write_deltalake(str(lake / "publications"), pa.Table.from_pylist(publications))

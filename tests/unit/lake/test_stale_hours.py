@@ -71,7 +71,7 @@ def publish(
     lake: Path, versions: dict[int, int], workload: Any = LONG, *, published_version: int = 0
 ) -> None:
     """Hours and the versions of `events` that they were computed from."""
-    write_deltalake(str(lake / "landings"), pa.table({"landing": ["x"]}), mode="ignore")
+    write_deltalake(str(lake / "landings"), pa.table({"file_hour": ["x"]}), mode="ignore")
     common = {
         "workload_fingerprint": workload_fingerprint(workload), "awaited": "[]",
         "published_together": len(versions), "published_version": published_version,
@@ -145,7 +145,7 @@ def reopened(lake: Path, most: int, *, ours: tuple[Any, ...] = (LONG,)) -> tuple
 
 def landed(lake: Path, **listings: str) -> None:
     """Accounts of hours, each with a file."""
-    rows = [{"landing": f"{DAY}T{h[1:]}", "files": 1, "listing": t} for h, t in listings.items()]
+    rows = [{"file_hour": f"{DAY}T{h[1:]}", "files": 1, "listing": t} for h, t in listings.items()]
     write_deltalake(str(lake / "landings"), pa.Table.from_pylist(rows))
 
 
@@ -225,7 +225,7 @@ def rewrite(lake: Path, digests: dict[int, str]) -> None:
     """The rows of hours of one digest each, by a run that is killed before it says so."""
     told = {f"{DAY}T{hour:02}": digest for hour, digest in digests.items()}
     note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"digests": told})})
-    table = str(lake / "trend_aggregates")
+    table = str(lake / "results")
     write_deltalake(table, pa.table({"n": [1]}), mode="append", commit_properties=note)
 
 
@@ -236,7 +236,7 @@ def test_what_is_renewed_is_as_stale_as_if_it_were_not(tmp_path: Path, seed: int
     both, hours = (plain, renewing), range(7, 13)
     tables = load_tables(ROOT / "schemas/tables", SCHEMA)
     lake = Lake(1, renewing, SCHEMA, {"publications": tables["publications"]} | {
-        name: tables[name] for name in ("events", "trend_aggregates")
+        name: tables[name] for name in ("events", "results")
     })  # fmt: skip
     for one in both:
         commit(one)
@@ -257,8 +257,10 @@ def test_what_is_renewed_is_as_stale_as_if_it_were_not(tmp_path: Path, seed: int
                 hour, version = draw.choice(hours), lake.version("events") - draw.randrange(2)
                 for one in both:
                     rewrite(one, {hour: f"digest {hour}"})
-                    DeltaTable(str(one / "publications")).delete(f"owned_hour = '{DAY}T{hour:02}'")
-                    made = DeltaTable(str(one / "trend_aggregates")).version()
+                    DeltaTable(str(one / "publications")).delete(
+                        f"window_end_hour = '{DAY}T{hour:02}'"
+                    )
+                    made = DeltaTable(str(one / "results")).version()
                     publish(one, {hour: max(version, 0)}, published_version=made)
             case _:
                 renew(lake, LONG, run="test")

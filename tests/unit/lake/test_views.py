@@ -143,9 +143,9 @@ def test_sql_compares_texts_also_where_delta_rs_has_deleted_rows(
     publish_odd_rows(settings)
     for name in ("home", "schema_file", "workload_file"):
         monkeypatch.setenv(f"ELSINORE_{name.upper()}", str(getattr(settings, name)))
-    table = deltalake.DeltaTable(str(settings.lake / "trend_aggregates"))
+    table = deltalake.DeltaTable(str(settings.lake / "results"))
     exact = table.to_pyarrow_table()["exact"].drop_null()[0].as_py()
-    asked = ["sql", f"SELECT count(*) > 0 AS any FROM trend_aggregates WHERE exact = '{exact}'"]
+    asked = ["sql", f"SELECT count(*) > 0 AS any FROM results WHERE exact = '{exact}'"]
     table.delete(f"exact != '{exact}'")
     assert run_command(asked) == 0
     assert json.loads(capsys.readouterr().out) == {"any": True}
@@ -170,7 +170,7 @@ def test_wrong_sql_is_one_line(asked: str, told: str, capsys: pytest.CaptureFixt
     [
         ("SELEC\n1", 'elsinore: syntax error at or near "SELEC" in line 1 (SHOW TABLES'),
         ("SELECT count FROM texts", "(the count of trends is the column trends)"),
-        ("DELETE FROM trend_aggregates", "(the lake is read-only here)"),
+        ("DELETE FROM results", "(the lake is read-only here)"),
         (
             "QUERY q RETURN COUNT(*) PATTERN A",
             "(`elsinore run` evaluates queries",
@@ -282,7 +282,7 @@ def test_views_of_the_file_of_a_workload_are_over_its_own_tables(
     settings = Settings.load().of_workload("flights_cancellations")
     assert run_command(["views", str(settings.queries)]) == 0
     printed = capsys.readouterr().out
-    assert str(tmp_path / "var/workloads/flights_cancellations/lake/trend_aggregates'") in printed
+    assert str(tmp_path / "var/workloads/flights_cancellations/lake/results'") in printed
     assert str(tmp_path / "var/lake/events'") in printed
 
 

@@ -32,7 +32,7 @@ QUERY = "QUERY one RETURN COUNT(*) PATTERN Departure D WITHIN 2 hours SLIDE 1 ho
 def landing(hour: int, files: dict[str, Any] | None = None, **other: Any) -> dict[str, Any]:
     named = {name: one for name, one in (files or {}).items() if name}
     return {
-        "landing": label(hour), "files": len(named), "bytes": 10, "lines": 5, "accepted": 4,
+        "file_hour": label(hour), "files": len(named), "bytes": 10, "lines": 5, "accepted": 4,
         "duplicates": 0, "quarantined": 1, "first_event": START + hour * HOUR,
         "last_event": START + hour * HOUR + 1, "reasons": "{}", "listing": json.dumps(files or {}),
         "kept_from": None, **other,
@@ -42,7 +42,7 @@ def landing(hour: int, files: dict[str, Any] | None = None, **other: Any) -> dic
 def publication(hour: int, version: int, fingerprint: str, *awaited: int) -> dict[str, Any]:
     ranges = [[label(one), label(one + 1)] for one in awaited]
     return {
-        "owned_hour": label(hour), "workload": "flights", "workload_fingerprint": fingerprint,
+        "window_end_hour": label(hour), "workload": "flights", "workload_fingerprint": fingerprint,
         "plan_fingerprint": "p", "events_version": version, "run": "r", "digest": "d", "rows": 4,
         "validated": 1, "published_at": START, "published_version": 3, "published_together": 1,
         "awaited": json.dumps(ranges),
@@ -72,11 +72,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         landing(5, {"/": [0, []], **file}), landing(6, file, kept_from=START + 7 * HOUR),
         landing(7, None, listing=None),
     ]  # fmt: skip
-    lake.record("landings", landings, where=[[("landing", ">=", "")]], run="r")
+    lake.record("landings", landings, where=[[("file_hour", ">=", "")]], run="r")
     versions = {1: 2, 2: 2, 3: 1, 6: 1, 8: 2}
     rows = [publication(hour, version, own) for hour, version in versions.items()]
     rows += [publication(5, 2, own, 4, 5), publication(9, 0, "x" * 64)]
-    lake.record("publications", rows, where=[[("owned_hour", ">=", "")]], run="r")
+    lake.record("publications", rows, where=[[("window_end_hour", ">=", "")]], run="r")
     touch(lake, 0, 3)
     touch(lake, 1, 2, 6, 9)
     touch(lake, 8)

@@ -97,7 +97,7 @@ def test_rows_are_checked_as_lines_of_files_are() -> None:
     codes = ["out_of_range", "not_allowed", "missing_attribute", "unknown_type"]
     assert results.rejected["reason_code"].to_pylist() == [*codes, "time_out_of_range"] * 2
     first = results.rejected.to_pylist()[0]
-    assert (first["file"], first["position"]) == ("frame 1", 1)
+    assert (first["file"], first["record_number"]) == ("frame 1", 1)
     assert first["reason"] == "v: -1 is below 0"
     assert (results.duplicates, results.events) == (1, 1)
     assert results["q0"]["COUNT(*)"].to_pylist() == [1]

@@ -89,7 +89,8 @@ def result(query: str, group: str, count: int, **other: Any) -> Row:
     except OverflowError:
         value = math.inf
     row: Row = {
-        "owned_day": DAY, "owned_hour": HOURS[0], "query": query, "query_fingerprint": "a" * 64,
+        "window_end_day": DAY, "window_end_hour": HOURS[0], "query": query,
+        "query_fingerprint": "a" * 64,
         "group_key": group, "window_start": at(10), "window_end": at(11),
         "aggregate": "COUNT(*)", "value": value, "exact": str(count),
         "log2": float(count.bit_length() - 1) if count else None,
@@ -100,7 +101,7 @@ def result(query: str, group: str, count: int, **other: Any) -> Row:
 def check(query: str, group: str, published: int, reference: int, **other: Any) -> Row:
     """A validated count."""
     row: Row = {
-        "owned_hour": HOURS[0], "workload_fingerprint": "c" * 64, "query": query,
+        "window_end_hour": HOURS[0], "workload_fingerprint": "c" * 64, "query": query,
         "group_key": group, "window_start": at(10), "window_end": at(11), "aggregate": "COUNT(*)",
         "published_exact": str(published), "published_value": None,
         "reference_exact": str(reference), "reference_value": None,
@@ -114,13 +115,14 @@ def healthy() -> dict[str, list[Row]]:
     events = [
         {
             "event_day": DAY, "event_id": f"e{n}", "event_type": "A",
-            "event_time": at(10 + n // 3, n), "landing": HOURS[n // 3], "file": "f", "position": n,
+            "event_time": at(10 + n // 3, n), "file_hour": HOURS[n // 3], "file": "f",
+            "record_number": n,
         }
         for n in range(6)
     ]  # fmt: skip
     landings = [
         {
-            "landing": hour, "files": 1, "bytes": 900, "lines": 5 - n, "accepted": 3,
+            "file_hour": hour, "files": 1, "bytes": 900, "lines": 5 - n, "accepted": 3,
             "duplicates": 1, "quarantined": 1 - n,
             "first_event": at(10 + n, 3 * n), "last_event": at(10 + n, 3 * n + 2),
             "reasons": '{"bad_json": 1}' if n == 0 else "{}",
@@ -150,14 +152,14 @@ def healthy() -> dict[str, list[Row]]:
         "landings": landings,
         "quarantine": [
             {
-                "landing_day": DAY, "landing": HOURS[0], "file": "f", "position": 4,
-                "reason_code": "bad_json", "reason": "no JSON", "line": "{",
+                "file_day": DAY, "file_hour": HOURS[0], "file": "f", "record_number": 4,
+                "reason_code": "bad_json", "reason": "no JSON", "record": "{",
             }
         ],
         "events": events,
         "plans": both,
-        "trend_aggregates_staged": staged,
-        "trend_aggregates": staged,
+        "results_staged": staged,
+        "results": staged,
         "validations": [
             check("delays", '{"carrier":"UA"}', 43, 43),
             check("cascade", "{}", 0, 0),
@@ -179,7 +181,7 @@ def healthy() -> dict[str, list[Row]]:
 def published(hour: str) -> Row:
     """Where an hour's published results come from."""
     return {
-        "owned_hour": hour, "workload": "test", "workload_fingerprint": "c" * 64,
+        "window_end_hour": hour, "workload": "test", "workload_fingerprint": "c" * 64,
         "plan_fingerprint": plan().fingerprint, "events_version": 3, "run": "test",
         "digest": "d" * 64, "rows": 4, "validated": 2, "published_at": at(12),
         "published_version": 0, "published_together": 2,

@@ -65,8 +65,8 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
     rows["events"][2]["event_id"] = SCRIPT + BIDI
     rows["events"][3]["event_day"] = lake.at(30).date()
     rows["plans"][1]["body"] = rows["plans"][1]["body"].replace("1234.5", "9999.5")
-    staged = rows["trend_aggregates_staged"]
-    staged[0] |= {"log2": float("nan"), "value": 42.0, "owned_hour": lake.HOURS[1]}
+    staged = rows["results_staged"]
+    staged[0] |= {"log2": float("nan"), "value": 42.0, "window_end_hour": lake.HOURS[1]}
     staged[1] |= {"exact": "1e300", "window_end": lake.at(9)}
     staged.append(staged[3])
     rows["validations"].append(
@@ -96,14 +96,14 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
         ("events", "Event ids are unique."),
         ("events", "Every event has a time and is in the partition of its UTC day."),
         ("plans", "Every stored plan parses and matches its fingerprints."),
-        ("trend_aggregates_staged", "Rows are unique per query, group, window and aggregate."),
-        ("trend_aggregates_staged", "Every window ends after it starts."),
-        ("trend_aggregates_staged",
+        ("results_staged", "Rows are unique per query, group, window and aggregate."),
+        ("results_staged", "Every window ends after it starts."),
+        ("results_staged",
          "Every row is in the partition of the hour in which its window ends."),
-        ("trend_aggregates_staged", "Exact integers have all digits in canonical form."),
-        ("trend_aggregates_staged", "The double of an exact integer is its nearest double."),
-        ("trend_aggregates_staged", "log2 is a number or NULL."),
-        ("trend_aggregates_staged", "The plan of every row is stored."),
+        ("results_staged", "Exact integers have all digits in canonical form."),
+        ("results_staged", "The double of an exact integer is its nearest double."),
+        ("results_staged", "log2 is a number or NULL."),
+        ("results_staged", "The plan of every row is stored."),
         ("validations", "Every checked aggregate equals the two-step reference."),
     }  # fmt: skip
 
@@ -111,7 +111,7 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
 @pytest.mark.slow
 def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     rows = lake.healthy()
-    rows["landings"] += [dict(rows["landings"][0]), rows["landings"][1] | {"landing": "today"}]
+    rows["landings"] += [dict(rows["landings"][0]), rows["landings"][1] | {"file_hour": "today"}]
     rows["landings"][0]["reasons"] = '{"bad_json": '
     rows["landings"][1] |= {"first_event": lake.at(12), "last_event": lake.at(11)}
     rows["plans"].append(rows["plans"][0] | {"kind": "guess"})
@@ -253,7 +253,7 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SchemaError, match="trend_aggregates_staged, validations"):
+    with pytest.raises(SchemaError, match="results_staged, validations"):
         _judged({}, tmp_path)
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
@@ -466,15 +466,15 @@ def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(tmp_
     of_others = lake.check("theirs", "{}", 1, 2, workload_fingerprint="d" * 64)
     rows["validations"].append(of_others)
     root = lake.write_lake(tmp_path / "lake", rows)
-    staged = DeltaTable(str(root / "trend_aggregates_staged"))
+    staged = DeltaTable(str(root / "results_staged"))
     pinned = staged.version()
     # As a run of another workload does that stages the same hours.
     theirs = json.dumps({"run": "theirs", "workload": "d" * 64, "plan": "p", "events_version": 3,
                          "hours": ["2013-01-01T10", "2013-01-01T12"]})  # fmt: skip
     staged.delete(commit_properties=CommitProperties(custom_metadata={"userMetadata": theirs}))
     tables = read_run_tables(root, lake.INTERVAL, lake.STREAM, version=pinned)
-    counts = tables["trend_aggregates_staged"].set_index("rule")["rows"]
-    assert counts["has_query"] == len(rows["trend_aggregates_staged"])
+    counts = tables["results_staged"].set_index("rule")["rows"]
+    assert counts["has_query"] == len(rows["results_staged"])
     assert len(tables["validations"]) == own
     assert "theirs" not in set(tables["validations"]["query"])
     latest = read_run_tables(root, lake.INTERVAL, lake.STREAM)

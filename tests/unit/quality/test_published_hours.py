@@ -41,18 +41,18 @@ def lake(
            "published_together": len(published)}
         for hour, workload in published.items()
     ]  # fmt: skip
-    names = ("owned_hour", "query", "query_fingerprint")
-    schema = pa.schema([("owned_day", pa.date32()), *((name, pa.string()) for name in names)])
+    names = ("window_end_hour", "query", "query_fingerprint")
+    schema = pa.schema([("window_end_day", pa.date32()), *((name, pa.string()) for name in names)])
     results = [
         dict(zip(schema.names, (DAY, f"2013-01-01T{hour:02}", query.name, query.fingerprint),
                  strict=True))
         for hour, workload in rows.items() for query in workload.queries
     ]  # fmt: skip
     table = pa.Table.from_pylist(results, schema=schema)
-    write_deltalake(str(folder / "trend_aggregates"), table)
+    write_deltalake(str(folder / "results"), table)
     write_deltalake(str(folder / "publications"), pa.Table.from_pylist(publications))
     write_deltalake(str(folder / "events"), pa.table({"n": [1]}))
-    write_deltalake(str(folder / "landings"), pa.table({"landing": ["x"]}))
+    write_deltalake(str(folder / "landings"), pa.table({"file_hour": ["x"]}))
     if changed:
         at = parse_instant(changed)
         note = json.dumps({"run": "test", "touched": {hour_label(at): [at, at]}})

@@ -49,7 +49,7 @@ def _rows() -> Rows:
 def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
     verdict = Verdict.model_validate(
         {
-            "suite": "trend_results", "table": "trend_aggregates_staged", "expectation": "expect_x",
+            "suite": "trend_results", "table": "results_staged", "expectation": "expect_x",
             "description": "Rows are right.", "severity": severity, "success": success,
             "observed": SCRIPT,
         }
@@ -126,11 +126,14 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
 
 
 def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> None:
-    place = {"landing_day": lake.DAY, "landing": lake.HOURS[1], "line": ""}
+    place = {"file_day": lake.DAY, "file_hour": lake.HOURS[1], "record": ""}
     rows["quarantine"] += [
-        place | {"file": SCRIPT, "position": 0, "reason_code": "corrupt_file", "reason": "cut"},
-        place | {"file": "b", "position": 0, "reason_code": "empty_file", "reason": "b is void"},
-        place | {"file": "c", "position": 1, "reason_code": "bad_encoding", "reason": "c has it"},
+        place
+        | {"file": SCRIPT, "record_number": 0, "reason_code": "corrupt_file", "reason": "cut"},
+        place
+        | {"file": "b", "record_number": 0, "reason_code": "empty_file", "reason": "b is void"},
+        place
+        | {"file": "c", "record_number": 1, "reason_code": "bad_encoding", "reason": "c has it"},
     ]
     page = _page(tmp_path, rows, _judgement())
     escaped = html.escape(SCRIPT).replace("&#x27;", "&#39;")
@@ -141,8 +144,8 @@ def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> 
 
 def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
     nasty = lake.result(SCRIPT, f'{{"carrier":"{SCRIPT}"}}', 7)
-    rows["trend_aggregates"].append(nasty)
-    rows["trend_aggregates_staged"].append(nasty)
+    rows["results"].append(nasty)
+    rows["results_staged"].append(nasty)
     rows["validations"].append(lake.check(SCRIPT, "{}", 1, 1, status="skipped", reason=SCRIPT))
     rows["landings"][0]["reasons"] = "{\"<script>alert('x')</script>\": 1}"
     rows["run_metrics"].append(lake.metric(SCRIPT, SCRIPT, None, SCRIPT))
@@ -154,8 +157,8 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
 def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows: Rows) -> None:
     text = "\x1b[31m\u202e" + "long" * 100_000
     nasty = lake.result("delays", json.dumps({"carrier": text}), 7)
-    rows["trend_aggregates"].append(nasty)
-    rows["trend_aggregates_staged"].append(nasty)
+    rows["results"].append(nasty)
+    rows["results_staged"].append(nasty)
     rows["run_metrics"].append(lake.metric(text, text, None, text))
     page = _page(tmp_path, rows, _judgement())
     assert "\x1b" not in page
@@ -175,7 +178,7 @@ def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows:
             "delays: 1 mismatch with the reference in 2",
         ),
         ("unpublished", "Do not use these results", "differ from the published results"),
-        ("landing", "Do not use these results", "5 records, but 2 accepted"),
+        ("file_hour", "Do not use these results", "5 records, but 2 accepted"),
         ("judged", "Do not use these results", "Rows are right. Found:"),
         ("warned", WARNED, "Rows are right. Found:"),
         ("unchecked", UNCHECKED, "no result was compared with the reference"),
@@ -190,8 +193,8 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
         case "mismatch":
             rows["validations"].append(lake.check("delays", "{}", 1, 2))
         case "unpublished":
-            rows["trend_aggregates"] = rows["trend_aggregates"][1:]
-        case "landing":
+            rows["results"] = rows["results"][1:]
+        case "file_hour":
             rows["landings"][0]["accepted"] = 2
         case "judged":
             judgement = _judgement(success=False)
@@ -348,7 +351,7 @@ def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
 def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     first = rows["landings"][0]
     rows["landings"] = [
-        first | {"landing": f"2013-01-{day:02}T{hour:02}", "lines": 1, "accepted": 1,
+        first | {"file_hour": f"2013-01-{day:02}T{hour:02}", "lines": 1, "accepted": 1,
                  "duplicates": 0, "quarantined": 0, "reasons": "{}"}
         for day in range(1, 5) for hour in range(24)
     ]  # fmt: skip
@@ -447,7 +450,7 @@ def read(folder: Path, rows: Rows) -> ReportData:
 
 
 def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
-    rows["trend_aggregates_staged"] = [
+    rows["results_staged"] = [
         lake.result("q", f'{{"g": {n}}}', 1, aggregate=name)
         for n in range(10) for name in ("COUNT(*)", "SUM(A.x)")
     ] + [lake.result("other", "{}", 1)]  # fmt: skip
@@ -472,7 +475,7 @@ def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows
 
 
 def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
-    before = rows["landings"][0] | {"landing": "2012-12-30T23", "reasons": '{"superseded": 4}'}
+    before = rows["landings"][0] | {"file_hour": "2012-12-30T23", "reasons": '{"superseded": 4}'}
     rows["landings"].append(before)
     rows["validations"].append(lake.check("delays", "{}", 1, 2))
     # A place without a result is checked, and is no part of what was published; a result whose
@@ -519,7 +522,7 @@ def test_empty_files_are_no_lines(tmp_path: Path, rows: Rows) -> None:
 
 
 def test_figures_of_several_days_are_those_of_the_run(tmp_path: Path, rows: Rows) -> None:
-    before = rows["landings"][0] | {"landing": "2012-12-31T23", "lines": 4, "accepted": 2}
+    before = rows["landings"][0] | {"file_hour": "2012-12-31T23", "lines": 4, "accepted": 2}
     rows["landings"].append(before)
     root = lake.write_lake(tmp_path / "lake", rows)
     both = Interval.parse("2012-12-31T12:00", "2013-01-01T12:00")
@@ -550,7 +553,7 @@ def test_values_and_searched_windows_are_counted_apart(tmp_path: Path, rows: Row
 
 def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
     one = lake.result("delays", "{}", 1)
-    rows |= {"trend_aggregates": [one], "trend_aggregates_staged": [one], "validations": []}
+    rows |= {"results": [one], "results_staged": [one], "validations": []}
     rows["landings"] = [rows["landings"][1] | {"lines": 1, "accepted": 1, "duplicates": 0}]
     page = _page(tmp_path, rows, _judgement())
     text = " ".join(re.sub("<[^>]*>", " ", page).split())
@@ -583,7 +586,7 @@ def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows)
     assert "<td>hourly</td>" not in both[both.index("Open windows") :]
     assert "Open windows" not in page(hourly)
     assert "Open windows" not in _page(tmp_path / "unknown", rows, None), "no workload is known"
-    rows |= {"trend_aggregates": [], "trend_aggregates_staged": []}
+    rows |= {"results": [], "results_staged": []}
     root, whole = lake.write_lake(tmp_path / "none", rows), text.format("whole", "1 day")
     why = "6 events arrived, but {}; the longest windows last 1 "
     assert why.format("no window of the queries ends in these hours") + "day" in page(whole)
@@ -614,7 +617,7 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
         ("B", lake.at(9, 59), "2013-01-01T11", -2.0, None, 7, True),
         ("B", lake.at(9, 59), "2013-01-01T12", 99.0, None, 8, False),  # another run's landing
     ]
-    names = ["event_type", "event_time", "landing", "x", "g", "by", "is_late"]
+    names = ["event_type", "event_time", "file_hour", "x", "g", "by", "is_late"]
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
     write_deltalake(str(root / "events"), table)
     found = ReportData(root, lake.INTERVAL, stream, pages=None)

@@ -36,7 +36,7 @@ def broken(table: str, rows: list[lake.Row]) -> dict[str, int]:
     return {row.rule: row.broken for row in frame.itertuples() if row.broken}
 
 
-@pytest.mark.parametrize("table", ["events", "quarantine", "trend_aggregates_staged"])
+@pytest.mark.parametrize("table", ["events", "quarantine", "results_staged"])
 def test_right_rows_break_no_rule_and_every_rule_is_in_a_suite(table: str) -> None:
     frame = counted(table, lake.healthy()[table])
     assert set(frame["broken"]) == {0}
@@ -55,26 +55,26 @@ def test_right_rows_break_no_rule_and_every_rule_is_in_a_suite(table: str) -> No
         ("events", 1, {"event_type": None}, {"has_type": 1}),
         ("events", 1, {"event_day": OTHER_DAY}, {"in_its_day": 1}),
         ("events", 1, {"event_time": None}, {"in_its_day": 1}),
-        ("quarantine", 0, {"landing": None}, {"has_landing": 1}),
+        ("quarantine", 0, {"file_hour": None}, {"has_file_hour": 1}),
         ("quarantine", 0, {"reason_code": None}, {"has_code": 1}),
         ("quarantine", 0, {"reason_code": "Bad JSON"}, {"code_is_name": 1}),
-        ("trend_aggregates_staged", 1, {"query": None}, {"has_query": 1}),
-        ("trend_aggregates_staged", 1, {"group_key": "{"}, {"group_is_json": 1}),
-        ("trend_aggregates_staged", 1, {"window_start": lake.at(11)}, {"window_runs_forwards": 1}),
-        ("trend_aggregates_staged", 1, {"owned_hour": lake.HOURS[1]}, {"in_its_hour": 1}),
-        ("trend_aggregates_staged", 1, {"owned_day": OTHER_DAY}, {"in_its_hour": 1}),
-        ("trend_aggregates_staged", 1, {"exact": "043", "value": 43.0},
+        ("results_staged", 1, {"query": None}, {"has_query": 1}),
+        ("results_staged", 1, {"group_key": "{"}, {"group_is_json": 1}),
+        ("results_staged", 1, {"window_start": lake.at(11)}, {"window_runs_forwards": 1}),
+        ("results_staged", 1, {"window_end_hour": lake.HOURS[1]}, {"in_its_hour": 1}),
+        ("results_staged", 1, {"window_end_day": OTHER_DAY}, {"in_its_hour": 1}),
+        ("results_staged", 1, {"exact": "043", "value": 43.0},
          {"exact_is_canonical": 1}),
-        ("trend_aggregates_staged", 1, {"exact": "4.3"},
+        ("results_staged", 1, {"exact": "4.3"},
          {"exact_is_canonical": 1, "value_is_nearest": 1}),
-        ("trend_aggregates_staged", 1, {"value": 1.0}, {"value_is_nearest": 1}),
-        ("trend_aggregates_staged", 2, {"value": None}, {"value_is_nearest": 1}),
-        ("trend_aggregates_staged", 1, {"log2": math.nan}, {"log2_is_finite": 1}),
-        ("trend_aggregates_staged", 1, {"log2": math.inf}, {"log2_is_finite": 1}),
-        ("trend_aggregates_staged", 1, {"query_fingerprint": "a" * 63},
+        ("results_staged", 1, {"value": 1.0}, {"value_is_nearest": 1}),
+        ("results_staged", 2, {"value": None}, {"value_is_nearest": 1}),
+        ("results_staged", 1, {"log2": math.nan}, {"log2_is_finite": 1}),
+        ("results_staged", 1, {"log2": math.inf}, {"log2_is_finite": 1}),
+        ("results_staged", 1, {"query_fingerprint": "a" * 63},
          {"fingerprint_is_sha256": 1}),
-        ("trend_aggregates_staged", 1,
-         {"owned_hour": "2013-01-01T12", "window_end": lake.at(13)}, {"plan_is_stored": 1}),
+        ("results_staged", 1,
+         {"window_end_hour": "2013-01-01T12", "window_end": lake.at(13)}, {"plan_is_stored": 1}),
     ],
 )  # fmt: skip
 def test_a_row_that_breaks_a_rule_is_counted(
@@ -96,8 +96,8 @@ def test_an_id_may_come_again_where_it_is_unique_within_an_hour_alone() -> None:
 
 
 def test_a_result_that_is_there_twice_is_counted_and_named() -> None:
-    rows = lake.healthy()["trend_aggregates_staged"]
-    frame = counted("trend_aggregates_staged", [*rows, rows[3]])
+    rows = lake.healthy()["results_staged"]
+    frame = counted("results_staged", [*rows, rows[3]])
     (found,) = frame[frame["rule"] == "once"].itertuples()
     assert (found.broken, found.rows) == (1, 4)
     assert "query cascade, group_key {}" in found.examples
@@ -105,11 +105,11 @@ def test_a_result_that_is_there_twice_is_counted_and_named() -> None:
 
 
 def test_an_integer_beyond_doubles_may_have_none() -> None:
-    rows = lake.healthy()["trend_aggregates_staged"]
+    rows = lake.healthy()["results_staged"]
     rows[1] |= {"value": None}
-    assert broken("trend_aggregates_staged", rows) == {}
+    assert broken("results_staged", rows) == {}
     # A last place of difference is rounding.
     rows[0] |= {"exact": str(2**60), "value": math.nextafter(2.0**60, math.inf)}
-    assert broken("trend_aggregates_staged", rows) == {}
+    assert broken("results_staged", rows) == {}
     rows[0] |= {"value": 2.0**60 * (1 + 2**-50)}
-    assert broken("trend_aggregates_staged", rows) == {"value_is_nearest": 1}
+    assert broken("results_staged", rows) == {"value_is_nearest": 1}

@@ -56,7 +56,7 @@ def found(query: str, hour: str, count: int, group: str = "{}", **other: Any) ->
     """A count of the window that an hour owns."""
     start = datetime.fromisoformat(hour).replace(tzinfo=UTC)
     times = {"window_start": start, "window_end": start + timedelta(hours=1)}
-    own = {"owned_day": start.date(), "owned_hour": hour} | times
+    own = {"window_end_day": start.date(), "window_end_hour": hour} | times
     return lake.result(query, group, count, **own | other)
 
 
@@ -67,7 +67,7 @@ def read(folder: Path, rows: list[lake.Row], own: Workload, hours: list[str] = H
         if row["query_fingerprint"] == "a" * 64:
             row["query_fingerprint"] = prints[row["query"]]
     print_ = workload_fingerprint(own)
-    content["trend_aggregates"] = content["trend_aggregates_staged"] = rows
+    content["results"] = content["results_staged"] = rows
     content["publications"] = [
         lake.published(hour) | {"workload_fingerprint": print_} for hour in hours
     ]
@@ -235,7 +235,7 @@ def test_a_comment_describes_its_query(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_no_result_has_a_reason(tmp_path: Path, spoil: str, reason: str) -> None:
-    rows = lake.healthy() | {"trend_aggregates": [], "trend_aggregates_staged": []}
+    rows = lake.healthy() | {"results": [], "results_staged": []}
     match spoil:
         case "hours":
             rows["publications"] = []
@@ -333,7 +333,7 @@ def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> 
     )
     command = unescape(re.findall(r"<pre>(elsinore sql .*?)</pre>", card)[0])
     connection = duckdb.connect()
-    connection.register("trend_aggregates", pa.Table.from_pylist(rows))
+    connection.register("results", pa.Table.from_pylist(rows))
     for statement in view_statements(own, Engine.DUCKDB, ()):
         connection.execute(statement)
     assert len(connection.execute(shlex.split(command)[2]).fetchall()) == 3
@@ -357,7 +357,7 @@ def test_one_trend_is_drawn_on_the_time_line_of_its_window(tmp_path: Path) -> No
     day = datetime(2013, 1, 1, tzinfo=UTC).date()
     events = [
         {"event_day": day, "event_id": f"e{n}", "event_type": "A", "event_time": lake.at(10, n),
-         "landing": HOURS[2], "file": "f", "position": n, "x": n}
+         "file_hour": HOURS[2], "file": "f", "record_number": n, "x": n}
         for n in (15, 45)
     ]  # fmt: skip
     found_rows = [found("delays", HOURS[2], 3)]
