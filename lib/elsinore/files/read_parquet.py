@@ -230,7 +230,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
 
 
 def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchema) -> Decoded:
-    """Typed events of rows from `record_number` on; `labels` are shared by all pieces."""
+    """Typed events of rows of which `position` is the first; `labels` are shared by all pieces."""
     numbers = np.arange(position, position + piece.num_rows)
     where = pa.table({"file": labels[: piece.num_rows], "record_number": numbers})
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)
