@@ -92,6 +92,5 @@ def staged_rows(tables: ResultTables, table: str = STAGED) -> list[dict[str, Any
     hour = found["window_end_hour"]
     days = [f"{day:%Y-%m-%d}" for day in found["window_end_day"].to_pylist()]
     assert days == [label[:10] for label in hour.to_pylist()]
-    found = found.append_column("window_end_hour", hour)
-    found = found.drop_columns(["window_end_day", "window_end_hour", "query_fingerprint"])
+    found = found.drop_columns(["window_end_day", "query_fingerprint"])
     return sorted_results(found.to_pylist())

@@ -203,7 +203,7 @@ def test_what_the_log_said_is_kept_when_it_is_cleaned(lake: Lake) -> None:
         note = json.dumps({"touched": {"2013-01-01T10": [number, number]}})
         commit = deltalake.CommitProperties(custom_metadata={"userMetadata": note})
         table = deltalake.DeltaTable(str(events))
-        table.delete(f"position = {number}", commit_properties=commit)
+        table.delete(f"record_number = {number}", commit_properties=commit)
         _append(lake, "events", "event_day", "2013-01-01", EVENT | {"record_number": number})
     said = told(lake)
     maintain(lake, keep_hours=LEAST_KEPT, run="night")

@@ -190,9 +190,9 @@ def test_tables_are_created_once_and_compared_with_their_declaration(
     declared = tmp_path / "tables"
     declared.mkdir()
     text = (settings.tables_dir / "raw_events.yaml").read_text()
-    (declared / "raw_events.yaml").write_text(text.replace("position: {", "row: {"))
+    (declared / "raw_events.yaml").write_text(text.replace("record_number: {", "row: {"))
     other = settings.model_copy(update={"tables_dir": declared})
-    with pytest.raises(SetupError, match="the schema does not declare its column position"):
+    with pytest.raises(SetupError, match="the schema does not declare its column record_number"):
         Lake.open(other).create_all()
 
 
@@ -249,7 +249,7 @@ def test_ticks_have_no_hours(settings: Settings, tmp_path: Path) -> None:
 
 
 def test_regions_spell_their_hours_themselves() -> None:
-    landings = "landing >= '2013-01-01T09' AND landing <= '2013-01-01T10'"
+    landings = "file_hour >= '2013-01-01T09' AND file_hour <= '2013-01-01T10'"
     assert sql(Landings(hours(9, 11)).conditions()) == landings
     assert sql(Hours(hours(9, 10), (Interval(0, DAY),)).conditions(by_day=True)) == (
         "(window_end_day >= DATE'2013-01-01' AND window_end_day <= DATE'2013-01-01' "
@@ -295,11 +295,13 @@ def test_a_table_of_an_earlier_release_says_from_now_on_which_ids_its_files_hold
     lake: Lake,
 ) -> None:
     named = "delta.dataSkippingStatsColumns"
-    lake.log("events").alter.set_table_properties({named: "event_time, landing"})
+    lake.log("events").alter.set_table_properties({named: "event_time, file_hour"})
     before = lake.version("events")
     for _ in range(2):
         assert lake.create_all() == ()
-        assert lake.log("events").metadata().configuration[named] == "event_time, event_id, landing"
+        assert (
+            lake.log("events").metadata().configuration[named] == "event_time, event_id, file_hour"
+        )
         assert lake.version("events") == before + 1
     assert not next(commits(lake.path("events"))).changes_rows
 
