@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from docs.generate.markdown import blocks, code, one_line, plain
 from elsinore.errors import DEBUG
+from elsinore.memory_limit import MEMORY_LIMIT
 from elsinore.settings import PREFIX, Settings
 
 _INTRO = """\
@@ -26,6 +27,12 @@ document, such as `{PREFIX}KEEP_DAYS='{{"events": 30}}'`."""
 _DEBUG = """\
 If it is set to any text, a command that fails prints the stack of its error, and Spark's own error
 messages. By default it is not set."""
+
+_MEMORY_LIMIT = """\
+Memory that a command may use which reads events, schemas or queries in its own process, such as
+`run`, `test` or `schema infer`: a size such as `2g` or `512m`, or `none`. A command that needs more
+ends with the error [`environment.memory`](error-codes.md). By default it is 80 % of the memory of
+the machine or of the control group."""
 
 _WORDS = {str: "text", int: "whole number", float: "number", Path: "path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
@@ -44,7 +51,7 @@ def page() -> str:
             _with_links(plain(meanings[name])),
             "\n".join(facts),
         ]
-    return blocks([*parts, f"## {DEBUG}", _DEBUG])
+    return blocks([*parts, f"## {MEMORY_LIMIT}", _MEMORY_LIMIT, f"## {DEBUG}", _DEBUG])
 
 
 def _with_links(meaning: str) -> str:

@@ -15,7 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from elsinore.cli.build import commands_for
-from elsinore.cli.registry import COMMANDS
+from elsinore.cli.registry import COMMANDS, READ_FILES
 from elsinore.errors import (
     DEBUG,
     AuthorError,
@@ -27,6 +27,7 @@ from elsinore.errors import (
     pipeline_packages,
     storage_failures,
 )
+from elsinore.memory_limit import MEMORY_LIMIT, limit_memory
 from elsinore.places import is_here, require_here
 from elsinore.safe_files import is_reachable
 from elsinore.terminal import guarded_output
@@ -50,22 +51,28 @@ _OUR_WORDS = {
 
 def app() -> NoReturn:
     """Run the command line and end the process: 0 done, 1 failed, 2 bad usage."""
-    sys.exit(run_command(sys.argv[1:]))
+    sys.exit(run_command(sys.argv[1:], is_process=True))
 
 
-def run_command(arguments: list[str]) -> int:
+def run_command(arguments: list[str], *, is_process: bool = False) -> int:
     """Run one command; errors go to standard error, one line each.
+
+    Args:
+        arguments: The command line, without the name of the program.
+        is_process: The process runs only this command, so that its memory can be limited.
 
     Returns:
         The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or a missing
         input.
     """
     with guarded_output():
-        return _run_command(arguments)
+        return _run_command(arguments, is_process)
 
 
-def _run_command(arguments: list[str]) -> int:
+def _run_command(arguments: list[str], is_process: bool) -> int:
     try:
+        if is_process and READ_FILES.intersection(arguments[:1]):
+            limit_memory()
         for text in arguments:
             require_here(text.partition("=")[2] if text.startswith("--") else text)
         commands = commands_for(arguments)
@@ -97,7 +104,7 @@ def _process_failures() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        hint = "read fewer events, or allow more memory"
+        hint = f"read fewer events, or set a higher {MEMORY_LIMIT}"
         raise OutOfMemoryError("out of memory", hint=hint) from error
     except RecursionError as error:
         hint = "write it with fewer levels"

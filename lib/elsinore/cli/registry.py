@@ -119,6 +119,11 @@ COMMANDS = {
     ),
 }  # fmt: skip
 
+#: Commands that read events, schemas or queries, which can be of others, in their own process.
+READ_FILES = frozenset({
+    "run", "check", "test", "diff", "plan", "explain", "init", "schema", "new-stream", "ingest",
+})  # fmt: skip
+
 #: Subcommands by their command, with their places and examples.
 SUBCOMMANDS = {
     "schema": {"infer": Entry(f"{_COMMANDS}.project:infer", PROJECTS, COMMANDS["schema"].example)},

@@ -53,7 +53,7 @@ def test_every_option_has_a_meaning() -> None:
 def test_every_setting_has_a_meaning_and_a_section() -> None:
     assert attributes(Settings).keys() == Settings.model_fields.keys()
     sections = re.findall(r"^## ELSINORE_(\w+)", PAGES["configuration.md"](), re.MULTILINE)
-    assert sections == [*map(str.upper, Settings.model_fields), "DEBUG"]
+    assert sections == [*map(str.upper, Settings.model_fields), "MEMORY_LIMIT", "DEBUG"]
 
 
 def test_defaults_are_not_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
