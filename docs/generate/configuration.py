@@ -32,7 +32,7 @@ _MEMORY_LIMIT = """\
 Memory that a command may use which reads events, schemas or queries in its own process, such as
 `run`, `test` or `schema infer`: a size such as `2g` or `512m`, or `none`. A command that needs more
 ends with the error [`environment.memory`](error-codes.md). By default it is 80 % of the memory of
-the machine or of the control group."""
+the machine or of the control group, at least 1 GB."""
 
 _WORDS = {str: "text", int: "whole number", float: "number", Path: "path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}

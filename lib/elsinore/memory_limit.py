@@ -16,8 +16,9 @@ from elsinore.errors import ParameterError
 
 #: The variable with the limit, such as `2g` or `512m`; `none` sets no limit.
 MEMORY_LIMIT = "ELSINORE_MEMORY_LIMIT"
-#: By default, the share of the memory that this process could have.
-_SHARE = 0.8
+#: By default, the share of the memory that this process could have, and the least limit: it counts
+#: reserved memory, too, of which libraries need some hundred MB.
+_SHARE, _LEAST_DEFAULT = 0.8, 1 << 30
 #: Below this limit not even the libraries could be loaded.
 _LEAST = 256 << 20
 _UNITS = {"m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -47,7 +48,7 @@ def limit_memory() -> None:
 def _bytes(text: str) -> int | None:
     """Return the limit in bytes; None: there is none."""
     if not text:
-        return int(_SHARE * available_memory())
+        return max(int(_SHARE * available_memory()), _LEAST_DEFAULT)
     if text == "none":
         return None
     found = re.fullmatch(r"(\d{1,6})([mgt])", text.lower(), re.ASCII)

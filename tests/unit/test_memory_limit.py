@@ -32,6 +32,11 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         _bytes(text)
 
 
+def test_a_small_machine_can_load_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elsinore.memory_limit.available_memory", lambda: 512 << 20)
+    assert _bytes("") == 1 << 30
+
+
 def test_commands_that_read_files_exist() -> None:
     assert COMMANDS.keys() >= READ_FILES
 
