@@ -13,25 +13,33 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
-from benchmarks.from_events import DAY_OF, QUERIES, Ground, prepare, query_text
+from benchmarks.from_events import (
+    DAY_OF,
+    QUERIES,
+    Ground,
+    aggregate_interval,
+    prepare,
+    query_text,
+)
 from benchmarks.streams import Way, medians
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import compile_plan
 from elsinore.events import EventTable
-from elsinore.lake.answered import Answered
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.kept_hours import FOLDER
-from elsinore.lake.provenance import STAGED
 from elsinore.lake.regions import Hours
+from elsinore.lake.tables import STAGED
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
-from elsinore.spark.aggregate import Aggregated, aggregate
+from elsinore.spark.aggregate_hours import Aggregated
 from elsinore.timeline import HOUR, Interval
 
 EVENTS, ROUNDS = 10_000_000, 3
@@ -83,10 +91,9 @@ def _workload(ground: Ground, window: str) -> Workload:
 
 
 def _run(ground: Ground, workload: Workload, owned: Interval) -> Aggregated:
-    return aggregate(
-        ground.spark, [Answered("", ground.lake, workload)], owned,
-        static_plan="p", plan=compile_plan(workload, None), parts=4, run="r",
-    )  # fmt: skip
+    none = np.array([], np.int64)
+    changes = EventChanges(none, none, ground.lake.version("events"))
+    return aggregate_interval(ground, workload, owned, compile_plan(workload, None), changes)
 
 
 def _again(ground: Ground, workload: Workload) -> Aggregated:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,22 +29,22 @@ from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.finish import finish_long
 from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
-from elsinore.lake.answered import Answered
-from elsinore.lake.judge_landing import laid_out
-from elsinore.lake.provenance import PUBLISHED, STAGED
-from elsinore.lake.publish import publish
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.regions import Hours, sql
-from elsinore.lake.run_metrics import STAGED_VERSION, VALIDATE_STEP, note_metrics
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import RESULTS, STAGED, Lake
+from elsinore.publish.publish_hours import Published, publish
+from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.partial import merge_partials
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
-from elsinore.spark.aggregate import Aggregated, aggregate
+from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours
 from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.session import connect
+from elsinore.store.spark_tables import SparkTables
 from elsinore.timeline import DAY, HOUR, Interval
+from tests.data_tables import laid_out
 
 EVENTS, QUERIES, ZONES, KINDS, ROUNDS = 10_000_000, 20, 20, 10, 3
 DAY_OF = Interval.parse("2013-01-01", "2013-01-02")
@@ -62,6 +61,16 @@ class Ground:
     workload: Workload
     plan: RuntimePlan
     events: Callable[[Interval], EventTable]
+
+    @property
+    def store(self) -> SparkTables:
+        """The tables in the session."""
+        return SparkTables.open(self.spark, str(self.lake.root), self.lake.tables)
+
+    @property
+    def results(self) -> ResultTables:
+        """The tables of results."""
+        return ResultTables(self.store, self.lake.cores)
 
     def close(self) -> None:
         """End the session and its server, which writes into the folder of the lake."""
@@ -85,7 +94,7 @@ def from_events() -> Measured:
         done = aggregate_day(ground)
         assert done.events == number
         published = _publish(ground)
-        assert published["rows"] == done.rows > 0
+        assert sum(published.rows.values()) == done.rows > 0
         _check(ground)
         ways: dict[str, Way] = {
             "aggregate": lambda: aggregate_day(ground),
@@ -127,7 +136,10 @@ def prepare(
     )
     settings = Settings(home=folder, schema_file=schema, spark_master=master, spark_java_options="")
     spark, lake = connect(server_url(settings)), Lake.open(settings)
-    is_new = bool(lake.create_all())
+    store = SparkTables.open(spark, str(lake.root), lake.tables)
+    is_new = not store.exists("events")
+    for table in ("events", STAGED, RESULTS):
+        store.create(table)
 
     def events(interval: Interval) -> EventTable:
         hours = range(interval.start, interval.end, HOUR)
@@ -146,9 +158,17 @@ def prepare(
 
 def aggregate_day(ground: Ground) -> Aggregated:
     """Aggregate the day, as the pipeline does, in four parts at most."""
-    return aggregate(
-        ground.spark, [Answered("", ground.lake, ground.workload)], DAY_OF,
-        static_plan="p", plan=ground.plan, parts=4, run="r",
+    return aggregate_interval(ground, ground.workload, DAY_OF, ground.plan)
+
+
+def aggregate_interval(
+    ground: Ground, workload: Workload, owned: Interval, plan: RuntimePlan,
+    changes: EventChanges | None = None,
+) -> Aggregated:  # fmt: skip
+    """Aggregate some hours; with the recorded changes of events, panes are cached."""
+    return aggregate_hours(
+        EventsTable(ground.store, ground.lake), [Asked(workload, ground.results)], owned,
+        static_plan="p", plan=plan, parts=4, run="r", changes=changes,
     )  # fmt: skip
 
 
@@ -204,11 +224,11 @@ def _land(lake: Lake, events: pa.Table) -> None:
     write_deltalake(str(lake.path("events")), rows, mode="append", target_file_size=2**40)
 
 
-def _publish(ground: Ground) -> dict[str, Any]:
-    """Publish what is staged, of which it is recorded that it was validated."""
-    validated = {STAGED_VERSION: str(ground.lake.version(STAGED))}
-    note_metrics(ground.lake, ground.workload, DAY_OF, VALIDATE_STEP, validated)
-    return publish(ground.lake, ground.workload, DAY_OF, run="r")
+def _publish(ground: Ground) -> Published:
+    """Publish the staged results."""
+    tables = ground.results
+    version = tables.store.version(STAGED)
+    return publish(tables, DAY_OF, staged_version=version, note={"run": "r"})
 
 
 #: Our server interprets expressions, which suits small runs; Spark by itself compiles them.
@@ -239,7 +259,7 @@ def _check(ground: Ground) -> None:
     partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
     rows = finish_long(ground.workload, merge_partials(pa.concat_tables(partial)))
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
-    found = _read(ground, PUBLISHED).where(sql(Hours(_CHECKED).conditions(by_day=True)))
+    found = _read(ground, RESULTS).where(sql(Hours(_CHECKED).conditions(by_day=True)))
     micros = F.unix_micros("window_start").alias("window_start")
     there = found.select(*(micros if name == "window_start" else name for name in names)).toArrow()
     order = [(name, "ascending") for name in names[:4]]

@@ -1,7 +1,7 @@
-"""Memory of landing one hour against the number of its lines: by buckets of ids it stays as it is.
+"""Memory and time of ingesting one hour against the number of its records.
 
-Processes land an hour of ten files into an empty lake, one with all of its lines in memory, the
-others by buckets, one after another, as tasks of Spark would; their peaks are compared.
+An hour of ten files is ingested into an empty lake by the embedded Spark server. The peaks of all
+processes are compared: this one, the JVM and its Python workers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
@@ -21,48 +22,49 @@ from benchmarks.streams import peak_megabytes
 from elsinore.catalog.load_schema import load_schema
 from elsinore.events import EventTable, arrow_schema
 from elsinore.generate.write_events import json_lines
-from elsinore.lake.land import land
-from elsinore.lake.tables import Lake
+from elsinore.ingest.ingest_hours import ingest_hours
+from elsinore.ingest.tables import IngestTables
+from elsinore.lake.landing_zone import landing_files
 from elsinore.settings import Settings
+from elsinore.spark.server import stop_server
+from elsinore.spark.session import open_session
 from elsinore.timeline import HOUR, Interval
+from tests.faults.strikes import server_processes
 
-SIZES, FILES, KINDS = (1_000_000, 4_000_000), 10, 10
-#: Bytes of lines that land at once: half of the default, so that the smaller hour is more.
-MOST = 64_000_000
+SIZES, FILES, KINDS = (1_000_000, 10_000_000), 10, 10
 _HOUR = Interval(start := Interval.parse("2013-01-01", "2013-01-02").start, start + HOUR)
 
 
 @benchmark(
     "landing",
-    "The memory of ingesting an hour depends on a bucket of ids, not on the size of the hour",
-    "one hour of 1 and of 4 million records in ten files, ids unique within the hour",
-    "times the peak with a quarter of the records",
+    "The memory of ingesting an hour does not depend on the size of the hour",
+    "one hour of 1 and of 10 million records in ten files, ids unique within the hour",
+    "times the peak of any process with a tenth of the records",
     at_most=1.2,
 )
 def landing() -> Measured:
-    """Peak memory and time of a process for each size, all lines at once and by buckets."""
-    ways = [(size, most) for most in (10**12, MOST) for size in SIZES]
+    """Peak memory of any process, and time, for each size."""
     rows = []
-    for size, most in ways:
+    for size in SIZES:
         with TemporaryDirectory() as folder:
             write_zone(Path(folder), size)
             done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.landing", folder, str(size), str(most)],
+                [sys.executable, "-m", "benchmarks.landing", folder, str(size)],
                 check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1],
             )  # fmt: skip
         rows.append(json.loads(done.stdout))
-    low, high = (row["peak MB"] for row in rows[-2:])
+    low, high = (row["peak MB"] for row in rows)
     return Measured(
         high / low,
         "every record is an event of the table",
         tuple(rows),
-        "Peak resident memory of the whole process. Decoding uses both cores.",
+        "Peak resident memory of the largest process. Tasks use both cores.",
     )
 
 
-def settings_of(folder: Path, most: int) -> Settings:
-    """A home in a folder, whose processes land so many bytes at once."""
-    return Settings(home=folder, schema_file=folder / "stream.yaml", landing_bytes=most)
+def settings_of(folder: Path) -> Settings:
+    """A home in a folder."""
+    return Settings(home=folder, schema_file=folder / "stream.yaml", spark_master="local[2,4]")
 
 
 def write_zone(folder: Path, size: int) -> None:
@@ -83,7 +85,7 @@ def write_zone(folder: Path, size: int) -> None:
     }
     layout = arrow_schema(schema)
     table = pa.table({name: columns[name] for name in layout.names}, layout)
-    zone = settings_of(folder, 1).landing / "2013/01/01"
+    zone = settings_of(folder).landing / "2013/01/01"
     zone.mkdir(parents=True)
     for number in range(FILES):
         first, end = (size * part // FILES for part in (number, number + 1))
@@ -91,17 +93,30 @@ def write_zone(folder: Path, size: int) -> None:
         (zone / f"events-2013-01-01T00-{number}.jsonl").write_bytes(lines)
 
 
-def land_hour(folder: Path, size: int, most: int) -> dict[str, object]:
-    """Land the hour in this process."""
-    settings, begun = settings_of(folder, most), time.perf_counter()
-    figures = land(lake := Lake.open(settings), settings, _HOUR, run="r")
-    took = time.perf_counter() - begun
-    assert lake.dataset("events").count_rows() == figures["accepted"] == size
-    way = "by buckets" if int(figures["bytes"]) > most else "all at once"
-    cost = took / size * 1e6
-    return {"records": size, "way": way, "µs per record": cost, "peak MB": peak_megabytes()}
+def ingest_hour(folder: Path, size: int) -> dict[str, object]:
+    """Ingest the hour, and measure the processes that take part."""
+    settings = settings_of(folder)
+    (folder / "lake").mkdir()
+    files = landing_files(settings.landing, _HOUR)
+    try:
+        with open_session(settings) as spark:
+            tables = IngestTables.open(spark, settings)
+            tables.create()
+            begun = time.perf_counter()
+            done = ingest_hours(tables, files, [_HOUR.start], run="r")
+            took = time.perf_counter() - begun
+        assert done.events.inserted == size
+        peaks = [peak_megabytes(), *(_peak(process) for process in server_processes(folder))]
+    finally:
+        stop_server(settings)
+    return {"records": size, "µs per record": took / size * 1e6, "peak MB": max(peaks)}
+
+
+def _peak(process: psutil.Process) -> float:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
 if __name__ == "__main__":
-    folder, size, most = sys.argv[1:]
-    print(json.dumps(land_hour(Path(folder), int(size), int(most))))
+    folder, size = sys.argv[1:]
+    print(json.dumps(ingest_hour(Path(folder), int(size))))

@@ -15,7 +15,7 @@ from elsinore.orchestration.house_rules import (
     hours,
     workload,
 )
-from elsinore.orchestration.replay_tasks import land_task, needs_replay_task, replay_tasks
+from elsinore.orchestration.replay_tasks import ingest_task, needs_replay_task, replay_tasks
 from elsinore.orchestration.run_params import in_stream
 
 DOC = """
@@ -55,7 +55,7 @@ def dags(stream: str) -> DAG:
     ) as dag:
         needs_replay_task(stream) >> replay_tasks(
             stream,
-            first=partial(land_task, late=False),
+            first=partial(ingest_task, late=False),
             timeout=timedelta(hours=2),
             aggregate_timeout=timedelta(hours=8),
         )

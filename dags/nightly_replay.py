@@ -69,7 +69,7 @@ def dags(stream: str) -> DAG:
             stream,
             "judge_quality",
             "judge_day",
-            reads=("landings", "quarantine", "events", "plans", "validations"),
+            reads=("hours", "quarantine", "events", "plans", "validations"),
             doc_md="Checks the day's rows against the suites in `expectations/` and builds Data "
             "Docs. A failed critical expectation fails the run; the report names it.",
             **{**LIGHT, "execution_timeout": timedelta(minutes=30)},
@@ -78,10 +78,9 @@ def dags(stream: str) -> DAG:
             "maintain_tables",
             task_id="maintain_tables",
             execution_timeout=timedelta(hours=2),
-            outlets=assets(stream, "run_metrics", "history"),
+            outlets=assets(stream, "run_metrics", "hours"),
             doc_md="Removes rows older than `ELSINORE_KEEP_DAYS` (retention), compacts partitions "
-            "with several small files (OPTIMIZE), and runs VACUUM. Copies the commits of the "
-            "tables' logs to `history` before Delta removes them.",
+            "with several small files (OPTIMIZE), and runs VACUUM.",
         )()
         reports = report_tasks(
             stream,

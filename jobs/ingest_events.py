@@ -1,30 +1,35 @@
-"""Ingests the raw files of an interval's hours, and returns which hours have to be computed."""
+"""Ingests the raw files of a run's hours, and returns which hours have to be computed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from elsinore.errors import DataError
-from elsinore.ingest.ingest_run import STEP, ingest_run
+from elsinore.ingest.doubts import doubts
+from elsinore.ingest.ingest_run import STEP, IngestedRun, ingest_run
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.answered import Answered, answered_by
+from elsinore.lake.answered import Answered, answered_by, names_of
 from elsinore.lake.landing_zone import raw_names, unread_files
-from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import TABLE as METRICS
-from elsinore.lake.run_metrics import UNREAD, note_metrics, text_metrics
-from elsinore.ledger.fold import fold
+from elsinore.lake.regions import interval_of, run_key
+from elsinore.lake.run_metrics import EMPTIED, UNREAD, note_metrics, text_metrics
+from elsinore.lake.tables import Lake
+from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.inputs import silent_hours
-from elsinore.ledger.results import provisional, published
-from elsinore.ledger.table import TABLE, Ledger, Rows
-from elsinore.ledger.to_compute import Planned, Question, choose, lost_hours, merge, to_compute
+from elsinore.ledger.of_run import RunLedger
+from elsinore.ledger.of_workloads import Asked, hours_to_compute
+from elsinore.ledger.results import standing
+from elsinore.ledger.rows import State
+from elsinore.ledger.table import Ledger
+from elsinore.ledger.to_compute import Question
 from elsinore.orchestration.run_step import Arguments, Figures
+from elsinore.publish.changed_results import unrecorded_changes
+from elsinore.publish.tables import ResultTables
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.session import open_session
-from elsinore.timeline import DAY, HOUR, Interval, format_instant
+from elsinore.timeline import DAY, Interval, instant_of
 from elsinore.wording import some_of
 
 #: The figure with the reasons of files that could not be collected, as JSON.
@@ -39,103 +44,116 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     """
     interval, run = arguments.interval, arguments.run
     answered = answered_by(settings, arguments.workloads)
-    # Its other tables are of the earlier model.
-    lake = answered[0].lake
-    replace(lake, tables={METRICS: lake.tables[METRICS]}).create_all()
-    ledger = open_ledger(settings)
-    ledger.create()
-    with open_session(settings, f"ingest_events {interval} {run}") as spark:
+    # Also of a workload that is not valid now: its hours wait until it is corrected.
+    asked = [settings.of_workload(name) for name in names_of(settings, arguments.workloads)]
+    for own in asked:
+        Lake.open(own).create_records()
+    ledger = RunLedger.open(settings, answered[0].lake.stream.name, STEP, run)
+    ledger.ledger.create()
+    for own in asked:
+        ledger.append(State.PLANNED, interval, own.workload_name, {})
+    with (
+        ledger.failures(interval, {own.workload_name: {} for own in asked}),
+        open_session(settings, f"ingest_events {interval} {run}") as spark,
+    ):
         tables = IngestTables.open(spark, settings)
         tables.create()
-        done = ingest_run(tables, ledger, settings, interval, run=run, by_hand=arguments.by_hand)
-    figures: dict[str, Any] = dict(done.figures)
-    if done.refused:
-        figures["refused_hours"] = json.dumps(done.refused)
-    if done.not_collected:
-        figures[NOT_COLLECTED] = json.dumps(done.not_collected)
-    rules = lake.stream.sources
-    unread = some_of(unread_files(settings.landing, interval, rules))
-    unread_first = ""
-    if unread:
-        figures[UNREAD] = unread
-        if unread not in _reported(answered[0], interval, UNREAD):
-            unread_first = f"unrecognized files: {unread}; {raw_names(rules)}"
-    known = [json.loads(text).items() for text in _reported(answered[0], interval, NOT_COLLECTED)]
-    first = {
-        name: why for name, why in done.not_collected.items()
-        if not any((name, why) in of_run for of_run in known)
-    }  # fmt: skip
-    rows = ledger.read()
-    planned = hours_to_compute(rows, settings, answered, interval)
+        for own in asked:
+            ResultTables.open(spark, own).create()
+        done = ingest_run(
+            tables, ledger.ledger, settings, interval, run=run, by_hand=arguments.by_hand
+        )
+    state = ledger.state(answered[0].title)
+    figures = _figures(answered[0], settings, done, state, interval)
+    first = _reported_first(answered[0], settings, done, figures, interval)
+    planned = hours_to_recompute(ledger.ledger, settings, answered, interval)
     noted = figures | {name: planned[name] for name in ("hours_left", "hours_lost")}
-    fails = unread and not figures["files"]
-    if fails:  # the next run reports them
+    unread = figures.get(UNREAD)
+    if fails := unread and not figures["files"]:  # then the next run reports them
         noted.pop(NOT_COLLECTED, None)
     for one in answered:
         note_metrics(one.lake, one.workload, interval, STEP, noted)
     if fails:
         raise DataError(
             f"no file of these hours arrived, but unrecognized files: {unread}",
-            hint=raw_names(rules),
+            hint=raw_names(answered[0].lake.stream.sources),
         )
-    return {
-        **figures, **planned, **_published(rows, settings, answered[0]),
-        "silent_hours": silent_hours(fold(rows), interval.end),
-        "refused_first": {**done.refused_first, **first},
-        "unread_first": unread_first,
-    }  # fmt: skip
+    silent = {"silent_hours": silent_hours(state, interval.end)}
+    return {**figures, **planned, **standing(state), **silent, **first}
 
 
-def open_ledger(settings: Settings) -> Ledger:
-    """Return the ledger of the stream."""
-    declared = settings.tables_dir.parent / "next" / "hours.yaml"
-    return Ledger.declared(settings.home / settings.stream / "lake" / TABLE, declared)
-
-
-def hours_to_compute(
-    rows: Rows, settings: Settings, answered: Sequence[Answered], interval: Interval
-) -> dict[str, Any]:
-    """Return what a run computes in addition to its own hours, as plain data.
-
-    Its keys are `reopened`, the ranges of hours; `reopened_hours`, their number; `hours_left`, how
-    many are too many for the run; `catch_up`, the first range of these; and `hours_lost`, how many
-    cannot be computed because their events were removed.
-    """
-    planned, lost = list[Sequence[Planned]](), set[int]()
+def hours_to_recompute(
+    ledger: Ledger, settings: Settings, answered: Sequence[Answered], interval: Interval, *,
+    most: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what a run computes in addition to its own hours; see `hours_to_compute`."""
+    asked = []
     for one in answered:
-        state = fold(rows, _name(settings, one))
-        ask = Question(
-            reach=max(query.window.hours_back for query in one.workload.queries),
-            until=interval.end, since=interval.start - settings.late_days * DAY,
-            fingerprint=workload_fingerprint(one.workload), own=interval,
+        state = fold(ledger.read(workloads=[one.title]), one.title)
+        question = Question(
+            reach=one.reach, until=interval.end, since=interval.start - settings.late_days * DAY,
+            fingerprint=one.fingerprint, own=interval, now=instant_of(datetime.now(UTC)),
+            changed=unrecorded_changes(one.lake.root, state[State.PUBLISHED]),
         )  # fmt: skip
-        planned.append(to_compute(state, ask))
-        lost.update(lost_hours(state, ask).tolist())
-    most = settings.reopen_hours
-    chosen = choose(merge(planned), most=most, next_most=most)
+        asked.append(Asked(state, question))
+    limit = settings.reopen_hours
+    return hours_to_compute(asked, most=limit if most is None else most, next_most=limit)
+
+
+def _figures(
+    one: Answered, settings: Settings, done: IngestedRun, state: Fold, interval: Interval
+) -> dict[str, Any]:
+    """Return the counts of the run, and what is probably wrong, as text."""
+    figures: dict[str, Any] = {**done.figures, **doubts(one.lake, settings, state, interval)}
+    if done.refused:
+        figures["refused_hours"] = json.dumps(done.refused)
+    if done.not_collected:
+        figures[NOT_COLLECTED] = json.dumps(done.not_collected)
+    if unread := some_of(unread_files(settings.landing, interval, one.lake.stream.sources)):
+        figures[UNREAD] = unread
+    return figures
+
+
+def _reported_first(
+    one: Answered, settings: Settings, done: IngestedRun, figures: Mapping[str, Any],
+    interval: Interval,
+) -> dict[str, Any]:  # fmt: skip
+    """Return what no other run has reported, so that each problem causes one alert."""
+    known = [json.loads(text).items() for text in _reported(one, interval, NOT_COLLECTED)]
+    files = {
+        name: why for name, why in done.not_collected.items()
+        if not any((name, why) in of_run for of_run in known)
+    }  # fmt: skip
+    unread, unread_first = figures.get(UNREAD), ""
+    if unread and unread not in _reported(one, interval, UNREAD):
+        unread_first = f"unrecognized files: {unread}; {raw_names(one.lake.stream.sources)}"
     return {
-        "reopened": list(map(_borders, chosen.taken)),
-        "reopened_hours": chosen.hours,
-        "hours_left": chosen.left,
-        "hours_lost": len(lost),
-        "catch_up": list(map(_borders, chosen.catch_up)),
+        "refused_first": {**done.refused_first, **files},
+        "emptied_first": _emptied_first(one, interval, figures),
+        "unread_first": unread_first,
     }
 
 
-def _borders(part: Interval) -> dict[str, str]:
-    return {"start": format_instant(part.start), "end": format_instant(part.end)}
+def _emptied_first(
+    one: Answered, interval: Interval, figures: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """Return the fields that lost their values, without fields that an alert of the last day had.
 
-
-def _name(settings: Settings, one: Answered) -> str:
-    return settings.of_workload(one.name).queries.stem
-
-
-def _published(rows: Rows, settings: Settings, one: Answered) -> Mapping[str, int]:
-    """Return the end of the latest published hour, if there is one, and the provisional hours."""
-    state = fold(rows, _name(settings, one))
-    hours = published(state).hours
-    until = {"published_until": int(hours[-1]) + HOUR} if len(hours) else {}
-    return {"provisional_hours": len(provisional(state)), **until}
+    A column that stays empty causes one alert, not one per hour.
+    """
+    found: dict[str, list[str]] = json.loads(figures.get(EMPTIED, "{}"))
+    if not found:
+        return {}
+    told = text_metrics(one.lake, one.workload, STEP, EMPTIED)
+    told.pop(run_key(interval), None)
+    recent = [
+        json.loads(text)
+        for key, text in told.items()
+        if interval.start - DAY < interval_of(key).end <= interval.start
+    ]
+    known = {name for by_hour in recent for names in by_hour.values() for name in names}
+    new = {label: [name for name in names if name not in known] for label, names in found.items()}
+    return {label: names for label, names in new.items() if names}
 
 
 def _reported(one: Answered, interval: Interval, metric: str) -> Collection[str]:

@@ -1,43 +1,40 @@
-"""Removes what is old enough, puts small files of tables together and drops those no one needs.
-
-Of the published hours that are not stale it says that they are of today's tables.
-"""
+"""Removes rows after their retention period, compacts small files, and removes unused files."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from elsinore.lake.answered import answered_by, names_of
-from elsinore.lake.maintain import maintain, remove_old
 from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
-from elsinore.lake.stale_hours import renew
-from elsinore.lake.tables import Lake
+from elsinore.maintain.optimize import maintain
+from elsinore.maintain.retention import remove_old
+from elsinore.maintain.tables import OwnTables
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.report import write_index
 from elsinore.settings import Settings
+from elsinore.spark.session import open_session
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
-    """Maintain all tables, whatever the interval: from its end days are counted back to keep.
+    """Maintain all tables of the stream; retention periods end with the interval.
 
     While a workload is not valid, nothing is removed as too old.
     """
-    until = arguments.interval.end
+    until, run = arguments.interval.end, arguments.run
     answered = answered_by(settings)
     longest = max(one.workload.longest_window for one in answered)
-    # How far back a workload looks that is not valid now, nobody knows.
+    # It is not known how far back an invalid workload looks.
     all_known = len(answered) == len(names_of(settings))
     done: Counter[str] = Counter()
-    for own in settings.with_results():
-        lake = Lake.open(own)
-        lake.create_all()
-        removed = remove_old(lake, own, longest, until, run=arguments.run) if all_known else {}
-        if removed.get("reports_expired"):
-            write_index(own.reports)
-        kept = maintain(lake, keep_hours=own.keep_hours, run=arguments.run)
-        note_metrics(lake, None, arguments.interval, MAINTAIN_STEP, removed | kept)
-        record_metrics(lake, arguments.run)  # those of runs that never came to their report, too
-        done.update(removed | kept)
-    for one in answered:
-        renew(one.lake, one.workload, run=arguments.run)
+    with open_session(settings, f"maintain_tables {arguments.interval} {run}") as spark:
+        for own in settings.with_results():
+            tables = OwnTables.open(spark, own)
+            removed = remove_old(tables, longest=longest, until=until, run=run) if all_known else {}
+            if removed.get("reports_expired"):
+                write_index(own.reports)
+            unused = maintain(tables, keep_hours=own.keep_hours, run=run)
+            note_metrics(tables.lake, None, arguments.interval, MAINTAIN_STEP, removed | unused)
+            # Metrics of runs that did not reach their report, too.
+            record_metrics(tables.lake, run)
+            done.update(removed | unused)
     return done

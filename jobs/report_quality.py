@@ -8,6 +8,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import QueryError
 from elsinore.lake.run_metrics import record_metrics
 from elsinore.lake.tables import Lake
+from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.report import write_report
@@ -30,6 +31,7 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
         workload = load_workload(settings.queries, stream)
     page = write_report(
         settings.lake,
+        state_of(settings),
         settings.reports,
         arguments.interval,
         judgement,

@@ -1,23 +1,26 @@
-"""Validates the staged results of an interval: samples against the reference, and the suites."""
+"""Validates the staged results of some hours: samples against the reference, and the suites."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 
-from elsinore.lake.answered import answered_by
-from elsinore.lake.provenance import STAGED, require_origins
+from elsinore.errors import ConflictError
+from elsinore.lake.answered import Answered, answered_by
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import VALIDATE_STEP, note_metrics
+from elsinore.lake.run_metrics import VALIDATE_STEP as STEP
+from elsinore.lake.run_metrics import note_metrics
 from elsinore.lake.sample import SampleSize
-from elsinore.lake.stale_hours import is_lost
+from elsinore.lake.staged import Staged
 from elsinore.lake.validate import require_no_mismatch, validate
+from elsinore.ledger.of_run import RunLedger
+from elsinore.ledger.results import lost
+from elsinore.ledger.rows import State, hours_in
+from elsinore.ledger.staged import per_hour, staged
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.judge import judge, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import DAY, parse_hour, stretches
+from elsinore.timeline import DAY
 from jobs.aggregate_trends import main as aggregate_trends
 
 #: Results that are checked of a slice of a run at least, however small its share of the run.
@@ -26,32 +29,47 @@ LEAST = 20
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
     """Check, judge, and only then record what publishing asks for."""
-    _, lake, workload = answered_by(settings, (settings.workload,))[0]
-    interval, own = arguments.interval, workload_fingerprint(workload)
-    if not arguments.landed and is_lost(lake.root, workload, interval):
-        return {}  # they were re-opened for another workload
-    # What a run of another workload has staged over these hours since.
-    staged = require_origins(lake.root, interval)
-    others = (hour for hour in staged if staged[hour].workload != own)
-    for taken in stretches(map(parse_hour, others)):
-        aggregate_trends(replace(arguments, interval=taken), settings)
-    version = lake.version(STAGED)
-    most = settings.sample_windows
+    one = answered_by(settings, (settings.workload,))[0]
+    hours = arguments.interval
+    ledger = RunLedger.open(settings, one.lake.stream.name, STEP, arguments.run)
+    state, wanted = ledger.state(one.title), hours_in(hours)
+    if not arguments.ingested and len(lost(state, wanted, one.reach)) == len(wanted):
+        return {}  # they are recomputed for another workload
+    what = staged(state, hours)
+    if what is None or what.workload_fingerprint != one.fingerprint:
+        # Another run has aggregated some of them since, perhaps for other queries.
+        aggregate_trends(arguments, settings)
+        what = staged(ledger.state(one.title), hours)
+    if what is None:
+        raise ConflictError(
+            f"other runs aggregated some of {hours} at the same time",
+            hint="run the step again",
+        )
+    with ledger.failures(hours, {one.title: what.columns()}):
+        return _validate(arguments, settings, one, what, ledger)
+
+
+def _validate(
+    arguments: Arguments, settings: Settings, one: Answered, what: Staged, ledger: RunLedger
+) -> Figures:
+    hours, most = arguments.interval, settings.sample_windows
     windows = min(most, max(LEAST, ceil(most * arguments.share)))
     size = SampleSize(windows, settings.sample_budget, settings.sample_seed)
-    validation = validate(lake, workload, interval, size, run=arguments.run, version=version)
+    validation = validate(one.lake, one.workload, hours, size, what, run=arguments.run)
+    state = ledger.state(one.title)
     judgement = judge(
-        read_run_tables(
-            settings.lake, interval, lake.stream, landed=arguments.landed, version=version
-        ),
+        read_run_tables(one.lake, state, hours, ingested=arguments.ingested),
         settings.quality,
-        run_key(interval),
+        run_key(hours),
         expectations_dir=settings.expectations_dir,
-        docs=interval.length >= DAY and arguments.share == 1.0,
+        docs=hours.length >= DAY and arguments.share == 1.0,
     )
     require_no_mismatch(validation)
     require_accepted(judgement)
+    checked = per_hour(validation.checked_rows(), hours_in(hours))
+    columns = {**what.columns(), "checked_rows": checked}
+    ledger.append(State.VALIDATED, hours, one.title, columns)
     figures = validation.figures()
-    note_metrics(lake, workload, interval, VALIDATE_STEP, figures)
+    note_metrics(one.lake, one.workload, hours, STEP, figures)
     warnings, docs = len(judgement.failed("warning")), judgement.docs_index
     return {**figures, "warnings": warnings, "data_docs": docs}

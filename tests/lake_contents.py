@@ -20,9 +20,12 @@ Contents = dict[str, list[str]]
 PUBLISHED = "results"
 
 #: Say when, by whom, or from which commit, and not what: a retry may make one commit more.
-_CIRCUMSTANCES = frozenset(
-    {"run", "published_at", "events_version", "published_version", "published_together", "listing"}
-)
+_CIRCUMSTANCES = frozenset({
+    "run", "time", "version", "events_version", "raw_events_version", "results_version", "files",
+    "changed_rows",
+})  # fmt: skip
+#: States of the ledger that follow from the files, whatever runs did before.
+_LASTING = frozenset({"ingested", "published"})
 #: The same as metrics: they measure one try.
 _MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at")
 
@@ -63,8 +66,20 @@ def _is_table(path: Path) -> bool:
 
 def _rows(path: Path) -> list[str]:
     rows = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pylist()
+    if path.name == "hours":
+        rows = _last(rows)
     told = (_plain(row) for row in rows if not _is_measured(row))
     return sorted(json.dumps(row, sort_keys=True, default=str) for row in told)
+
+
+def _last(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The last row of each lasting state of each hour."""
+    found = {
+        (row["workload"], row["hour"], row["state"]): row
+        for row in sorted(rows, key=lambda row: row["version"])
+        if row["state"] in _LASTING
+    }
+    return list(found.values())
 
 
 def _is_measured(row: Mapping[str, Any]) -> bool:

@@ -13,11 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.lake.provenance import PUBLISHED
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import RESULTS, Lake
 from elsinore.library.results import Results, answer
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
@@ -27,6 +26,7 @@ from elsinore.timeline import HOUR, Instant, Interval
 from tests.draws import draws
 from tests.long_rows import to_long
 from tests.spark.results_lake import flight_events
+from tests.written_tables import write_table
 
 ROOT = Path(__file__).parents[1]
 #: What the page on SQL asks, of flights.
@@ -90,7 +90,7 @@ def publish_odd_rows(settings: Settings) -> tuple[Workload, Results]:
     """Fill a new lake with drawn rows; the workload, and the library's results of these rows."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    lake.create_all()
+    lake.create_records()
     rows = sorted_rows(_rows(workload))
     put(lake, workload, rows)
     return workload, results_of(workload, rows)
@@ -108,23 +108,20 @@ def publish_flights(settings: Settings) -> None:
     """Fill a new lake with the results of a day and more of flights."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    lake.create_all()
+    lake.create_records()
     put(lake, workload, sorted_rows(answer(workload, flight_events())))
 
 
 def put(lake: Lake, workload: Workload, rows: list[ResultRow]) -> None:
-    """Make rows of results the published ones, as publishing writes them."""
+    """Make rows of results the published ones."""
     long = to_long(rows)
     prints = [workload.by_name[name].fingerprint for name in long["query"].to_pylist()]
-    declared = lake.schema(PUBLISHED).arrow().remove(0)
+    declared = lake.schema(RESULTS)
+    days = pc.utf8_slice_codeunits(long["window_end_hour"], 0, 10).cast(pa.date32())
     table = long.append_column("query_fingerprint", pa.array(prints, pa.string()))
-    table = table.select(declared.names).cast(declared)
-    lake.stream_rows(PUBLISHED, [table], where=Hours(_owned(rows)), note="{}")
-
-
-def _owned(rows: list[ResultRow]) -> Interval:
-    ends = [row.window_end - 1 for row in rows]
-    return Interval(min(ends) // HOUR * HOUR, max(ends) // HOUR * HOUR + HOUR)
+    table = table.append_column("window_end_day", days)
+    columns = declared.arrow()
+    write_table(lake.root, declared, table.select(columns.names).cast(columns), mode="overwrite")
 
 
 def _rows(workload: Workload) -> Iterator[ResultRow]:

@@ -1,4 +1,4 @@
-"""The four pictures: a trend, windows, sharing, and a query's way from text to rows."""
+"""The pictures of the pages: trends, windows, sharing, a query's way, and the pipeline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
 
+from benchmarks.pictures.draw_pipeline import draw_late_event, draw_pipeline
 from benchmarks.pictures.svg import BLUE, FAINT, GREEN, INK, QUIET, RED, Drawing
 
 _RIDES = Path(__file__).parents[2] / "docs" / "example" / "rides.jsonl"
@@ -170,4 +171,6 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "windows": draw_windows,
     "sharing": draw_sharing,
     "from-text-to-rows": draw_stages,
+    "pipeline": draw_pipeline,
+    "late-event": draw_late_event,
 }

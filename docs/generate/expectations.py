@@ -8,6 +8,7 @@ import yaml
 
 from docs.generate.markdown import blocks, code, plain, table
 from docs.generate.site_pages import ROOT
+from elsinore.quality.judge import INGESTED_HOURS, PUBLISHED_HOURS
 
 _INTRO = """\
 Before a run publishes results, it checks these expectations with Great Expectations. They are the
@@ -33,10 +34,24 @@ def page() -> str:
             rows = list(_rows(entries))
             parts += [
                 f"### {suite['suite']}: {name}",
-                f"Table [`{name}`](tables.md#{name}).",
+                _source(name),
                 table(["expectation", "severity", "type"], rows),
             ]
     return blocks([*parts, "## Expectations of your own", _OWN])
+
+
+#: Meanings of the rows of the ledger that the suites check.
+_OF_LEDGER = {
+    INGESTED_HOURS: "A row per ingested hour of files",
+    PUBLISHED_HOURS: "A row per published hour",
+}
+
+
+def _source(name: str) -> str:
+    """Return a sentence that names the table with the checked rows."""
+    if name in _OF_LEDGER:
+        return f"{_OF_LEDGER[name]}, from the table [`hours`](tables.md#hours)."
+    return f"Table [`{name}`](tables.md#{name})."
 
 
 def _rows(entries: list[dict[str, str]]) -> Iterator[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from elsinore.lake.tables import TableSchema, load_tables
 
 _INTRO = """\
 The pipeline stores its data in these Delta tables, in the directory `lake` of `ELSINORE_HOME`. Read
-`results` for results and `publications` for their lineage. All other tables are for
+`results` for results and `hours` for their lineage and completeness. All other tables are for
 operation and audit. A column accepts NULL only if its type says so."""
 
 _RESULTS = """\

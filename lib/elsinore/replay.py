@@ -19,7 +19,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -33,21 +32,13 @@ from elsinore.errors import (
     QueryError,
     SetupError,
 )
-from elsinore.files.rejection import empty_files
 from elsinore.generate.flights import generate_flights, hour_path
 from elsinore.lake.answered import own_name
-from elsinore.lake.delta_log import read_rows
 from elsinore.lake.landing_zone import RAW_NAMES
-from elsinore.lake.open_windows import (
-    is_reached,
-    open_windows,
-    replay_command,
-    show_minute,
-    split_at,
-)
-from elsinore.lake.provenance import PUBLISHED, checks_of_staged
-from elsinore.lake.regions import Hours, Landings, run_key
+from elsinore.lake.regions import Hours, run_key
 from elsinore.lake.validate import EVERY_AGGREGATE
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.table import state_of
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
     is_prepared,
@@ -56,8 +47,17 @@ from elsinore.orchestration.airflow_environment import (
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
 from elsinore.places import make_home
+from elsinore.quality.ingested_hours import ingested_hours
 from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, count_results
+from elsinore.quality.open_windows import (
+    is_reached,
+    open_windows,
+    replay_command,
+    show_minute,
+    split_at,
+)
+from elsinore.quality.staged import checks_of_staged
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
@@ -141,7 +141,7 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
             generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
     elif len(missing) == interval.length // HOUR and not _is_reached(settings, interval):
         hours = " to ".join(map(hour_label, (interval.start, interval.end)))
-        hint = f"add events with `elsinore ingest FILE`, or change --start and --end; {RAW_NAMES}"
+        hint = f"add events with `elsinore put FILE`, or change --start and --end; {RAW_NAMES}"
         raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
@@ -157,10 +157,11 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
 
 def _is_reached(settings: Settings, interval: Interval) -> bool:
     """Return whether a window that ends in these hours contains an earlier event."""
-    if not DeltaTable.is_deltatable(str(settings.lake / "landings")):
-        return False
-    every = map(_workload, map(settings.of_workload, settings.workloads))
-    return any(workload and is_reached(settings.lake, workload, interval) for workload in every)
+    for own in map(settings.of_workload, settings.workloads):
+        workload = _workload(own)
+        if workload and is_reached(state_of(own), workload, interval):
+            return True
+    return False
 
 
 def _workload(settings: Settings) -> Workload | None:
@@ -281,15 +282,16 @@ class ProgressPrinter:
 def print_results(
     settings: Settings, interval: Interval, console: Console, *, log: Path, seconds: float
 ) -> None:
-    """Print the top result of each query, what landed, what was checked, and where things lie.
+    """Print the top result of each query, row counts, checks, and the paths of reports and logs.
 
-    A terminal gets a table, everything else a line for each query.
+    A terminal gets a table; otherwise there is a line per query.
 
     Raises:
         DataError: a table is missing.
     """
-    checks = checks_of_staged(settings.lake, Hours(interval))
-    queries = count_results(settings.lake, PUBLISHED, Hours(interval), tops=1)
+    state = state_of(settings)
+    checks = checks_of_staged(settings.lake, state, Hours(interval))
+    queries = count_results(settings.lake, Hours(interval), tops=1)
     is_window = pc.equal(checks["aggregate"], EVERY_AGGREGATE)
     windows = pc.filter(checks["status"], is_window).to_pylist().count("checked")
     values = pc.filter(checks["status"], pc.invert(is_window)).to_pylist()
@@ -297,7 +299,7 @@ def print_results(
     judgement = load_judgement(settings.quality, interval)
     report = settings.reports / f"{run_key(interval)}.html"
     told = [
-        _landed(settings, interval),
+        _ingested(settings, state, interval),
         f"checked   a sample of {count_of(values.count('checked'), 'value')} and "
         f"{count_of(windows, 'whole window')} against the reference: "
         f"{count_of(mismatches, 'mismatch')}, {values.count('skipped'):,} skipped",
@@ -317,20 +319,15 @@ def print_results(
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-def _landed(settings: Settings, interval: Interval) -> str:
-    """Return what landed, without the empty files of hours without an event."""
-    of_hours = Landings(interval).expression(by_day=False)
-    landings = read_rows(settings.lake, "landings", where=of_hours)
-    files, lines, accepted, duplicates, quarantined = (
-        pc.sum(landings[name]).as_py() or 0
-        for name in ("files", "lines", "accepted", "duplicates", "quarantined")
-    )
-    empty = sum(map(empty_files, map(json.loads, landings["reasons"].to_pylist())))
+def _ingested(settings: Settings, state: Fold, interval: Interval) -> str:
+    """Return the row counts of the hours, without the empty files of hours without an event."""
+    hours = ingested_hours(settings.lake, state, interval)
+    names = ("records", "file_count", "accepted", "repeated", "bad_records", "empty")
+    records, files, accepted, repeated, bad, empty = (int(hours[name].sum()) for name in names)
     also = f"; {count_of(empty, 'empty file')}" if empty else ""
     return (
-        f"ingested  {count_of(lines - empty, 'record')} of {count_of(files - empty, 'file')}: "
-        f"{accepted:,} accepted, {count_of(duplicates, 'duplicate')}, "
-        f"{quarantined - empty:,} quarantined{also}"
+        f"ingested  {count_of(records, 'record')} of {count_of(files - empty, 'file')}: "
+        f"{accepted:,} accepted, {repeated:,} repeated, {bad:,} quarantined{also}"
     )
 
 
@@ -350,7 +347,7 @@ def print_open_windows(every: Sequence[Settings], interval: Interval, console: C
     ends, hours = dict[str, int](), list[Interval]()
     for own in every:
         if workload := _workload(own):
-            found = open_windows(own.lake, workload, interval.end)
+            found = open_windows(state_of(own), workload, interval.end)
             names = (own_name(own.workload, name) if own.workload else name for name in found.ends)
             ends |= zip(names, found.ends.values(), strict=True)
             hours += [found.hours] if found.hours else []

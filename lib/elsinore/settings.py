@@ -52,8 +52,7 @@ RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", 
 EVENTS, WORKLOADS, SUFFIX = Path("schemas", "events"), Path("schemas", "workloads"), ".sase"
 #: Tables that each workload of a stream has for itself, as it has reports and Data Docs.
 OF_WORKLOAD = frozenset({
-    "history", "publications", "run_metrics", "results", "results_staged",
-    "validations",
+    "run_metrics", "results", "results_staged", "validations",
 })  # fmt: skip
 
 
@@ -236,21 +235,21 @@ class Settings(BaseSettings):
             cannot be set there.
         spark_token_file: File with the token of a Spark Connect server that requires one.
         spark_idle_minutes: Minutes without work after which the Spark server stops.
-        spark_slots: Number of Airflow tasks that may use Spark at the same time. The set-up gives
+        spark_slots: Number of `aggregate` tasks that may run at the same time. The set-up gives
             Airflow's pool `spark` as many slots. One machine has the resources for one.
         shuffle_partitions: Maximum number of partitions of a slice that Spark reads and shuffles.
         slices: Number of time slices of a run that are aggregated as separate tasks. By default
             the value of `spark_slots`.
-        landing_bytes: Bytes of raw records that a process ingests at once, in 10 to 25 times as
-            much memory. More bytes are ingested in parts. A larger single hour is ingested by Spark
-            tasks, each with at most a quarter of this number.
+        landing_bytes: Maximum number of bytes of raw records per ingest batch. An hour with more
+            bytes is a batch of its own.
         late_days: Days before its own hours in which a run looks for new and changed files. With 0,
             it does not look for late files.
         reopen_hours: Number of stale or missed hours that a run recomputes in addition to its own.
             The DAG `catch_up` recomputes the others, the same number per run.
+        freshness_hours: Age of the newest published hour in hours above which a scheduled run sends
+            the alert `results_stale`. By default it sends none.
         grace: Minutes after the end of an hour at which its run starts.
-        max_bad_share: Share of quarantined records above which ingestion fails. Records that later
-            ones corrected do not count.
+        max_bad_share: Share of quarantined records above which ingestion fails.
         sample_windows: Maximum number of results (query, group and window) that a run compares with
             the reference. Each slice has its share of them, but at least 20.
         sample_budget: Maximum number of steps that the reference may take for one result.
@@ -293,6 +292,7 @@ class Settings(BaseSettings):
     landing_bytes: Annotated[int, Field(ge=1)] = 128_000_000
     late_days: Annotated[int, Field(ge=0, le=366)] = 7
     reopen_hours: Annotated[int, Field(ge=1, le=1_000)] = 24
+    freshness_hours: Annotated[int, Field(ge=1, le=10_000)] | None = None
     grace: Annotated[int, Field(ge=0, le=59)] = 5
     max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
     sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
@@ -480,6 +480,11 @@ class Settings(BaseSettings):
     def quality(self) -> Path:
         """Great Expectations' stores and Data Docs."""
         return self._own(self.local) / "quality"
+
+    @property
+    def workload_name(self) -> str:
+        """The name of the workload in tables: of its file, without the extension."""
+        return self.queries.stem
 
     def with_results(self) -> tuple[Self, ...]:
         """The settings of each workload that has results, if only from an earlier time."""

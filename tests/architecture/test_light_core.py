@@ -35,7 +35,7 @@ CORE = [
 PIPELINE = [
     ["why", "q", "{}", "2013-01-01"], ["replay"], ["stop"], ["report"],
     ["sql", "SELECT 1"], ["views"],
-    ["land", "--start", "2013-01-01", "--end", "2013-01-02"],
+    ["ingest", "--start", "2013-01-01", "--end", "2013-01-02"],
 ]  # fmt: skip
 
 #: By step of `PROGRAM`, what is slow to import and not loaded yet when the step is done.

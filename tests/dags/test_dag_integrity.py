@@ -40,7 +40,7 @@ def test_every_dag_says_what_it_is_and_whose(bag: Any) -> None:
 
 
 def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
-    from elsinore.orchestration.callbacks import alert_run_failed, alert_run_late
+    from elsinore.orchestration.callbacks import alert_run_failed, alert_run_overdue
     from elsinore.orchestration.house_rules import LONGEST_RUN
 
     for dag in bag.dags.values():
@@ -48,7 +48,9 @@ def test_every_run_is_bounded_due_and_missed_by_somebody(bag: Any) -> None:
         assert dag.on_failure_callback is alert_run_failed, dag.dag_id
         (deadline,) = dag.deadline
         assert timedelta(0) < deadline.interval < dag.dagrun_timeout, dag.dag_id
-        assert deadline.callback.path == f"{alert_run_late.__module__}.alert_run_late", dag.dag_id
+        assert deadline.callback.path == f"{alert_run_overdue.__module__}.alert_run_overdue", (
+            dag.dag_id
+        )
 
 
 def test_every_task_is_documented_bounded_and_tried_again_by_rule(bag: Any) -> None:
@@ -88,8 +90,7 @@ def test_every_step_is_a_job(root: Path) -> None:
         for path in (root / "jobs").glob("*.py")
         if "def main(" in path.read_text(encoding="utf-8")
     }
-    # The next ingest takes the place of `land_events` when all readers use the ledger.
-    assert set(calls) == jobs - {"ingest_events"}
+    assert set(calls) == jobs
 
 
 def test_assets_are_tables_or_reports(bag: Any, root: Path) -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.run_params import context_interval
-from elsinore.timeline import Interval
+from elsinore.timeline import HOUR, Interval
 
 pytestmark = pytest.mark.dags
 
 Load = Callable[[str], Any]
 REPLAY = {
-    "land": {"find_plan", "aggregate", "validate", "publish"},
+    "ingest": {"find_plan", "aggregate", "validate", "publish"},
     "find_plan": {"aggregate"},
     "aggregate": {"validate"},
     "validate": {"publish"},
@@ -32,12 +32,12 @@ REPLAY = {
 TASKS = {
     "hourly_replay": REPLAY,
     # What is published is looked up before anything is replayed.
-    "backfill_replay": {"needs_replay": {"land"}, **REPLAY},
+    "backfill_replay": {"needs_replay": {"ingest"}, **REPLAY},
     # Nothing lands.
     "catch_up": {
         "needs_replay": {"reopen"},
-        "reopen": REPLAY["land"],
-        **{name: after for name, after in REPLAY.items() if name != "land"},
+        "reopen": REPLAY["ingest"],
+        **{name: after for name, after in REPLAY.items() if name != "ingest"},
     },
     "nightly_replay": {
         "wait_for_last_hours": {"find_plan", "judge_day"},
@@ -138,7 +138,7 @@ def test_what_landing_gives_is_computed_slice_by_slice(load_dag: Load) -> None:
         assert tasks[name].get_closest_mapped_task_group().group_id == "slices"
         assert "['time_slice']" in tasks[name].map_index_template
         assert tasks[name].weight_rule == "upstream", name
-    assert not {"land", "find_plan", "report"} & {
+    assert not {"ingest", "find_plan", "report"} & {
         task.task_id for task in tasks.values() if task.get_closest_mapped_task_group()
     }
 
@@ -156,29 +156,29 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
     def slices(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
         length = sum(end - start for start, end in own)
         return [
-            *(hours(*part, landed=True, share=(part[1] - part[0]) / length) for part in own),
-            *(hours(start, end, landed=False, share=share) for start, end, share in reopened),
+            *(hours(*part, ingested=True, share=(part[1] - part[0]) / length) for part in own),
+            *(hours(start, end, ingested=False, share=share) for start, end, share in reopened),
         ]
 
     context: Any = {"params": hours(10, 14)}
-    assert run_slices(context, (), landed=True) == slices((10, 14))
-    assert run_slices(context, (), landed=False) == slices(reopened=[(10, 14, 1.0)])
+    assert run_slices(context, (), ingested=True) == slices((10, 14))
+    assert run_slices(context, (), ingested=False) == slices(reopened=[(10, 14, 1.0)])
     for batch_hours in (2, 2.0):  # JSON schema takes either for an integer
         batches: Any = {"params": hours(10, 15) | {"batch_hours": batch_hours}}
-        assert run_slices(batches, (), landed=True) == slices((10, 12), (12, 14), (14, 15))
+        assert run_slices(batches, (), ingested=True) == slices((10, 12), (12, 14), (14, 15))
     year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
     with pytest.raises(ParameterError, match=r"8,760 slices; Airflow supports 1,024.*larger"):
-        run_slices({"params": year}, (), landed=True)
+        run_slices({"params": year}, (), ingested=True)
     monkeypatch.setenv("ELSINORE_SLICES", "3")
-    assert run_slices(context, (), landed=True) == slices((10, 12), (12, 14))
+    assert run_slices(context, (), ingested=True) == slices((10, 12), (12, 14))
     borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]
     reopened = [Interval.parse(*border) for border in borders]
-    assert run_slices(context, reopened, landed=True) == slices(
+    assert run_slices(context, reopened, ingested=True) == slices(
         (10, 12), (12, 14), reopened=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
     )
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "4")
     as_many = slices((10, 12), (12, 14), reopened=[(3, 4, 1.0)])
-    assert run_slices(context, reopened, landed=True) == as_many, "the next run finds the others"
+    assert run_slices(context, reopened, ingested=True) == as_many, "the next run finds the others"
 
 
 def test_outlets(load_dag: Load, root: Path) -> None:
@@ -186,10 +186,10 @@ def test_outlets(load_dag: Load, root: Path) -> None:
         return {asset.name for task in load_dag(name).tasks for asset in task.outlets}
 
     tables = {path.stem for path in (root / "schemas/tables").glob("*.yaml")}
-    published = {"results", "results_by_hour", "quality_reports"}
-    assert outlets("hourly_replay") == tables - {"history"} | published
-    # Nothing is landed, aggregated or published.
-    assert outlets("nightly_replay") == {"plans", "run_metrics", "history", "quality_reports"}
+    published = {"results_by_hour", "quality_reports"}
+    assert outlets("hourly_replay") == tables | published
+    # Nothing is ingested, aggregated or published.
+    assert outlets("nightly_replay") == {"plans", "run_metrics", "hours", "quality_reports"}
 
 
 @pytest.mark.parametrize(
@@ -266,42 +266,24 @@ def test_a_backfill_lands_its_own_hours_alone(
 
     def call_step(job: str, context: Any, **changed: Any) -> dict[str, Any]:
         told.append(changed)
-        return {
-            "refused_first": {},
-            "emptied_first": {},
-            "unread_first": "",
-            "silent_hours": 0,
-            "reopened": [],
-        }
+        return figures()
 
     hours = {"start": "2013-02-08", "end": "2013-02-09"}
-    context = {"params": hours, "ti": SimpleNamespace(xcom_push=lambda *_: None)}
+    context = context_of(hours)
     for name in ("backfill_replay", "hourly_replay"):
-        land = load_dag(name).task_dict["land"].python_callable
-        monkeypatch.setitem(land.__globals__, "call_step", call_step)
-        assert len(land(**context)) == 1
+        ingest = load_dag(name).task_dict["ingest"].python_callable
+        monkeypatch.setitem(ingest.__globals__, "call_step", call_step)
+        assert len(ingest(**context)) == 1
     assert told == [{"late_days": 0}, {}]
 
 
-def test_all_refused_landings_of_a_run_are_one_alert(
+def test_all_refused_hours_of_a_run_are_one_alert(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = {f"2013-02-01T{hour:02}": "no gzip" for hour in range(24)}
-    figures = {
-        "refused_first": refused,
-        "emptied_first": {},
-        "unread_first": "",
-        "silent_hours": 0,
-        "reopened": [],
-    }
-    told: list[Any] = []
-    land = load_dag("hourly_replay").task_dict["land"].python_callable
-    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
-    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: told.append(alert))
-    hours = {"start": "2013-02-08", "end": "2013-02-09"}
-    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
+    told = alerts_of(load_dag, monkeypatch, DAY, refused_first=refused)
     ((kind, reason),) = told
-    assert kind == "landing_refused"
+    assert kind == "ingest_refused"
     assert reason.startswith("2013-02-01T00: no gzip, 2013-02-01T01: no gzip, ")
     assert reason.endswith(" and 19 more")
 
@@ -310,19 +292,7 @@ def test_fields_that_lost_their_values_are_one_alert(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emptied = {"2013-02-08T01": ["Buy.price", "Buy.tip"], "2013-02-08T00": ["Buy.price"]}
-    figures = {
-        "refused_first": {},
-        "emptied_first": emptied,
-        "unread_first": "",
-        "silent_hours": 0,
-        "reopened": [],
-    }
-    told: list[Any] = []
-    land = load_dag("hourly_replay").task_dict["land"].python_callable
-    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
-    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: told.append(alert))
-    hours = {"start": "2013-02-08", "end": "2013-02-09"}
-    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
+    told = alerts_of(load_dag, monkeypatch, DAY, emptied_first=emptied)
     assert told == [
         (
             "emptied",
@@ -346,30 +316,42 @@ def test_fields_that_lost_their_values_are_one_alert(
 def test_each_day_without_a_file_is_told_once(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch, end: str, silent: int, told: bool
 ) -> None:
-    figures = {
-        "refused_first": {},
-        "emptied_first": {},
-        "unread_first": "",
-        "silent_hours": silent,
-        "reopened": [],
-    }
-    alerts: list[Any] = []
-    land = load_dag("hourly_replay").task_dict["land"].python_callable
-    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: figures)
-    monkeypatch.setitem(land.__globals__, "warn", lambda _, *alert: alerts.append(alert))
     hours = {"start": "2013-02-08", "end": end}
-    land(params=hours, ti=SimpleNamespace(xcom_push=lambda *_: None))
-    assert alerts == [("silent", f"no file arrived for {silent} hours")] * told
+    alerts = alerts_of(load_dag, monkeypatch, hours, silent_hours=silent)
+    assert alerts == [("source_stale", f"no file arrived for {silent} hours")] * told
 
 
-def test_more_slices_than_airflow_maps_are_refused_before_they_land(
+@pytest.mark.parametrize(
+    ("limit", "kind", "age", "told"),
+    [
+        (None, "scheduled", 9, False),
+        (3, "scheduled", 3, False),
+        (3, "scheduled", 4, True),
+        (3, "scheduled", 5, False),  # once per three hours
+        (3, "scheduled", 7, True),
+        (3, "manual", 4, False),  # a replay of old hours
+    ],
+)
+def test_old_results_are_reported_in_scheduled_runs(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch, limit: int | None, kind: str, age: int,
+    told: bool,
+) -> None:  # fmt: skip
+    if limit is not None:
+        monkeypatch.setenv("ELSINORE_FRESHNESS_HOURS", str(limit))
+    hours = {"start": "2013-02-08T10:00", "end": "2013-02-08T11:00"}
+    until = Interval.parse(*hours.values()).end - age * HOUR
+    alerts = alerts_of(load_dag, monkeypatch, hours, kind=kind, published_until=until)
+    assert [name for name, _ in alerts] == ["results_stale"] * told
+
+
+def test_more_slices_than_airflow_maps_are_refused_before_they_are_ingested(
     load_dag: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    land = load_dag("backfill_replay").task_dict["land"].python_callable
-    monkeypatch.setitem(land.__globals__, "call_step", lambda *_, **__: pytest.fail("it lands"))
+    ingest = load_dag("backfill_replay").task_dict["ingest"].python_callable
+    monkeypatch.setitem(ingest.__globals__, "call_step", lambda *_, **__: pytest.fail("it ingests"))
     year = {"start": "2013-01-01", "end": "2014-01-01", "batch_hours": 1}
     with pytest.raises(ParameterError, match="8,760 slices; Airflow supports 1,024 per run"):
-        land(params=year)
+        ingest(params=year)
 
 
 def test_a_nightly_report_is_made_after_failures_and_does_not_hide_them(load_dag: Load) -> None:
@@ -405,3 +387,35 @@ def test_a_night_waits_for_the_day_that_it_is_for_without_a_slot_and_not_for_eve
     mine = type(wait)(task_id="wait", delta=wait.delta + drift)
     assert wait.delta == timedelta(hours=1)
     assert mine.poke(context) is over
+
+
+#: A day as parameters of a run.
+DAY = {"start": "2013-02-08", "end": "2013-02-09"}
+
+
+def figures(**changed: Any) -> dict[str, Any]:
+    """Return figures of the first job, of a run about which nothing has to be reported."""
+    nothing: dict[str, Any] = {
+        "refused_first": {}, "emptied_first": {}, "unread_first": "", "silent_hours": 0,
+        "reopened": [], "reasons": [],
+    }  # fmt: skip
+    return nothing | changed
+
+
+def context_of(hours: dict[str, str], kind: str = "manual") -> dict[str, Any]:
+    """Return a context of Airflow for a task of a run over some hours."""
+    run = SimpleNamespace(run_type=kind)
+    return {"params": hours, "ti": SimpleNamespace(xcom_push=lambda *_: None), "dag_run": run}
+
+
+def alerts_of(
+    load_dag: Load, monkeypatch: pytest.MonkeyPatch, hours: dict[str, str], *,
+    kind: str = "manual", **changed: Any,
+) -> list[Any]:  # fmt: skip
+    """Return the alerts of the task `ingest` over some hours whose job returns some figures."""
+    alerts: list[Any] = []
+    ingest = load_dag("hourly_replay").task_dict["ingest"].python_callable
+    monkeypatch.setitem(ingest.__globals__, "call_step", lambda *_, **__: figures(**changed))
+    monkeypatch.setitem(ingest.__globals__, "warn", lambda _, *alert: alerts.append(alert))
+    ingest(**context_of(hours, kind))
+    return alerts

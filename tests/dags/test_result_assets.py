@@ -24,7 +24,8 @@ pytestmark = pytest.mark.dags
 SLICES = "{'reopened': [], 'reopened_hours': 0, 'hours_left': 0, 'catch_up': [], 'silent_hours': 0}"
 JOBS = {
     "check_published": "{'hours': 1, 'published_hours': 0, 'other_queries': []}",
-    "land_events": SLICES[:-1] + ", 'emptied_first': {}, 'refused_first': {}, 'unread_first': ''}",
+    "ingest_events": SLICES[:-1]
+    + ", 'emptied_first': {}, 'refused_first': {}, 'unread_first': ''}",
     "find_plan": "{}",
     "aggregate_trends": "{}",
     "validate_results": "{}",

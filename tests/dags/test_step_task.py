@@ -88,7 +88,7 @@ def test_the_figures_are_the_result_as_plain_data(call: Callable[..., Any]) -> N
 def test_the_job_gets_its_run_and_the_data_interval_but_a_slice_or_a_day_comes_first(
     call: Callable[..., Any], params: dict[str, str], part: Any, interval: str
 ) -> None:
-    of_part = part and {"start": part[0], "end": part[1], "landed": False, "share": 0.5}
+    of_part = part and {"start": part[0], "end": part[1], "ingested": False, "share": 0.5}
     told = call(TOLD, {**HOURS, "params": params}, time_slice=of_part)
     assert (told["interval"], told["run"]) == (interval, "manual__2013")
 

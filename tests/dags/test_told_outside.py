@@ -32,15 +32,14 @@ pytestmark = pytest.mark.dags
 
 #: The end of an hour that was published two hours ago, in microseconds.
 PUBLISHED_UNTIL = int((time.time() - 7_200) * 1e6)
-LANDED = {
-    "lines": 100, "accepted": 90, "duplicates": 7, "quarantined": 3, "silent_hours": 0,
+INGESTED = {
+    "records": 100, "accepted": 90, "repeated": 7, "bad_records": 3, "silent_hours": 0,
     "reopened": [], "reopened_hours": 4, "hours_left": 2, "catch_up": [],
     "provisional_hours": 5, "published_until": PUBLISHED_UNTIL, "refused_first": {},
-    "emptied_first": {},
-    "unread_first": "",
+    "emptied_first": {}, "unread_first": "", "reasons": [],
 }  # fmt: skip
 STEPS = {
-    "land_events": f"return {LANDED!r}",
+    "ingest_events": f"return {INGESTED!r}",
     "find_plan": "return {}",
     "aggregate_trends": "return {'seconds': 1}",
     "validate_results": "raise ValidationError('<b>two</b> {{ 7*7 }}', mismatches=('a', 'b'))",
@@ -215,16 +214,16 @@ def test_a_collector_receives_the_figures_of_the_steps(told: Told) -> None:
         _, point, _ = told.metrics[f"airflow.elsinore.{name}", step]
         return float(getattr(point, point.WhichOneof("value")))
 
-    landed = {
-        "lines.landed": 100, "lines.duplicates": 7, "lines.quarantined": 3, "hours.reopened": 4,
+    sent = {
+        "records.ingested": 100, "records.repeated": 7, "records.invalid": 3, "hours.recomputed": 4,
         "hours.left": 2, "hours.provisional": 5,
     }  # fmt: skip
-    assert {name: value(name, "land_events") for name in landed} == landed
-    asked = PUBLISHED_UNTIL / 1e6 + value("published.age", "land_events")
+    assert {name: value(name, "ingest_events") for name in sent} == sent
+    asked = PUBLISHED_UNTIL / 1e6 + value("published.age", "ingest_events")
     assert told.began < asked < told.ended
     assert value("mismatches", "validate_results") == 2
-    lines, _, _ = told.metrics["airflow.elsinore.lines.landed", "land_events"]
-    assert lines.aggregation_temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
+    records, _, _ = told.metrics["airflow.elsinore.records.ingested", "ingest_events"]
+    assert records.aggregation_temporality == AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
 
 
 def test_a_collector_receives_how_long_each_step_took_and_how_it_ended(told: Told) -> None:

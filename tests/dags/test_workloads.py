@@ -43,7 +43,7 @@ def test_queries_are_aggregated_together_and_results_judged_apart() -> None:
             "results_staged", "ops/results_staged"
         }  # fmt: skip
         assert {a.name for a in tasks["publish_ops"].outlets} == {
-            "ops/publications", "ops/results", "ops/results_by_hour"
+            "hours", "ops/results", "ops/results_by_hour"
         }  # fmt: skip
     night = bag.dags["nightly_replay"].task_dict
     assert {"judge_day_ops", "report_ops"} <= night.keys()

@@ -1,4 +1,4 @@
-"""The commands of operator.md and late-data.md run, on a copy of a home after a clean replay.
+"""The commands of the runbook and late-data.md run, on a copy of a home after a clean replay.
 
 Those of Airflow, seconds each, run by `ELSINORE_LONG=1`; otherwise Airflow's own parser takes them.
 """
@@ -11,14 +11,23 @@ import subprocess
 
 import pytest
 
+from elsinore.orchestration.alert_kinds import ALERTS
 from tests.draws import draws
 from tests.e2e.conftest import CleanRun
 from tests.e2e.support import ROOT, Home
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 
-PAGE = (ROOT / "docs" / "runbook" / "operator.md").read_text(encoding="utf-8")
-NAMES, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
+RUNBOOK = ROOT / "docs" / "runbook"
+#: The definitions and the table of symptoms, the sections that they are followed by, and the
+#: sections of the page that uses the same definitions.
+NAMES, *OWN = re.split(
+    r"^## ", (RUNBOOK / "operator.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+)
+_, *OTHERS = re.split(
+    r"^## ", (RUNBOOK / "data-changes.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+)
+SECTIONS = [*OWN, *OTHERS]
 LONG = bool(draws(0, 1))
 #: Keeps the arguments of each call, as a line of JSON.
 NOTED = """
@@ -26,7 +35,7 @@ airflow() {
     .venv/bin/python -c 'import json, sys; print(json.dumps(sys.argv[1:]))' "$@" >>"$CALLS"
 }
 """
-ALERT = {"kind": "landing_refused", "reason": "2013-02-08T20: a gzip file is cut short"}
+ALERT = {"kind": "ingest_refused", "reason": "2013-02-08T20: a gzip file is cut short"}
 
 
 def blocks(text: str) -> str:
@@ -78,10 +87,6 @@ def test_the_question_of_the_page_on_lateness_is_answered(home: Home) -> None:
 
 
 def test_every_alert_has_an_entry_and_every_entry_is_named() -> None:
-    operations = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
-    alerts = operations.partition("### Alerts")[2].partition("### Metrics")[0]
-    kinds = re.findall(r"^\| `(\w+)` \|", alerts, re.MULTILINE)
-    assert len(kinds) == 8 + 1  # the first is the table's head
-    assert [kind for kind in kinds[1:] if f"`{kind}`" not in NAMES] == []
+    assert [kind for kind in ALERTS if f"`{kind}`" not in NAMES] == []
     titles = [section.partition("\n")[0] for section in SECTIONS]
-    assert re.findall(r"\[([^\]]+)\]\(#", NAMES) == titles
+    assert re.findall(r"\| \[([^\]]+)\]\((?:data-changes\.md)?#", NAMES) == titles

@@ -12,8 +12,8 @@ import pytest
 
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
-from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.tables import Lake
+from elsinore.publish.tables import RESULTS
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.two_step import two_step
@@ -36,7 +36,7 @@ def published(clean: CleanRun) -> tuple[Workload, EventTable, Result]:
     lake = Lake.open(settings)
     events, _ = read_events([settings.landing], lake.stream, max_bad_share=0.05)
     workload = load_workload(settings.workload_file, lake.stream)
-    return workload, events, staged(lake, Interval.parse(START, END), PUBLISHED)
+    return workload, events, staged(lake, Interval.parse(START, END), RESULTS)
 
 
 def test_published_rows_are_those_that_the_raw_files_give(published: Any) -> None:

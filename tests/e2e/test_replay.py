@@ -22,7 +22,7 @@ def test_a_replay_publishes_validated_results(clean: CleanRun) -> None:
     _, output, rows = clean
     tasks = [line.split()[1] for line in output.splitlines() if line.startswith("  done ")]
     parts = ["aggregate", "validate", "publish"]
-    assert tasks[:2] == ["land", "find_plan"]
+    assert tasks[:2] == ["ingest", "find_plan"]
     assert sorted(tasks[2:-1]) == sorted(parts * SLICES)
     assert tasks[-1] == "report"
     assert rows["results"]
@@ -36,7 +36,7 @@ def test_airflows_pages_have_its_logs_its_hours_and_a_link_to_its_report(clean: 
     home, _, _ = clean
     logs = [*(home.path / "airflow" / "logs").rglob("attempt=1.log")]
     tasks = {part[8:] for log in logs for part in log.parts if part.startswith("task_id=")}
-    assert tasks == {"land", "find_plan", "aggregate", "validate", "publish", "report"}
+    assert tasks == {"ingest", "find_plan", "aggregate", "validate", "publish", "report"}
     assert all("Done. Returned value was" in log.read_text() for log in logs)
     with sqlite3.connect(home.path / "airflow.db") as database:
         notes = database.execute("SELECT content FROM dag_run_note").fetchall()
@@ -59,21 +59,23 @@ def test_openlineage_is_told_which_tables_come_from_which(clean: CleanRun) -> No
     def tables(*names: str) -> set[tuple[str, str]]:
         return {("file", str(home.path / "var" / "lake" / name)) for name in names}
 
-    assert names("land", "outputs") >= tables("raw_events", "quarantine", "events")
+    assert names("ingest", "outputs") >= tables("raw_events", "quarantine", "events")
     assert names("aggregate", "inputs") == tables("events", "plans")
     assert names("aggregate", "outputs") == tables("results_staged")
     assert names("publish", "outputs") >= tables("results")
 
 
-def test_every_landing_adds_up(clean: CleanRun) -> None:
+def test_the_counts_of_the_ledger_are_those_of_the_tables(clean: CleanRun) -> None:
     _, _, rows = clean
-    landings = [json.loads(row) for row in rows["landings"]]
-    assert landings
-    for row in landings:
-        assert row["lines"] == row["accepted"] + row["duplicates"] + row["quarantined"]
-    assert sum(row["lines"] for row in landings) == len(rows["raw_events"])
-    assert sum(row["accepted"] for row in landings) == len(rows["events"])
-    assert sum(row["quarantined"] for row in landings) == len(rows["quarantine"])
+    ledger = [json.loads(row) for row in rows["hours"]]
+    ingested = [row for row in ledger if row["state"] == "ingested"]
+    published = [row for row in ledger if row["state"] == "published"]
+    assert sum(row["records"] for row in ingested) == len(rows["raw_events"])
+    assert sum(row["bad_records"] for row in ingested) == len(rows["quarantine"])
+    assert sum(row["rows"] for row in published) == len(rows["results"])
+    checked = [json.loads(row) for row in rows["validations"]]
+    agreed = sum(row["status"] == "checked" and row["has_result"] for row in checked)
+    assert sum(row["checked_rows"] for row in published) == agreed
 
 
 def is_fork(process: Process) -> bool:

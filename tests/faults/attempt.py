@@ -23,7 +23,7 @@ from tests.faults.strikes import KINDS, Fault, Strike, limit_files, server_proce
 
 _PROCESSES = get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
-    ["numba", "great_expectations", "jobs.publish_results", "jobs.find_plan", "jobs.land_events",
+    ["numba", "great_expectations", "jobs.publish_results", "jobs.find_plan", "jobs.ingest_events",
      "jobs.report_quality", "jobs.maintain_tables", "pyspark.sql.connect.session",
      "tests.faults.attempt"]
 )  # fmt: skip
@@ -38,7 +38,7 @@ class Step:
 
     job: str
     interval: Interval
-    landed: bool = True
+    ingested: bool = True
 
     def __str__(self) -> str:
         start, end = (hour_label(border) for border in (self.interval.start, self.interval.end))
@@ -141,7 +141,9 @@ def attempt_here(step: Step, place: Place) -> Ended:
 def _try(step: Step, place: Place) -> dict[str, Any]:
     """A job's figures, or its error."""
     # Sessions are named after the server's home and the run.
-    arguments = Arguments(step.interval, f"{place.run} in {place.place.name}", landed=step.landed)
+    arguments = Arguments(
+        step.interval, f"{place.run} in {place.place.name}", ingested=step.ingested
+    )
     try:
         return {"figures": run_step(step.job, arguments, place)}
     except ElsinoreError as error:

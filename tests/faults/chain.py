@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.faults.attempt import Ended, Step, attempt
-from tests.faults.clean import JOBS, SLICEWISE, CleanRun, reopened
+from tests.faults.clean import JOBS, CleanRun, reopened
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import PUBLISHED, contents, differences
@@ -17,7 +17,7 @@ from tests.lake_contents import PUBLISHED, contents, differences
 _KINDS = {"client": 38, "server": 10, "worker": 16, "workers": 6, "daemon": 8, "disk": 22}
 #: Those that a job without Spark can meet.
 _KINDS_WITHOUT_SPARK = {"client": 60, "disk": 40}
-_WITHOUT_SPARK = frozenset(JOBS) - {SLICEWISE[0]}
+_WITHOUT_SPARK = frozenset({"find_plan", "validate_results", "report_quality"})
 #: Of the kills, the share that comes at some time after a point: in the middle of what follows.
 _LATER, _LONGEST = 0.4, 1.5
 _SIZES = (0, 1, 600, 4_000, 30_000)
@@ -101,8 +101,8 @@ class Chain:
             self.wrong.append(f"{step} left alone: {ended}")
             return
         self.wrong += differences(contents(self.place.lake), self.run.after[step])
-        # What a landing tells the tasks after it, whichever try it is that tells.
-        expected = [part for part in self.run.points if not part.landed]
+        # What an ingest returns to the tasks after it, whichever try it is that succeeds.
+        expected = [part for part in self.run.points if not part.ingested]
         if step.job == JOBS[0] and reopened(ended) != expected:
             self.wrong.append(f"re-opened {ended.figures}, not {[str(part) for part in expected]}")
 

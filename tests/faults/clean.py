@@ -13,7 +13,7 @@ from tests.lake_contents import Contents, contents
 
 #: What the tasks of a run call, in the order of the DAG.
 JOBS = (
-    "land_events",
+    "ingest_events",
     "find_plan",
     "aggregate_trends",
     "validate_results",
@@ -62,8 +62,7 @@ def copied(place: Place, path: Path) -> Place:
 
 
 def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
-    """Runs over some intervals, one after another, in `folder / "clean"`; every second
-    one lands in tasks.
+    """Runs over some intervals, one after another, in `folder / "clean"`.
 
     The server's home is `folder / "server"`.
 
@@ -74,7 +73,6 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
     write_landing_zone(place.landing)
     runs = []
     for number, interval in enumerate(intervals):
-        place = place.model_copy(update={"landing_bytes": 20_000 if number % 2 else 128_000_000})
         run = CleanRun(interval, copied(place, folder / f"start-{number}"), {}, {})
         steps = [Step(name, interval) for name in JOBS]
         while steps:
@@ -90,7 +88,7 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
     return runs
 
 
-def reopened(landed: Ended) -> list[Step]:
-    """What a landing adds to a run: published hours that it has re-opened are computed anew."""
-    parts = [Interval.parse(part["start"], part["end"]) for part in landed.figures["reopened"]]
-    return [Step(job, part, landed=False) for part in parts for job in SLICEWISE]
+def reopened(ingested: Ended) -> list[Step]:
+    """What an ingest adds to a run: stale hours that it recomputes."""
+    parts = [Interval.parse(part["start"], part["end"]) for part in ingested.figures["reopened"]]
+    return [Step(job, part, ingested=False) for part in parts for job in SLICEWISE]

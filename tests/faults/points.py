@@ -16,6 +16,8 @@ from typing import Any
 
 #: Module, class (or nothing), function.
 _WRAPPED = (
+    ("pyspark.sql.connect.client.core", "SparkConnectClient", "execute_command"),
+    ("pyspark.sql.connect.client.core", "SparkConnectClient", "to_table"),
     ("pyspark.sql.connect.client.core", "SparkConnectClient", "to_table_as_iterator"),
     ("deltalake", "", "write_deltalake"),
     ("deltalake", "DeltaTable", "create"),

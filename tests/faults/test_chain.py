@@ -21,28 +21,28 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
         points = clean.points[clean.step(job)]
         return len(points) - points[::-1].index(point)
 
-    land, plan, aggregate = "land_events", "find_plan", "aggregate_trends"
+    def at(job: str, share: float) -> int:
+        """The number of a point after a share of the job."""
+        return max(1, round(share * len(clean.points[clean.step(job)])))
+
+    ingest, plan, aggregate = "ingest_events", "find_plan", "aggregate_trends"
     validate, publish, report = "validate_results", "publish_results", "report_quality"
     faults = {
-        land: [
-            Fault("client", "after create quarantine"),
-            Fault("disk", "before write_deltalake raw_events", bytes=600),
-            Fault("client", "before write_deltalake landings"),
-            Fault("client", "before write_deltalake events"),
+        ingest: [
+            Fault("client", at(ingest, 0.3)),
+            Fault("server", at(ingest, 0.4)),
+            Fault("client", at(ingest, 0.6), after=0.2),
+            Fault("client", last(ingest, "before write_deltalake hours")),
         ],
         plan: [Fault("client", last(plan, "after write_deltalake plans"))],
         aggregate: [
-            Fault("server", "before to_table_as_iterator"),
-            Fault("workers", "before to_table_as_iterator"),
-            Fault("client", "before to_table_as_iterator", after=0.2),
-            Fault("client", "after write_deltalake results_staged"),
-            # Last, for Spark itself tries its task again.
-            Fault("worker", "before to_table_as_iterator"),
+            Fault("server", at(aggregate, 0.5)),
+            Fault("client", last(aggregate, "before write_deltalake hours")),
         ],
         validate: [Fault("client", last(validate, "after write_deltalake validations"))],
         publish: [
-            Fault("disk", last(publish, "before write_deltalake results"), bytes=600),
-            Fault("client", last(publish, "after write_deltalake results")),
+            Fault("client", at(publish, 0.5)),
+            Fault("client", last(publish, "before write_deltalake hours")),
         ],
         report: [Fault("client", len(clean.points[clean.step(report)]) - 1)],
     }

@@ -62,7 +62,7 @@ def test_a_disk_without_room_is_named_and_with_room_again_the_landing_completes(
     assert done.returncode == 0, done.stderr[-2000:]
     full, room, read_only, _ = done.stdout.split("=====\n")
     assert "cannot write: No space left on device (free disk space" in full
-    assert json.loads(room)["job"] == "land_events"
+    assert json.loads(room)["job"] == "ingest_events"
     assert "cannot write: Read-only file system" in read_only
     left = contents(tmp_path / "lake")
-    assert differences(left, clean.after[clean.step("land_events")]) == []
+    assert differences(left, clean.after[clean.step("ingest_events")]) == []

@@ -61,7 +61,7 @@ def test_struck_in_the_middle_of_commits_the_tables_are_those_of_a_local_run(
     faults = {
         clean.step(job): [Fault("client", at, after)]
         for job, at, after in (
-            ("land_events", "before write_deltalake raw_events", 0.02),
+            ("ingest_events", "before write_deltalake raw_events", 0.02),
             ("aggregate_trends", "before write_deltalake results_staged", 0.02),
             ("publish_results", "before write_deltalake results", 0.02),
         )
@@ -120,7 +120,7 @@ def test_commands_tell_of_a_store_that_refuses_in_a_line(
             ["sql", "SELECT 1 FROM events"],
             ["forget", "tailnum=N1"],
             ["migrate"],
-            ["ingest", str(events)],
+            ["put", str(events)],
             ["report", "2013-01-01T10_2013-01-01T11"],
             ["why", "q", "{}", "2013-01-01T10:00Z"],
         ):

@@ -15,7 +15,7 @@ from elsinore.spark.session import open_session
 from elsinore.store.spark_tables import SparkTables
 from tests.draws import draws
 from tests.ingest.histories import END, FINAL, FIRST, assert_final, later, order, play
-from tests.ingest.landing_zone import NewTables, hour, ingest, put, rows
+from tests.ingest.landing_zone import NewTables, departure, hour, ingest, put, rows
 
 pytestmark = pytest.mark.spark
 
@@ -110,16 +110,25 @@ def test_many_bytes_do_not_pass_through_this_process(
     new_tables: NewTables, server: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables, zone = new_tables()
-    put(zone, hour(10), *FINAL[10])
-    monkeypatch.setattr("elsinore.ingest.refresh._MOST_LOCAL_BYTES", 0)
+    for module in ("refresh", "write_raw"):
+        monkeypatch.setattr(f"elsinore.ingest.{module}._MOST_LOCAL_BYTES", 0)
 
-    def run() -> int:
+    def run() -> list[int]:
+        """Return the number of new events of each hour: the first fills `events`."""
         with open_session(server) as session:
-            # Without the method, a refresh that uses it fails.
+            # Without the method, an ingest that uses it fails.
             monkeypatch.setattr(session, "createDataFrame", None)
             store = SparkTables.open(session, tables.store.root, tables.store.schemas)
-            return ingest(replace(tables, store=store), zone, [hour(10)]).events.inserted
+            own = replace(tables, store=store)
+            inserted = []
+            for number in (10, 11):
+                put(zone, hour(number), departure(number), departure(number + 5), departure(30))
+                inserted.append(ingest(own, zone, [hour(number)]).events.inserted)
+            return inserted
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(run).result() == 3
-    assert len(rows(tables, "events", "event_id")) == 3
+        assert pool.submit(run).result() == [3, 2]
+    events = rows(tables, "events", "event_id", "file_hour")
+    assert [(event, label[-2:]) for event, label in events] == [
+        ("d10", "10"), ("d11", "11"), ("d15", "10"), ("d16", "11"), ("d30", "11"),
+    ]  # fmt: skip

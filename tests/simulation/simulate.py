@@ -19,8 +19,9 @@ import deltalake
 from elsinore.errors import BudgetError
 from elsinore.files.read_events import read_events
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import RESULTS, Lake
+from elsinore.ledger.results import Publication, publications
+from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.two_step import two_step
@@ -37,7 +38,7 @@ from tests.spark.results_lake import as_staged, staged
 SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")
 
 #: Jobs of which a run may be killed in one.
-_JOBS = ("land_events", *SLICEWISE, "report_quality")
+_JOBS = ("ingest_events", *SLICEWISE, "report_quality")
 
 #: Tables that follow from the raw files.
 COMPARED = ("raw_events", "events", "results")
@@ -114,7 +115,7 @@ class Simulation:
     def _hourly(self, hour: int) -> None:
         killed = self._draw.choice(_JOBS) if self._draw.random() < 0.2 else ""
         try:
-            self._run(Interval(hour, hour + HOUR), "land_events", killed)
+            self._run(Interval(hour, hour + HOUR), "ingest_events", killed)
         except RefusedError as error:
             self._tell(hour, str(error))
             if hour not in self.producer.kept_back:
@@ -123,7 +124,7 @@ class Simulation:
         published = self._published().get(hour)
         if published is None:
             self.wrong.append(f"{hour_label(hour)} is not published by its own run")
-        elif (missing := self._incomplete(hour)) and not published.awaited:
+        elif (missing := self._incomplete(hour)) and not published.missing_inputs:
             self.wrong.append(f"{hour_label(hour)} lacks {missing} and is not provisional")
 
     def _incomplete(self, hour: int) -> list[str]:
@@ -138,7 +139,7 @@ class Simulation:
         if chance < 0.04 and hour > START + 6 * HOUR:
             self._tell(hour, f"backfill of {back}")
             with suppress(RefusedError):  # one of its files is cut short
-                self._run(back, "land_events")
+                self._run(back, "ingest_events")
         elif chance < 0.09:
             gone = self.producer.withdraw(hour - self._draw.randint(1, 4) * HOUR)
             if gone is not None:
@@ -153,16 +154,16 @@ class Simulation:
             found = self._must(Step("check_published", interval))
             if not is_worth_replaying(found, force=False):
                 return
-        # Landing has more points than others.
-        at = self._draw.randint(1, 8 if killed == "land_events" else 4)
+        # Ingest has more points than others.
+        at = self._draw.randint(1, 8 if killed == "ingest_events" else 4)
         faults = {killed: Fault("client", at)}
         begun = self._must(Step(first, interval), faults.get(first))
         self._must(Step("find_plan", interval))
         reopened = [Interval.parse(part["start"], part["end"]) for part in begun["reopened"]]
         if sum(part.length for part in reopened) > REOPEN * HOUR:
             self.wrong.append(f"{interval} takes on {len(reopened)} stretches")
-        landed = first == "land_events"
-        for part, own in ((interval, landed), *((part, False) for part in reopened)):
+        ingested = first == "ingest_events"
+        for part, own in ((interval, ingested), *((part, False) for part in reopened)):
             for job in SLICEWISE:
                 self._must(Step(job, part, own), faults.get(job) if own else None)
         self._must(Step("report_quality", interval), faults.get("report_quality"))
@@ -183,7 +184,7 @@ class Simulation:
         return _figures(step, ended)
 
     def _published(self) -> dict[int, Publication]:
-        found = read_publications(self.place.lake)
+        found = publications(state_of(self.place))
         return {parse_hour(label): publication for label, publication in found.items()}
 
     def _compare(self, whole: Interval) -> None:
@@ -191,20 +192,20 @@ class Simulation:
         clean.place.mkdir()
         shutil.copytree(self.place.landing, clean.landing)
         ours, self.place = self.place, clean
-        self._run(whole, "land_events")
+        self._run(whole, "ingest_events")
         self.place = ours
         found = [contents(place.lake, COMPARED) for place in (ours, clean)]
         self.wrong += differences(*found)
         self._recompute(whole)
         for hour, published in self._published().items():
-            if published.awaited and not self._incomplete(hour):
+            if published.missing_inputs and not self._incomplete(hour):
                 self.wrong.append(f"{hour_label(hour)} waits for nothing")
 
     def _recompute(self, whole: Interval) -> None:
         """Compare what is published with what the reference finds in the raw files."""
         lake = Lake.open(self.place)
         events, _ = read_events([self.place.landing], lake.stream, max_bad_share=1)
-        published = staged(lake, whole, PUBLISHED)
+        published = staged(lake, whole, RESULTS)
         for query in self._workload.queries:
             windows = query.window.ending_in(whole)
             with suppress(BudgetError):
@@ -225,7 +226,7 @@ def _comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _figures(step: Step, ended: Ended) -> dict[str, Any]:
-    if ended.error == "DataError" and step.job == "land_events":
+    if ended.error == "DataError" and step.job == "ingest_events":
         raise RefusedError(ended.said)
     if not ended.done:
         raise AssertionError(f"{step}: {ended.error}: {ended.said}")

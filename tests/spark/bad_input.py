@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 #: Two hours of events, and one that brings damaged files alone.
 RUN = hours(10, 13)
 JOBS = (
-    "land_events", "find_plan", "aggregate_trends", "validate_results",
+    "ingest_events", "find_plan", "aggregate_trends", "validate_results",
     "publish_results", "judge_quality", "report_quality",
 )  # fmt: skip
 
@@ -172,7 +172,7 @@ def write_bad(zone: Path) -> Held:
     draw = Random(2013)
     blank = [("", b""), ("", b" \t")]
     first = [*_lines([*FIRST_HOUR, SAME_FILE]), *BAD, *blank]
-    first += [("superseded", line) for _, line in _lines([OLD])]
+    first += _lines([OLD])
     second = _lines([*SECOND_HOUR, *LATE, PUT_RIGHT, NEXT_FILE])
     draw.shuffle(first)
     draw.shuffle(second)

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
-from elsinore.lake import land_in_tasks
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
@@ -39,12 +38,12 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
     """Makes settings of a new home with empty tables and an empty landing zone."""
 
     def settings(name: str) -> Settings:
-        # Tests of landings say which hours land.
+        # Tests of ingest name the hours.
         return Settings(home=tmp_path_factory.mktemp(name), max_bad_share=1.0, late_days=0)
 
     # Copying tables is quicker than creating them.
     empty = settings("empty")
-    Lake.open(empty).create_all()
+    (empty.home / "lake").mkdir()
 
     def make() -> Settings:
         new = settings("home")
@@ -110,19 +109,9 @@ def events(flights: tuple[Lake, EventTable]) -> EventTable:
     return flights[1]
 
 
-#: For tests that use `settings`: hours land in one process, and once more in tasks.
-EITHER_WAY = pytest.mark.parametrize("settings", ["at once", "in tasks"], indirect=True)
-
-
 @pytest.fixture
-def settings(
-    new_home: NewHome, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Settings:
-    most = 128_000_000
-    if getattr(request, "param", "at once") == "in tasks":
-        most = 300
-        monkeypatch.setattr(land_in_tasks, "_MOST", 5)
-    return new_home().model_copy(update={"landing_bytes": most})
+def settings(new_home: NewHome) -> Settings:
+    return new_home()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Small landing zones: flights written out by hand, and what the tables hold after landing."""
+"""Small landing zones: flights written out by hand, runs over them, and the tables afterwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-import elsinore.lake.land
 from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
@@ -20,7 +19,7 @@ from elsinore.timeline import Interval
 from jobs import (
     aggregate_trends,
     find_plan,
-    land_events,
+    ingest_events,
     publish_results,
     report_quality,
     validate_results,
@@ -29,8 +28,8 @@ from tests.ingest import landing_zone as ingest_zone
 
 departure = ingest_zone.departure
 
-#: Every table that landing writes; they follow from the files alone.
-LANDED = ("raw_events", "quarantine", "events", "landings")
+#: Every table of data that ingest writes; they follow from the files alone.
+INGESTED = ("raw_events", "quarantine", "events")
 
 
 def hours(first: int, end: int) -> Interval:
@@ -60,8 +59,9 @@ def by_hand(spark: SparkSession, lake: Lake, statement: str, table: str) -> None
     spark.sql(statement.format(f"delta.`{lake.path(table)}`")).collect()
 
 
-def land(lake: Lake, settings: Settings, interval: Interval) -> dict[str, Any]:
-    return elsinore.lake.land.land(lake, settings, interval, run="test")
+def ingest(settings: Settings, interval: Interval, run: str = "test") -> dict[str, Any]:
+    """Run the first job alone; return its figures."""
+    return dict(ingest_events.main(Arguments(interval, run), settings))
 
 
 def run_jobs(
@@ -69,33 +69,30 @@ def run_jobs(
     interval: Interval,
     run: str,
     *,
-    first: ModuleType = land_events,
+    first: ModuleType = ingest_events,
     last: Sequence[ModuleType] = (aggregate_trends, validate_results, publish_results),
     by_hand: bool = False,
 ) -> dict[str, Any]:
-    """What a run does, with the hours that it re-opens; gives what the first job says."""
-    own = Arguments(interval, run, landed=first is land_events, by_hand=by_hand)
+    """Do what a run does, with the hours that it recomputes; return the first job's figures."""
+    own = Arguments(interval, run, ingested=first is ingest_events, by_hand=by_hand)
     figures = dict(first.main(own, settings))
     find_plan.main(own, settings)
     reopened = [Interval.parse(part["start"], part["end"]) for part in figures["reopened"]]
-    for part in (own, *(Arguments(part, run, landed=False) for part in reopened)):
+    for part in (own, *(Arguments(part, run, ingested=False) for part in reopened)):
         for job in last:
             job.main(part, settings)
     return figures
 
 
 def run_hours(settings: Settings, first: int, end: int) -> dict[str, Any]:
-    """All jobs of a run over hours of 1 January; gives what landing says."""
+    """Run all jobs of a run over hours of 1 January; return the figures of ingest."""
     last = (aggregate_trends, validate_results, publish_results, report_quality)
     return run_jobs(settings, hours(first, end), f"run {first}", last=last)
 
 
 def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
-    """Rows in a fixed order, as tuples, or as values where one column is asked for.
-
-    Without the times of files, unless they are asked for.
-    """
-    everything = [name for name in lake.schema(table).columns if name != "listing"]
+    """Rows in a fixed order, as tuples, or as values if one column is asked for."""
+    everything = [*lake.schema(table).columns]
     found = lake.rows(table, columns=list(columns) or everything)
     found = found.take(pc.sort_indices(found, [(name, "ascending") for name in found.column_names]))
     tuples = [tuple(row.values()) for row in found.to_pylist()]
@@ -103,5 +100,5 @@ def rows(lake: Lake, table: str, *columns: str) -> list[Any]:
 
 
 def contents(lake: Lake) -> dict[str, list[Any]]:
-    """Everything that landing wrote."""
-    return {table: rows(lake, table) for table in LANDED}
+    """Everything that ingest wrote."""
+    return {table: rows(lake, table) for table in INGESTED}

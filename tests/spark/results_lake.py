@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,16 +21,17 @@ from elsinore.engine.finish import finish
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
-from elsinore.lake.judge_landing import laid_out
-from elsinore.lake.provenance import STAGED, origin
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import Lake
+from elsinore.lake.regions import Hours, sql
+from elsinore.lake.staged import Staged
+from elsinore.lake.tables import STAGED, Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.settings import Settings
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval
+from tests.data_tables import create_tables, laid_out
 from tests.long_rows import to_long
 from tests.property.compare import greta
 
@@ -70,7 +71,7 @@ def hours(start: str, end: str) -> Interval:
 def flights_lake(settings: Settings) -> tuple[Lake, EventTable]:
     """The lake of a new home, with flights; and the same events as read from their files."""
     lake, events = Lake.open(settings), flight_events()
-    lake.create_all()
+    create_tables(lake)
     put_events(lake, events)
     return lake, events
 
@@ -87,7 +88,7 @@ def flight_events() -> EventTable:
 def put_events(
     lake: Lake, events: EventTable, *, mode: Literal["append", "overwrite"] = "append"
 ) -> None:
-    """Write events into the lake as if they had been landed."""
+    """Write events into the lake."""
     write_deltalake(str(lake.path("events")), event_rows(lake, events), mode=mode)
 
 
@@ -178,21 +179,31 @@ def answers(asked: Workload, events: EventTable, owned: Interval) -> list[Result
     ]
 
 
-def stage(lake: Lake, asked: Workload, found: Iterable[ResultRow], owned: Interval) -> None:
-    """Make these the staged results of a slice, as if the job had written them."""
+def stage(lake: Lake, asked: Workload, found: Iterable[ResultRow], owned: Interval) -> Staged:
+    """Make these the staged results of a slice; return what the ledger says of them."""
     fingerprints = {query.name: query.fingerprint for query in asked.queries}
     rows = [
         row | {"query_fingerprint": fingerprints[row["query"]]}
         for row in to_long(found).to_pylist()
     ]
-    stage_rows(lake, rows, owned, note=origin("test", asked, "p", lake.version("events"), owned))
+    stage_rows(lake, rows, owned)
+    return latest_staged(lake, asked)
 
 
-def stage_rows(lake: Lake, rows: list[dict], owned: Interval, *, note: str = "") -> None:
+def latest_staged(lake: Lake, asked: Workload) -> Staged:
+    """Return what the ledger says of the latest staged results, of queries over the events."""
+    own = workload_fingerprint(asked)
+    return Staged(lake.version(STAGED), lake.version("events"), "p", own)
+
+
+def stage_rows(lake: Lake, rows: list[dict], owned: Interval) -> None:
     """Put rows of staged results in place of those of a slice; days follow from the hours."""
-    declared = lake.schema(STAGED).arrow()
-    table = pa.Table.from_pylist(rows, schema=declared.remove(0))
-    lake.stream_rows(STAGED, [table], where=Hours(owned), note=note)
+    days = [
+        row | {"window_end_day": date.fromisoformat(row["window_end_hour"][:10])} for row in rows
+    ]
+    table = pa.Table.from_pylist(days, schema=lake.schema(STAGED).arrow())
+    where = sql(Hours(owned).conditions(by_day=True))
+    write_deltalake(str(lake.path(STAGED)), table, mode="overwrite", predicate=where)
 
 
 def staged_rows(lake: Lake, owned: Interval) -> list[dict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -16,14 +17,13 @@ from pyspark.sql import SparkSession
 from elsinore.choices import Finder
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
-from elsinore.errors import ConflictError, DataError, UnsupportedQueryError
+from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import TYPE_COLUMN, EventTable
-from elsinore.lake.answered import Answered
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
-from elsinore.lake.provenance import STAGED, Origin, staged_origins
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
+from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
@@ -32,16 +32,16 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sets_of
-from elsinore.spark.aggregate import Aggregated, aggregate
+from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours
 from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cut_into_parts
 from elsinore.spark.compute import aggregated
 from elsinore.spark.partitions import branches, common_keys
 from elsinore.spark.tasks import split_rows
+from elsinore.store.spark_tables import SparkTables
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
 from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand
 from tests.spark.results_lake import (
     QUERIES,
     computed,
@@ -67,7 +67,9 @@ class Ground:
         """What the job does."""
         queries = workload(self.lake, text)
         how = {"static_plan": "p", "run": "test"} | how
-        return aggregate(self.spark, [Answered("", self.lake, queries)], owned, parts=parts, **how)
+        store = SparkTables.open(self.spark, str(self.lake.root), self.lake.tables)
+        events, results = EventsTable(store, self.lake), ResultTables(store, self.lake.cores)
+        return aggregate_hours(events, [Asked(queries, results)], owned, parts=parts, **how)
 
     def by_route(
         self, queries: Workload, route: Route, parts: int, plan: RuntimePlan | None = None
@@ -139,17 +141,13 @@ def test_rows_name_the_query_and_the_commit_the_rest(ground: Ground) -> None:
     rows = ground.lake.rows(STAGED, Hours(owned).expression(by_day=True)).to_pylist()
     named = {(row["query"], row["query_fingerprint"]) for row in rows}
     assert named == {(query.name, query.fingerprint) for query in queries.queries}
-    told = ("test", workload_fingerprint(queries), "p17", done.events_version)
-    staged = ground.lake.log(STAGED).history(1)[0]["timestamp"]
-    labels = [f"2013-02-08T{hour}" for hour in (15, 16, 17)]
-    expected = dict.fromkeys(labels, Origin(*told, staged))
-    assert staged_origins(ground.lake.root, owned) == expected
-    # Of an hour that is aggregated again alone, the later commit counts.
-    ground.run(QUERIES, hours("16", "17"), static_plan="p18", run="later")
-    found = staged_origins(ground.lake.root, hours("15", "19"))
-    assert {label: origin.plan for label, origin in found.items()} == dict(
-        zip(labels, ("p17", "p18", "p17"), strict=True)
-    )
+    assert done.versions == {"": ground.lake.version(STAGED)}
+    commit = ground.lake.log(STAGED).history(1)[0]
+    note = json.loads(commit["userMetadata"])
+    assert {name: note[name] for name in ("run", "workload", "plan", "events", "hours")} == {
+        "run": "test", "workload": workload_fingerprint(queries), "plan": "p17",
+        "events": done.events_version, "hours": ["2013-02-08T15", "2013-02-08T18"],
+    }  # fmt: skip
 
 
 def test_slices_give_what_one_run_gives(ground: Ground, events: EventTable) -> None:
@@ -348,17 +346,6 @@ def test_reading_is_of_one_version(lake: Lake, events: EventTable) -> None:
 def test_files_of_other_times_are_not_read(lake: Lake, first: str, end: str, files: int) -> None:
     interval = Interval.parse(f"2013-02-{first}", f"2013-02-{end}")
     assert len(files_of(lake.path("events"), lake.version("events"), interval)) == files
-
-
-def test_a_table_with_features_that_change_files_is_refused(ground_of_its_own: Ground) -> None:
-    ground, owned = ground_of_its_own, hours("15", "18")
-    ground.run(QUERIES, owned)
-    staged_before = ground.lake.version(STAGED)
-    option = "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-    by_hand(ground.spark, ground.lake, f"ALTER TABLE {{}} {option}", "events")
-    with pytest.raises(DataError, match=r"without Spark: its reader version is 3 .*deletion"):
-        ground.run(QUERIES, owned)
-    assert ground.lake.version(STAGED) == staged_before
 
 
 def test_a_file_that_is_removed_meanwhile_is_a_conflict(ground_of_its_own: Ground) -> None:

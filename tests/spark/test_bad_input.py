@@ -6,7 +6,7 @@ words head its tests; its outcome is their docstrings. Errors in queries and the
 
 The row "Spark executor, Python worker, driver or task killed; disk full; two writers" is
 `tests/faults` (`make test-faults` for more points). Late events that come with another run than
-their hour's are `test_reopened.py`, parameters of DAGs `tests/dags/test_replay_dags.py`.
+their hour's are `test_runs.py`, parameters of DAGs `tests/dags/test_replay_dags.py`.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ def test_bad_lines_are_quarantined_with_the_reason_and_the_rest_lands(bad: Repla
     assert landed == sorted(event["id"] for event in zone.GOOD)
 
 
-def test_every_line_is_an_event_a_duplicate_or_quarantined(bad: Replayed) -> None:
-    """Section 5: landed = accepted + duplicates + quarantined, for every landing, checked."""
-    parts = ("lines", "accepted", "duplicates", "quarantined")
-    landings = {row["file_hour"][-2:]: row for row in bad.rows("landings")}
-    accounts = {hour: tuple(row[part] for part in parts) for hour, row in landings.items()}
-    # One came twice with its file, one again with the next hour's, where it stays; one was put
-    # right. Blank lines are no lines.
-    first, wrong = len(zone.FIRST_HOUR), len(zone.BAD) + 1
-    assert accounts["10"] == (first + 1 + wrong, first - 1, 2, wrong)
+def test_every_record_is_an_event_repeated_or_rejected(bad: Replayed) -> None:
+    """Section 5: records = accepted + repeated + rejected, for every hour of files."""
+    accepted = Counter(row["file_hour"] for row in bad.rows("events"))
+    counts = {
+        row["hour"][-2:]: (row["records"], accepted[row["hour"]], row["bad_records"])
+        for row in bad.rows("hours") if row["state"] == "ingested"
+    }  # fmt: skip
+    # One came twice with its file, one again with the next hour's, where it stays; one was
+    # corrected. Blank lines are not records.
+    first, wrong = len(zone.FIRST_HOUR), len(zone.BAD)
+    assert counts["10"] == (first + 2 + wrong, first - 1, wrong)
     twice, alone = zone.SECOND_FILE, len(zone.IN_FILES)
-    assert accounts["11"] == (2 * twice + alone, twice + alone, twice, 0)
-    assert all(lines == sum(rest) for lines, *rest in accounts.values())
-    reasons = Counter(code for code, _ in bad.held.values())
-    assert json.loads(landings["10"]["reasons"]) == reasons
+    assert counts["11"] == (2 * twice + alone, twice + alone, 0)
+    assert sum(records for records, *_ in counts.values()) == len(bad.rows("raw_events"))
 
 
 def test_above_a_set_share_the_landing_fails_before_anything_is_published(
@@ -87,14 +87,14 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
     """Above a set share the landing fails before publishing anything."""
     put(bad.settings, 13, departure(100, 0, 13), "broken")
     lake = bad.settings.home / "lake"
-    kept = [path.name for path in lake.iterdir() if path.name != "quarantine"]
+    kept = [path.name for path in lake.iterdir() if path.name not in ("quarantine", "hours")]
     before = contents(lake, kept)
     home = {
         "ELSINORE_HOME": str(bad.settings.home),
         "ELSINORE_SPARK_MASTER": bad.settings.spark_master,
         "ELSINORE_SPARK_TOKEN_FILE": str(bad.settings.spark_token_file),
     }
-    ended = step("land", hours(13, 14), cwd=tmp_path, **home)
+    ended = step("ingest", hours(13, 14), cwd=tmp_path, **home)
     assert re.search("1 of 2 records are invalid.*quarantine", ended.refusal(1))
     assert differences(contents(lake, kept), before) == []
 
@@ -102,9 +102,9 @@ def test_above_a_set_share_the_landing_fails_before_anything_is_published(
 # ---- duplicate event id, file landed twice
 def test_duplicates_and_files_landed_twice_are_counted_once_and_reported(bad: Replayed) -> None:
     """Counted once, reported."""
-    duplicates = 2 + zone.SECOND_FILE
-    assert bad.figures["land_events"]["duplicates"] == duplicates
-    assert re.search(rf"duplicates {duplicates}\b", bad.page)
+    repeated = 3 + zone.SECOND_FILE
+    assert bad.figures["ingest_events"]["repeated"] == repeated
+    assert re.search(rf"repeated {repeated}\b", bad.page)
     for tail in ("N5", "N6", "N9"):
         assert bad.results("by_tail", "COUNT(*)", tailnum=tail) == [("1", 1.0)]
     assert bad.results("by_tail", "SUM(D.dep_delay)", tailnum="N9") == [("6", 6.0)]
@@ -133,8 +133,11 @@ def test_nothing_of_a_damaged_file_half_lands(bad: Replayed) -> None:
     """Nothing half-landed."""
     for table in ("events", "raw_events"):
         assert not [row for row in bad.rows(table) if (row["event_id"] or "").startswith("half")]
-    (account,) = [row for row in bad.rows("landings") if row["file_hour"] == "2013-01-01T12"]
-    assert (account["files"], account["accepted"], account["duplicates"]) == (len(DAMAGED), 0, 0)
+    (hour,) = [
+        row for row in bad.rows("hours")
+        if (row["hour"], row["state"]) == ("2013-01-01T12", "ingested")
+    ]  # fmt: skip
+    assert hour["file_count"] == hour["records"] == hour["bad_records"] == len(DAMAGED)
 
 
 # ---- events out of order, late, equal times
@@ -187,7 +190,7 @@ def test_what_does_not_bind_is_refused_all_errors_at_once_before_anything_lands(
     assert len(ended.errors) == len(FAULTS.splitlines())
     # So does a job that is started all the same.
     variables = {"ELSINORE_HOME": str(tmp_path), "ELSINORE_WORKLOAD_FILE": str(faulty)}
-    landed = step("land", hours(10, 11), cwd=tmp_path, **variables)
+    landed = step("ingest", hours(10, 11), cwd=tmp_path, **variables)
     assert (landed.code, landed.output, landed.errors) == (2, "", ended.errors)
     assert not (tmp_path / "lake").exists()
 
@@ -245,7 +248,7 @@ def test_a_hostile_name_of_a_query_or_attribute_is_refused(text: str, tmp_path: 
         assert (ended.code, ended.output) == (2, "")
         assert all(error.startswith("elsinore: ") for error in ended.errors)  # no stack trace
     master = {"ELSINORE_SPARK_MASTER": f"local {text}"}
-    step("land", hours(10, 11), cwd=tmp_path, **master).refusal(2)
+    step("ingest", hours(10, 11), cwd=tmp_path, **master).refusal(2)
     assert {path.name for path in tmp_path.iterdir()} == {"s.yaml", "w.sase"}
 
 
@@ -268,8 +271,8 @@ def test_a_result_too_large_for_a_column_is_exact_text_and_infinite(bad: Replaye
     [
         ("aggregate", "JAVA_HOME", ["Java was not found", "install Java"]),
         ("aggregate", "ELSINORE_JARS", ["delta-spark", "delta-storage", "make setup"]),
-        ("land", "ELSINORE_SCHEMA_FILE", ["cannot read"]),
-        ("land", "ELSINORE_TABLES_DIR", ["no tables"]),
+        ("ingest", "ELSINORE_SCHEMA_FILE", ["cannot read"]),
+        ("ingest", "ELSINORE_TABLES_DIR", ["no tables"]),
     ],
 )
 def test_what_is_missing_is_one_line_that_says_what_to_do(

@@ -1,34 +1,36 @@
-"""Kept panes: windows of days made of what hours were found to do, which late events undo."""
+"""Cached panes: windows of days from what earlier runs computed of hours; late events undo it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.engine.linear.carried import CarriedPanes
 from elsinore.engine.plan import RuntimePlan
-from elsinore.errors import ConflictError
 from elsinore.events import EventTable
-from elsinore.lake.answered import Answered
-from elsinore.lake.event_files import Bucket
-from elsinore.lake.kept_hours import FOLDER, KeptHours, drop_kept_hours, read_kept
-from elsinore.lake.maintain import LEAST_KEPT, maintain
+from elsinore.lake.event_changes import EventChanges
+from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.tables import Lake
-from elsinore.results.partial import PARTIAL_SCHEMA
+from elsinore.results.task_rows import Counts
 from elsinore.settings import Settings
 from elsinore.spark import carry
-from elsinore.spark.aggregate import Aggregated, aggregate
+from elsinore.spark.compute import compute
+from elsinore.spark.tasks import split_rows
 from elsinore.timeline import HOUR, Interval
-from tests.spark.conftest import NewHome
-from tests.spark.results_lake import computed, flights_lake, hours, put_events, staged, workload
+from tests.spark.results_lake import (
+    computed,
+    flight_events,
+    hours,
+    sorted_results,
+    workload,
+)
+from tests.stored_lake import add_events, changes, new_lake, settings_of
 
 pytestmark = pytest.mark.spark
 
-#: The first three can be carried, and the first two are the same but for what they return.
+#: The first three can be carried, and the first two differ only in what they return.
 QUERIES = """
 QUERY delays
 RETURN origin, COUNT(*), AVG(D.dep_delay), MIN(C.distance)
@@ -64,22 +66,42 @@ WITHIN 1 hour;
 """
 
 
+#: Rows of results, and the words of the route.
+Done = tuple[list[dict[str, object]], str]
+
+
 @pytest.fixture(autouse=True)
 def _few_events_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carry, "FEWEST_BYTES", 0)
     monkeypatch.setattr(carry, "KEPT_BYTE", 0)
 
 
+def flights_lake(settings: Settings) -> tuple[Lake, EventTable]:
+    """A lake with flights, and the same events in memory."""
+    lake, events = new_lake(settings), flight_events()
+    add_events(lake, events)
+    return lake, events
+
+
 @pytest.fixture
-def own_lake(new_home: NewHome) -> tuple[Lake, EventTable]:
-    return flights_lake(new_home())
+def own_lake(tmp_path: Path) -> tuple[Lake, EventTable]:
+    return flights_lake(settings_of(tmp_path))
 
 
 def run(
-    spark: SparkSession, lake: Lake, owned: Interval, text: str = QUERIES, **how: Any
-) -> Aggregated:
-    found = [Answered("", lake, workload(lake, text))]
-    return aggregate(spark, found, owned, static_plan="p", parts=2, run="test", **how)
+    spark: SparkSession, lake: Lake, owned: Interval, text: str = QUERIES, *,
+    plan: RuntimePlan | None = None, recorded: EventChanges | None = None,
+) -> Done:  # fmt: skip
+    """Compute an interval, with a ledger that records all versions unless another is given."""
+    asked, version = workload(lake, text), lake.version("events")
+    done = compute(
+        spark, lake, asked, plan or RuntimePlan.of(asked.queries), owned, version=version, parts=2,
+        changes=recorded or changes(version),
+    )  # fmt: skip
+    reports = list[Counts]()
+    parts = [part for frame in done.frames for part in split_rows(frame, reports)]
+    rows = [row for part in parts for row in part.drop_columns("query_fingerprint").to_pylist()]
+    return sorted_results(rows), "; ".join(done.words)
 
 
 def files(lake: Lake) -> list[Path]:
@@ -89,41 +111,35 @@ def files(lake: Lake) -> list[Path]:
 def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventTable]) -> None:
     lake, events = own_lake
     queries = workload(lake, QUERIES)
-    done = {hour: run(spark, lake, hours(str(hour), str(hour + 1))) for hour in range(14, 17)}
-    whole = hours("14", "17")
-    assert staged(lake, whole) == computed(queries, events, whole)
-    assert {row["query"] for row in staged(lake, whole)} == set(queries.by_name)
-    words = {hour: found.route.split("; ")[1] for hour, found in done.items()}
-    assert words == {
-        14: "panes of 2 queries cached: 0 hours reused, 9 computed",
-        **dict.fromkeys(
-            range(15, 17), "panes of 2 queries cached: 8 hours reused, 1 computed"
-        ),
-    }  # fmt: skip
-    # Another plan, which runs them in another order, finds what was kept.
+    done = [run(spark, lake, hours(str(hour), str(hour + 1))) for hour in range(14, 17)]
+    rows = sorted_results([row for of_hour, _ in done for row in of_hour])
+    assert rows == computed(queries, events, hours("14", "17"))
+    assert {row["query"] for row in rows} == set(queries.by_name)
+    assert [words.split("; ")[1] for _, words in done] == [
+        "panes of 2 queries cached: 0 hours reused, 9 computed",
+        *["panes of 2 queries cached: 8 hours reused, 1 computed"] * 2,
+    ]
+    # Another plan, which runs them in another order, finds the same files.
     plan = RuntimePlan.of(queries.queries, sweeps=[("delays", "many")])
-    again = run(spark, lake, hours("16", "17"), plan=plan)
-    assert again.route.endswith("panes of 2 queries cached: 9 hours reused, 0 computed")
-    # Several hours at once, of which some are there.
+    _, words = run(spark, lake, hours("16", "17"), plan=plan)
+    assert words.endswith("panes of 2 queries cached: 9 hours reused, 0 computed")
+    # Several hours at once, some of which are cached.
     later = hours("16", "19")
-    run(spark, lake, later)
-    assert staged(lake, later) == computed(queries, events, later)
+    assert run(spark, lake, later)[0] == computed(queries, events, later)
 
 
-def test_of_a_lake_laid_out_by_buckets(
-    spark: SparkSession, laid_home: Callable[[str], Settings]
-) -> None:
-    lake, events = flights_lake(laid_home("{by: [origin], number: 4}"))
-    whole = hours("14", "16")
+def test_a_lake_laid_out_by_buckets(spark: SparkSession, tmp_path: Path) -> None:
+    lake, events = flights_lake(settings_of(tmp_path, "{by: [origin], number: 4}"))
     for hour in (14, 15):
-        run(spark, lake, hours(str(hour), str(hour + 1)))
-    assert staged(lake, whole) == computed(workload(lake, QUERIES), events, whole)
+        owned = hours(str(hour), str(hour + 1))
+        expected = computed(workload(lake, QUERIES), events, owned)
+        assert run(spark, lake, owned)[0] == expected
     kept = sorted(path.name.split(".")[2] for path in files(lake))
-    # Nine hours keep both cores busy; the tenth one was worked out in two shares.
+    # Nine hours keep both cores busy; the tenth one was computed in two shares.
     assert kept == ["0-1"] * 9 + ["0-2", "1-2"]
 
 
-def test_hours_without_windows_are_worked_out_for_those_that_have_some(
+def test_hours_without_windows_are_computed_for_those_that_have_some(
     spark: SparkSession, own_lake: tuple[Lake, EventTable]
 ) -> None:
     lake, events = own_lake
@@ -132,67 +148,37 @@ def test_hours_without_windows_are_worked_out_for_those_that_have_some(
         "WHERE [origin] AND D.dep_delay > 90 WITHIN 8 hours;"
     )
     first, second = (run(spark, lake, hours(a, b), text) for a, b in (("14", "15"), ("15", "16")))
-    assert first.route == "panes of 1 query cached: 0 hours reused, 1 computed"
-    assert second.route == "panes of 1 query cached: 1 hour reused, 7 computed"
-    owned = hours("14", "16")
-    assert staged(lake, owned) == computed(workload(lake, text), events, owned) != []
-    assert first.rows == 0 < second.rows == len(staged(lake, owned))
+    assert first == ([], "panes of 1 query cached: 0 hours reused, 1 computed")
+    assert second[1] == "panes of 1 query cached: 1 hour reused, 7 computed"
+    assert second[0] == computed(workload(lake, text), events, hours("14", "16")) != []
 
 
-def test_what_is_kept_is_right_at_its_version_and_for_as_long_as_its_hour_stands(
+def test_late_events_cost_their_hours(
     spark: SparkSession, own_lake: tuple[Lake, EventTable]
 ) -> None:
     lake, events = own_lake
-    owned, version = hours("15", "16"), lake.version("events")
+    owned, before = hours("15", "16"), lake.version("events")
     run(spark, lake, owned)
-    queries = workload(lake, QUERIES).queries
-    kept = KeptHours(files(lake)[0].parent)
-    reached = range(owned.start - 8 * HOUR, owned.end, HOUR)
-    assert kept.find(lake.root, reached, version).keys() == set(reached)
-    assert kept.find(lake.root, reached, version - 1) == {}
-    # Others' rows are nowhere near these.
-    for others in queries[:1], queries[1:2]:
+    # Other queries have other files.
+    for others in workload(lake, QUERIES).queries[:1], workload(lake, QUERIES).queries[1:2]:
         assert not carry.kept_panes(lake, CarriedPanes(others, HOUR)).folder.exists()
-    # What is written without a note may have touched all of its day.
-    put_events(lake, EventTable(events.schema, events.table.slice(len(events) - 1)))
-    there = kept.find(lake.root, reached, lake.version("events"))
-    assert there.keys() == {hour for hour in reached if hour < hours("00", "01").start}
-    assert kept.find(lake.root, reached, version).keys() == set(reached)
-    again = run(spark, lake, owned)
-    assert again.route.endswith(f"{len(there)} hours reused, {9 - len(there)} computed")
-    # An hour that two runs have worked out has two files, and either will do.
-    nothing = PARTIAL_SCHEMA.empty_table()
-    kept.write(owned.start, version, None, nothing)
-    assert kept.find(lake.root, [owned.start], lake.version("events")).keys() == {owned.start}
-    # One of which a bucket is missing has none.
-    newer, hour = lake.version("events"), owned.start + 99 * HOUR
-    kept.write(hour, newer, Bucket(("origin",), 1, 2), nothing)
-    assert kept.find(lake.root, [hour], newer) == {}
-    kept.write(hour, newer, Bucket(("origin",), 0, 2), nothing)
-    assert len(kept.find(lake.root, [hour], newer)[hour]) == 2
+    # The last event is of 2013-02-08T20; the windows reach back to 07.
+    add_events(lake, EventTable(events.schema, events.table.slice(len(events) - 1)))
 
+    def words(recorded: EventChanges) -> str:
+        _, route = run(spark, lake, owned, recorded=recorded)
+        return route.rpartition("cached: ")[2]
 
-def test_kept_panes_go_when_nobody_needs_them_and_when_they_must(
-    spark: SparkSession, own_lake: tuple[Lake, EventTable]
-) -> None:
-    lake, _ = own_lake
-    owned = hours("15", "16")
-    run(spark, lake, owned)
-    found = files(lake)
-    kept = KeptHours(found[0].parent)
-    maintain(lake, keep_hours=LEAST_KEPT, run="r")
-    assert files(lake) == found, "somebody has just written them"
-    kept.drop_before(owned.start)
-    last, *_ = left = files(lake)
-    assert {path.name[:13] for path in left} == {"2013-02-08T15"}
-    assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
-    gone = last.with_name("gone.part")
-    gone.symlink_to("nowhere")  # listed, and not there when it is looked at
-    assert drop_kept_hours(lake.root, unused_since=last.stat().st_mtime_ns) == 0
-    gone.unlink()
-    assert drop_kept_hours(lake.root) == len(left)
-    with pytest.raises(ConflictError, match="removed during the run"):
-        read_kept([last], ["0 0 0"])
-    assert drop_kept_hours(lake.root) == 0
-    run(spark, lake, owned)
-    assert files(lake) != [], "and they are worked out again"
+    version = lake.version("events")
+    assert words(changes(version, owned.start - 2 * HOUR)) == "8 hours reused, 1 computed"
+    # The ledger does not record the commit yet: all hours of its day may have changed.
+    for path in files(lake):
+        if f".v{version}." in path.name:
+            path.unlink()
+    assert words(changes(before)) == "0 hours reused, 9 computed"
+    assert words(changes(before)) == "9 hours reused, 0 computed", "those of this version"
+    # Without a ledger, panes are not cached.
+    asked = workload(lake, QUERIES)
+    plan = RuntimePlan.of(asked.queries)
+    done = compute(spark, lake, asked, plan, owned, version=version, parts=2)
+    assert not any("cached" in route for route in done.words)

@@ -11,17 +11,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import elsinore.lake.land
-from elsinore.lake.forget import Key, forget
-from elsinore.lake.landing_zone import hours_of_stop
-from elsinore.lake.provenance import PUBLISHED
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.draws import draws
 from tests.lake_contents import contents, differences
 from tests.spark.conftest import ROOT, NewHome
-from tests.spark.landing_zone import departure, hours, land, put, rows, run_hours
+from tests.spark.landing_zone import departure, hours, ingest, put, rows, run_hours
 from tests.unit.lake.test_collect import write
 
 #: All files of a test were written then: the end of 1 January 2013, 23:30.
@@ -70,28 +66,23 @@ def with_rules(settings: Settings, *files: str) -> Settings:
 
 
 def landed(settings: Settings) -> list[list[Any]]:
-    """Events, accounts and quarantined lines; without what empty files add to them."""
+    """Events and quarantined records, without those of empty files."""
     lake = Lake.open(settings)
     names = [
         name for name in lake.schema("events").columns if name not in ("file", "record_number")
     ]
-    accounts: list[Any] = []
-    for label, lines, bad, told, *others in rows(
-        lake, "landings", "file_hour", "lines", "quarantined", "reasons", "accepted", "duplicates"
-    ):
-        reasons = json.loads(told)
-        empty = reasons.pop("empty_file", 0)
-        accounts += [(label, lines - empty, bad - empty, reasons, *others)] * (lines > empty)
     quarantined = rows(lake, "quarantine", "file_hour", "reason_code")
-    return [rows(lake, "events", *names), accounts, [r for r in quarantined if "empty" not in r[1]]]
+    return [rows(lake, "events", *names), [r for r in quarantined if "empty" not in r[1]]]
 
 
 @pytest.mark.parametrize("seed", range(draws(8, 48)))
-def test_any_layout_and_format_lands_what_the_plain_one_does(new_home: NewHome, seed: int) -> None:
+def test_any_layout_and_format_lands_what_the_plain_one_does(
+    new_spark_home: NewHome, seed: int
+) -> None:
     """In one landing, or in one of each hour in any order."""
     rng = random.Random(seed)
     rule, name, untold = LAYOUTS[seed % len(LAYOUTS)]
-    plain, other = new_home(), with_rules(new_home(), rule)
+    plain, other = new_spark_home(), with_rules(new_spark_home(), rule)
     for n in range(3):
         events = [random_event(100 * n + at, rng) for at in range(rng.randrange(1, 30))]
         by_hour: dict[int, list[Any]] = {}
@@ -110,65 +101,45 @@ def test_any_layout_and_format_lands_what_the_plain_one_does(new_home: NewHome, 
         stretches = [Interval(start, start + HOUR) for start in starts]
     for settings in (plain, other):
         for stretch in stretches:
-            land(Lake.open(settings), settings, stretch)
+            ingest(settings, stretch)
     assert landed(other) == landed(plain)
     assert landed(plain)[0]
 
 
-def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_home: NewHome) -> None:
-    settings = with_rules(new_home().model_copy(update={"late_days": 1}), "{date}/{hour}/*.csv")
+def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_spark_home: NewHome) -> None:
+    settings = with_rules(
+        new_spark_home().model_copy(update={"late_days": 1}), "{date}/{hour}/*.csv"
+    )
     lake = Lake.open(settings)
     write(settings.landing / "2013-01-01/09/a.csv", [departure(9, 0, 9)], WRITTEN)
-    land(lake, settings, hours(9, 10))
+    ingest(settings, hours(9, 10))
     late = departure(10, time="2013-01-03T10:00:00Z")
     write(settings.landing / "2013-01-03/10/a.csv", [late], WRITTEN)
     after = hours(0, 1).start + 5 * DAY
-    stop = hours_of_stop(lake, after)
-    assert stop == [*range(hours(9, 10).end, after, HOUR)]
-    own = Interval(after, after + HOUR)
-    figures = elsinore.lake.land.land(lake, settings, own, run="test", stop=stop)
-    assert (figures["collected_files"], figures["late_landings"]) == (1, 5 * 24 - 10)
+    figures = ingest(settings, Interval(after, after + HOUR))
+    assert (figures["collected_files"], figures["late_hours"]) == (1, 5 * 24 - 10)
     assert rows(lake, "events", "event_id") == ["d10", "d9"]
-    assert not hours_of_stop(lake, own.end)
-    assert not hours_of_stop(lake, own.end + 32 * DAY), "history"
 
 
-def test_a_late_dump_and_a_corrected_one_land_again(new_home: NewHome) -> None:
-    settings = with_rules(new_home().model_copy(update={"late_days": 1}), "dump-*.parquet")
+def test_a_late_dump_and_a_corrected_one_land_again(new_spark_home: NewHome) -> None:
+    settings = with_rules(new_spark_home().model_copy(update={"late_days": 1}), "dump-*.parquet")
     lake = Lake.open(settings)
     path = settings.landing / "dump-1.parquet"
     write(path, [departure(1, 0, 9), departure(2, 0, 10), departure(3, 0, 11)], WRITTEN)
-    figures = land(lake, settings, hours(10, 11))
+    figures = ingest(settings, hours(10, 11))
     assert (figures["collected_files"], figures["collected_lines"]) == (1, 3)
-    assert (figures["late_landings"], rows(lake, "events", "event_id")) == (1, ["d1", "d2"])
+    assert (figures["late_hours"], rows(lake, "events", "event_id")) == (1, ["d1", "d2"])
     write(settings.landing / "dump-2.parquet", [departure(4, 1, 10)], WRITTEN)
     write(path, [departure(2, 0, 10), departure(3, 0, 11, dep_delay=9)], WRITTEN + 1)
-    assert land(lake, settings, hours(11, 12))["late_landings"] == 2, "one lost its event, one got"
+    assert ingest(settings, hours(11, 12))["late_hours"] == 2, "one lost its event, one got"
     assert rows(lake, "events", "event_id", "dep_delay") == [("d2", 5), ("d3", 9), ("d4", 5)]
-    assert land(lake, settings, hours(12, 13))["late_landings"] == 0
+    assert ingest(settings, hours(12, 13))["late_hours"] == 0
     (settings.landing / "dump-3.parquet").write_bytes(b"PAR1")
-    figures = land(lake, settings, hours(12, 13))
-    assert "refused_landings" not in figures
+    figures = ingest(settings, hours(12, 13))
+    assert "refused_hours" not in figures
     assert json.loads((next((settings.landing / "_collected").glob("dump-3*"))).read_text())[
         "reason"
     ]
-
-
-def test_a_key_is_forgotten_where_lines_lie_and_where_they_were_collected(
-    new_home: NewHome,
-) -> None:
-    settings = with_rules(new_home(), "{date}/{hour}/*.jsonl.gz", "{date}.csv")
-    lake = Lake.open(settings)
-    write(settings.landing / "2013-01-01/10/x.jsonl.gz", [departure(1, tailnum="X"), departure(2)])
-    write(settings.landing / "2013-01-01.csv", [departure(3, tailnum="X"), departure(4)], WRITTEN)
-    assert land(lake, settings, hours(10, 11))["accepted"] == 4
-    key = Key.parse(["tailnum=X"], lake.stream)
-    removed, _ = forget(settings, key, run="test", dry_run=False)
-    assert removed["raw files"] == (2, 2)
-    assert rows(lake, "events", "event_id") == ["d2", "d4"]
-    assert land(lake, settings, hours(10, 11))["collected_files"] == 0
-    assert rows(lake, "events", "event_id") == ["d2", "d4"]
-    assert "X" in (settings.landing / "2013-01-01.csv").read_text(), "the producer's"
 
 
 # ---- two streams by the jobs
@@ -240,10 +211,10 @@ def test_flights_and_sales_from_dumps_run_side_by_side(
         run(alone[0], flights_of, hour)
         run(alone[1], lines_of, hour)
         assert told["collected_files"] == 1
-    assert told["late_landings"] == 1
-    assert not differences(contents(flights.lake, ["events", PUBLISHED]),
-                           contents(alone[0].lake, ["events", PUBLISHED]))  # fmt: skip
-    published = contents(sales.lake, [PUBLISHED])
-    assert not differences(published, contents(alone[1].lake, [PUBLISHED]))
-    assert published[PUBLISHED]
+    assert told["late_hours"] == 1
+    assert not differences(contents(flights.lake, ["events", RESULTS]),
+                           contents(alone[0].lake, ["events", RESULTS]))  # fmt: skip
+    published = contents(sales.lake, [RESULTS])
+    assert not differences(published, contents(alone[1].lake, [RESULTS]))
+    assert published[RESULTS]
     assert landed(sales) == landed(alone[1])

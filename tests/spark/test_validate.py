@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from elsinore.lake.provenance import STAGED, RestagedError, origin
 from elsinore.lake.regions import Hours
 from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.lake.tables import Lake
 from elsinore.lake.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
 from elsinore.settings import Settings
-from elsinore.timeline import EPOCH, Interval
+from elsinore.timeline import EPOCH, Interval, parse_hour
 from tests.spark.results_lake import (
     QUERIES,
     answers,
     flights_lake,
     hours,
+    latest_staged,
     stage,
     stage_rows,
     staged,
@@ -46,12 +47,12 @@ def spoilt(lake: Lake) -> Iterator[Lake]:
     """The lake for a test that spoils its results."""
     right = staged_rows(lake, RUN)
     yield lake
-    note = origin("test", workload(lake, QUERIES), "p", lake.version("events"), RUN)
-    stage_rows(lake, right, RUN, note=note)
+    stage_rows(lake, right, RUN)
 
 
 def check(lake: Lake, size: SampleSize = EVERYTHING, interval: Interval = RUN) -> Validation:
-    return validate(lake, workload(lake, QUERIES), interval, size, run="test")
+    queries = workload(lake, QUERIES)
+    return validate(lake, queries, interval, size, latest_staged(lake, queries), run="test")
 
 
 def at(row: dict) -> tuple[str, int]:
@@ -155,8 +156,8 @@ def test_a_run_without_events_is_not_validated(lake: Lake) -> None:
 
 
 def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
-    version = lake.version(STAGED)
-    results = read_results(lake, Hours(RUN), version, 100_000)
+    found_now = latest_staged(lake, workload(lake, QUERIES))
+    results = read_results(lake, Hours(RUN), found_now.version, 100_000)
 
     shuffled: list[int] = []
 
@@ -165,7 +166,7 @@ def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
         # In whatever order the rows lie.
         found = results.sample(frac=1, random_state=len(shuffled))
         shuffled.append(seed)
-        checks = choose(lake, workload(lake, QUERIES), RUN, found, version, size)
+        checks = choose(lake, workload(lake, QUERIES), RUN, found, found_now, size)
         drawn = [check for check in checks if check.stratum is not None]
         assert len(drawn) == 12
         # Beside them places drawn from elsewhere, half as many at most; and the windows of all.
@@ -181,10 +182,11 @@ def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
     assert {place.query for place in first} == {"chains", "chances", "storms"}
 
 
-def test_results_of_another_workload_are_refused(lake: Lake) -> None:
-    other = QUERIES.replace("WITHIN 6 hours", "WITHIN 5 hours")
-    with pytest.raises(RestagedError, match="chains"):
-        validate(lake, workload(lake, other), RUN, EVERYTHING, run="test")
+def test_checked_rows_are_counted_by_hour(lake: Lake) -> None:
+    checked = check(lake).checked_rows()
+    rows = staged(lake, RUN)
+    wanted = Counter(parse_hour(row["window_end_hour"]) for row in rows)
+    assert checked == dict(wanted)
 
 
 @pytest.mark.parametrize(

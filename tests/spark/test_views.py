@@ -11,10 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import elsinore
-from elsinore.lake.provenance import PUBLISHED
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
+from tests.data_tables import create_tables
 from tests.views_lake import (
     SAMPLES,
     VIEWS,
@@ -53,7 +53,7 @@ def test_views_agree_with_those_of_duckdb_and_with_the_library(
         assert in_spark.columns == in_duck.columns
         assert rows(in_spark) == ordered(in_duck.fetchall()) == expected(query, results[query.name])
     assert {row["viewName"] for row in named.sql("SHOW VIEWS").collect()} == {*VIEWS, *lake.tables}
-    assert named.table(PUBLISHED).count() == len(duck.table(PUBLISHED))
+    assert named.table(RESULTS).count() == len(duck.table(RESULTS))
     assert {table: lake.version(table) for table in lake.tables} == before
 
 
@@ -69,10 +69,10 @@ def test_views_of_another_workload_leave_those_of_the_first_their_rows(
         "QUERY own RETURN COUNT(*) PATTERN A a WITHIN 1 hour;"
     )
     of_ops = settings.of_workload("ops")
-    Lake.open(of_ops).create_all()
+    create_tables(Lake.open(of_ops))
     elsinore.spark.register(named, of_ops)
     try:
-        assert named.table("own").count() == named.table(PUBLISHED).count() == 0
+        assert named.table("own").count() == named.table(RESULTS).count() == 0
         assert named.table("texts").count() == rows_of_first > 0
     finally:
         named.sql("DROP VIEW own")
@@ -80,14 +80,14 @@ def test_views_of_another_workload_leave_those_of_the_first_their_rows(
 
 def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
-    Lake.open(settings).create_all()
+    create_tables(Lake.open(settings))
     named.sql("CREATE DATABASE other")
     named.sql("USE other")
     try:
-        named.sql("CREATE TABLE publications AS SELECT 7 AS mine")
-        with pytest.raises(PySparkException, match="publications"):
+        named.sql("CREATE TABLE validations AS SELECT 7 AS mine")
+        with pytest.raises(PySparkException, match="validations"):
             elsinore.spark.register(named, settings)
-        assert named.table("publications").collect()[0]["mine"] == 7
+        assert named.table("validations").collect()[0]["mine"] == 7
     finally:
         named.sql("DROP DATABASE other CASCADE")
         named.sql("USE odd")

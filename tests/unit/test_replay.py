@@ -34,6 +34,8 @@ from elsinore.quality.judge import FILE_NAME, Judgement
 from elsinore.replay import ProgressPrinter, print_open_windows, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
+from tests.unit.quality.lake import hour_row, published
+from tests.written_tables import declared, write_hours, write_table
 
 SIX_HOURS = Interval.parse("2013-02-08T00:00", "2013-02-08T06:00")
 HOURS = ("2013-02-08T00:00", "2013-02-08T06:00")
@@ -133,7 +135,7 @@ def test_flights_are_never_made_for_another_stream(
     (own.landing / "2013" / "02" / "08").mkdir(parents=True)
     with pytest.raises(DataError, match=r"no raw file of these hours .* raw files are YYYY/MM"):
         replay.replay(own, *HOURS, Console())
-    with pytest.raises(DataError, match=r"\(2013-02-08T.*.*add events with `elsinore ingest FILE`"):
+    with pytest.raises(DataError, match=r"\(2013-02-08T.*.*add events with `elsinore put FILE`"):
         replay.replay(own, *HOURS, Console())
     (own.landing / "2013" / "02" / "08" / "events-2013-02-08T03.jsonl").touch()
     with pytest.raises(Stopped):
@@ -148,7 +150,7 @@ def test_flights_are_never_made_for_another_stream(
 # ---- following a run of the DAG
 INTERVAL = Interval.parse("2013-02-08T07:00", "2013-02-08T09:00")
 
-DONE = [TaskProgress("land", "started"), TaskProgress("land", "done")]
+DONE = [TaskProgress("ingest", "started"), TaskProgress("ingest", "done")]
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +173,7 @@ def replace_airflow(
 def test_every_step_is_passed_on_and_the_log_is_kept_where_a_task_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = [TaskProgress("land", "retried", reason="conflict", exit_code=1), *DONE]
+    steps = [TaskProgress("ingest", "retried", reason="conflict", exit_code=1), *DONE]
     replace_airflow(monkeypatch, steps, 0)
     heard: list[TaskProgress] = []
     log = run_dag(Settings(home=tmp_path), INTERVAL, heard.append)
@@ -198,8 +200,8 @@ def test_each_task_has_the_part_of_the_log_that_it_wrote(
 ) -> None:
     logs = [tmp_path / name for name in ("land.log", "plan.log")]
     steps = [
-        TaskProgress("land", "started", log=str(logs[0]), written=4),
-        TaskProgress("land", "done", log=str(logs[0]), written=8),
+        TaskProgress("ingest", "started", log=str(logs[0]), written=4),
+        TaskProgress("ingest", "done", log=str(logs[0]), written=8),
         TaskProgress("plan", "started", log=str(logs[1]), written=10),
         TaskProgress("plan", "retried", log=str(logs[1]), written=12),
     ]
@@ -280,13 +282,20 @@ RESULTS = [
     result(10, "chains", "COUNT(*)", HUGE + "0"),
 ]  # fmt: skip
 
-LANDINGS = [
-    {"file_hour": f"2013-02-08T{hour:02}", "files": 2, "lines": 100 * hour + 1,
-     "accepted": 100 * hour - 3, "duplicates": 2, "quarantined": 2,
-     "reasons": '{"bad_json": 1, "empty_file": 1}',
-     "first_event": datetime(2013, 2, 8, hour, tzinfo=UTC),
-     "last_event": datetime(2013, 2, 8, hour, 30, tzinfo=UTC)}
-    for hour in (7, 8, 9)
+HOURS_OF_FILES = (7, 8, 9)
+INGESTED = [
+    hour_row("ingested", f"2013-02-08T{hour:02}", file_count=2, records=100 * hour + 1,
+             bad_records=2, first_event=datetime(2013, 2, 8, hour, tzinfo=UTC),
+             last_event=datetime(2013, 2, 8, hour, 30, tzinfo=UTC))
+    for hour in HOURS_OF_FILES
+]  # fmt: skip
+EVENTS = [
+    {"event_day": date(2013, 2, 8), "file_hour": f"2013-02-08T{hour:02}"}
+    for hour in HOURS_OF_FILES for _ in range(100 * hour - 3)
+]  # fmt: skip
+QUARANTINE = [
+    {"file_day": date(2013, 2, 8), "file_hour": f"2013-02-08T{hour:02}", "reason_code": code}
+    for hour in HOURS_OF_FILES for code in ("bad_json", "empty_file")
 ]  # fmt: skip
 
 VALIDATIONS = [
@@ -312,15 +321,13 @@ def settings(tmp_path: Path) -> Settings:
     workload = tmp_path / "flights.sase"
     workload.write_text(QUERIES)
     settings = Settings(home=tmp_path, workload_file=workload)
-    for name, rows in [
-        ("results", RESULTS),
-        ("landings", LANDINGS),
-        ("validations", [_of_workload | row for row in VALIDATIONS]),
-        ("publications", [_of_workload | {"window_end_hour": "2013-02-08T07"}]),
-    ]:
-        table = pa.Table.from_pylist(rows)
-        days = [column for column in table.column_names if column.endswith("_day")]
-        write_deltalake(settings.lake / name, table, partition_by=days)
+    for name, rows in {
+        "results": RESULTS, "events": EVENTS, "quarantine": QUARANTINE,
+        "validations": [_of_workload | row for row in VALIDATIONS],
+    }.items():  # fmt: skip
+        write_table(settings.lake, declared(name), rows)
+    own = {"workload": "flights", "workload_fingerprint": "c" * 64}
+    write_hours(settings.lake, INGESTED, [published("2013-02-08T07") | own])
     return settings
 
 
@@ -335,7 +342,7 @@ def test_the_replayed_hours_alone_count_and_each_query_has_its_largest_count(
     settings: Settings, terminal: bool
 ) -> None:
     text = printed(settings, terminal=terminal)
-    assert "ingested  1,500 records of 2 files: 1,494 accepted, 4 duplicates, 2 quarantined" in text
+    assert "ingested  1,500 records of 2 files: 1,494 accepted, 4 repeated, 2 quarantined" in text
     assert "; 2 empty files" in text
     assert "checked   a sample of 2 values and 1 whole window against the reference: 1 mism" in text
     assert "replayed  2013-02-08 07:00 UTC to 2013-02-08 09:00 UTC (2 hours) in " in text
@@ -426,7 +433,7 @@ def test_hours_without_a_file_are_replayed_if_windows_that_end_there_hold_events
 def test_progress_is_a_line_for_each_step() -> None:
     console = Console(record=True, width=200)
     tell = ProgressPrinter(console)
-    tell(TaskProgress("land", "started"))
+    tell(TaskProgress("ingest", "started"))
     tell(TaskProgress("aggregate", "failed", label="07 to 08", reason="[x] went wrong"))
     lines = console.export_text().splitlines()
     assert lines == ["  started  land", "  failed   aggregate (07 to 08): [x] went wrong"]

@@ -8,17 +8,16 @@ from datetime import UTC, datetime
 
 import typer
 
-from elsinore.catalog.yaml_text import read_model
 from elsinore.errors import ParameterError
 from elsinore.lake.answered import Answered, answered_by
-from elsinore.lake.tables import TableSchema
 from elsinore.ledger.days import shown_days
 from elsinore.ledger.fold import Fold, fold
-from elsinore.ledger.from_records import Records, as_appended
+from elsinore.ledger.rows import State
 from elsinore.ledger.show import View, hours_json, hours_text
+from elsinore.ledger.table import Ledger
 from elsinore.ledger.to_compute import Planned, Question, to_compute
+from elsinore.publish.changed_results import unrecorded_changes
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, Interval, hour_label, instant_of, parse_instant
 from elsinore.wording import shown
 
@@ -54,20 +53,17 @@ def _shown(
     settings: Settings, one: Answered, options: HoursOptions, now: int
 ) -> tuple[Fold, View, list[Planned]]:
     """Return the state of the hours of a workload, the part to show, and the hours to compute."""
-    workload = settings.of_workload(one.name).queries.stem
-    reach = max(query.window.hours_back for query in one.workload.queries)
-    fingerprint, stream = workload_fingerprint(one.workload), one.lake.stream.name
-    declaration = settings.tables_dir.parent / "next" / "hours.yaml"
-    records = Records(
-        lake=one.lake.root, schema=read_model(declaration, TableSchema, "a table"), stream=stream,
-        workload=workload, fingerprint=fingerprint,
-    )  # fmt: skip
-    state = fold(as_appended(records.commits(), records.schema), workload)
+    workload = one.title
+    reach, fingerprint, stream = one.reach, one.fingerprint, one.lake.stream.name
+    state = fold(Ledger.open(settings).read(workloads=[workload]), workload)
     days, until = shown_days(state, now, options.days)
     if options.since is not None:
         days = _since(options.since, days.end)
     since = until - settings.late_days * DAY
-    ask = Question(reach=reach, until=until, since=since, fingerprint=fingerprint)
+    changed = unrecorded_changes(one.lake.root, state[State.PUBLISHED])
+    ask = Question(
+        reach=reach, until=until, since=since, fingerprint=fingerprint, changed=changed
+    )  # fmt: skip
     view = View(stream=stream, workload=workload, days=days, until=until, now=now, reach=reach)
     return state, view, to_compute(state, ask)
 

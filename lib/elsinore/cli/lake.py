@@ -1,4 +1,4 @@
-"""`elsinore forget` erases a key from the lake; `elsinore migrate` adds new attributes to it.
+"""`elsinore forget` erases a key from the lake; `elsinore migrate` adds new columns to its tables.
 
 Erasing a key removes its events, raw records and results, and rewrites every file that has them.
 """
@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow.compute as pc
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.errors import SchemaError
-from elsinore.lake.forget import Key, forget
-from elsinore.lake.tables import Lake, other_columns
+from elsinore.ingest.tables import EVENTS, IngestTables
+from elsinore.maintain.forget import forget, require_data
+from elsinore.maintain.key import Key
+from elsinore.maintain.tables import OwnTables
 from elsinore.orchestration.run_step import at_work
 from elsinore.quality.report import write_index
 from elsinore.settings import Settings
+from elsinore.spark.session import open_session
+from elsinore.store.stored_schema import require_fitting
 
 
 def forget_key(key: Sequence[str], dry_run: bool) -> None:
@@ -24,8 +26,9 @@ def forget_key(key: Sequence[str], dry_run: bool) -> None:
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
     wanted = Key.parse(key, stream)
-    with at_work(settings.local, alone=not dry_run):
-        removed, hours = forget(settings, wanted, run="forget", dry_run=dry_run)
+    require_data(settings, stream)
+    with at_work(settings.local, alone=not dry_run), open_session(settings, "forget") as spark:
+        removed, hours = forget(spark, settings, wanted, run="forget", dry_run=dry_run)
         for own in settings.with_results() if not dry_run else ():
             if own.reports.is_dir():
                 write_index(own.reports)
@@ -41,32 +44,27 @@ def forget_key(key: Sequence[str], dry_run: bool) -> None:
 def migrate(dry_run: bool) -> None:
     """Add the columns of new attributes and of this release, and print which ones."""
     settings = Settings.load()
-    with at_work(settings.local, alone=not dry_run):
-        typer.echo(_migrate(settings, dry_run=dry_run))
-        for own in settings.with_results() if not dry_run else ():
-            Lake.open(own).create_all()
-
-
-def _migrate(settings: Settings, *, dry_run: bool) -> str:
-    lake = Lake.open(settings)
-    new, others = lake.difference("events")
-    if others:
-        raise other_columns(lake.path("events"), others)
-    required = [
-        f"{kind.name}.{name}"
-        for kind in lake.stream.types
-        for name in new
-        if name in kind.by_name and not kind.by_name[name].nullable
-        and lake.dataset("events").head(1, filter=pc.field("event_type") == kind.name).num_rows
-    ]  # fmt: skip
-    if required:
-        raise SchemaError(
-            f"existing events have no {', '.join(required)}, which {settings.schema_file} requires",
-            hint="declare it with nullable: true",
-        )
+    with at_work(settings.local, alone=not dry_run), open_session(settings, "migrate") as spark:
+        tables = IngestTables.open(spark, settings)
+        if dry_run:
+            new = _missing(tables)
+        else:
+            new = tables.create()
+            for own in settings.with_results():
+                OwnTables.open(spark, own)
     if not new:
-        return "the table events has all columns of the schema"
-    columns = [f"{name} ({lake.schema('events').columns[name].type})" for name in new]
-    if not dry_run:
-        lake.add_columns("events", new)
-    return f"the table events {'would get' if dry_run else 'got'} {', '.join(columns)}"
+        typer.echo(f"the table {EVENTS} has all columns of the schema")
+        return
+    types = tables.store.schema(EVENTS).columns
+    columns = ", ".join(f"{name} ({types[name].type})" for name in new)
+    typer.echo(f"the table {EVENTS} {'would get' if dry_run else 'got'} {columns}")
+
+
+def _missing(tables: IngestTables) -> tuple[str, ...]:
+    """Return the columns that `events` lacks; raises as `IngestTables.create` does."""
+    found = tables.store.difference(EVENTS)
+    if found is None:
+        return ()
+    require_fitting(tables.store.schema(EVENTS), tables.store.path(EVENTS), found)
+    tables.require_optional(found.new)
+    return found.new

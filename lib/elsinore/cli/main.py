@@ -15,7 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from elsinore.cli.build import commands_for
-from elsinore.cli.registry import COMMANDS, READ_FILES
+from elsinore.cli.registry import COMMANDS, READ_FILES, RENAMED
 from elsinore.errors import (
     DEBUG,
     AuthorError,
@@ -75,6 +75,7 @@ def _run_command(arguments: list[str], is_process: bool) -> int:
             limit_memory()
         for text in arguments:
             require_here(text.partition("=")[2] if text.startswith("--") else text)
+        arguments = _by_new_name(arguments)
         commands = commands_for(arguments)
         called = " ".join(["elsinore", *arguments[:1]])
         with _process_failures(), pipeline_packages(called), storage_failures():
@@ -96,6 +97,14 @@ def _run_command(arguments: list[str], is_process: bool) -> int:
         _show(error)
         return error.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _by_new_name(arguments: list[str]) -> list[str]:
+    """Return the arguments with the new name of a renamed command, and print a warning."""
+    if not arguments or (new := RENAMED.get(arguments[0])) is None:
+        return arguments
+    typer.echo(f"elsinore: `{arguments[0]}` is now called `{new}`; use the new name", err=True)
+    return [new, *arguments[1:]]
 
 
 @contextmanager

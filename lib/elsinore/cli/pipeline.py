@@ -27,7 +27,7 @@ def replay_hours(start: str | None, end: str | None) -> None:
     if start is None or end is None:
         raise ParameterError(
             f"replay needs the hours of the stream {settings.stream}",
-            hint="add --start TIME and --end TIME; `elsinore ingest` prints them",
+            hint="add --start TIME and --end TIME; `elsinore put` prints them",
         )
     make_home(settings.home)
     warn_of_open_home(settings.home)

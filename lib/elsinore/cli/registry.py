@@ -67,8 +67,8 @@ COMMANDS = {
         "elsinore new-stream rides --from events.jsonl",
         needs_pipeline=True,
     ),
-    "ingest": Entry(
-        f"{_COMMANDS}.pipeline:ingest", PIPELINE, "elsinore ingest events.jsonl",
+    "put": Entry(
+        f"{_COMMANDS}.pipeline:put", PIPELINE, "elsinore put events.jsonl",
         needs_pipeline=True,
     ),
     "replay": Entry(
@@ -79,7 +79,7 @@ COMMANDS = {
             f"{_COMMANDS}.pipeline:{name}", PIPELINE, f"elsinore {name} {_HOURS}",
             needs_pipeline=True,
         )
-        for name in ("land", "aggregate", "validate", "publish")
+        for name in ("ingest", "aggregate", "validate", "publish")
     },
     "report": Entry(
         f"{_COMMANDS}.pipeline:report",
@@ -119,9 +119,12 @@ COMMANDS = {
     ),
 }  # fmt: skip
 
+#: Old names of commands, which work until the next release.
+RENAMED = {"land": "ingest"}
+
 #: Commands that read events, schemas or queries, which can be of others, in their own process.
 READ_FILES = frozenset({
-    "run", "check", "test", "diff", "plan", "explain", "init", "schema", "new-stream", "ingest",
+    "run", "check", "test", "diff", "plan", "explain", "init", "schema", "new-stream", "put",
 })  # fmt: skip
 
 #: Subcommands by their command, with their places and examples.

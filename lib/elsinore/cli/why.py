@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -22,16 +23,20 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.errors import DataError, ParameterError
 from elsinore.integers import integer_of, text_of, to_json
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.provenance import PUBLISHED, Publication, read_publications
-from elsinore.lake.result_trends import build_trends
+from elsinore.lake.tables import RESULTS
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import Publication, publication_of
+from elsinore.ledger.table import TABLE, Ledger
 from elsinore.library.why import event_words
+from elsinore.quality.lake import unsettled_hours
+from elsinore.quality.result_trends import build_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
-from elsinore.timeline import format_instant, instant_of, parse_instant
+from elsinore.timeline import format_instant, instant_of, parse_hour, parse_instant
 from elsinore.wording import some_of, suggest, visible
 
 #: Width of the titles of lines.
@@ -74,7 +79,10 @@ def explain_result(options: WhyOptions) -> None:
         problem = f"query {visible(options.query)} does not exist"
         raise ParameterError(problem, hint=f"queries are {some_of(queries.by_name)}")
     lake, limit = options.lake or settings.lake, options.limit
-    told = _told(lake, queries, options.query, wanted, start, limit=limit)
+    ledger = Ledger.declared(lake / TABLE, settings.tables_dir / f"{TABLE}.yaml")
+    name = options.workload.stem if options.workload else settings.workload_name
+    state = ledger.state(name)
+    told = _told(lake, state, queries, options.query, wanted, start, limit=limit)
     if options.as_json:
         plain = plain_value(told)
         typer.echo(
@@ -111,7 +119,7 @@ def _group(text: str) -> dict[str, Any]:
 
 
 def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Titles, each with its lines."""
+    """Yield titles, each with its lines."""
     yield "query", [f"{told['query']}  ({told['query_fingerprint'][:12]})"]
     yield "group", [json.dumps(told["group"], ensure_ascii=False)]
     yield "window", [f"{told['window_start']} to {told['window_end']}"]
@@ -131,18 +139,21 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     publication = told["publication"]
     if publication is None:
-        yield "published", ["by a run that was killed before it finished; publish the hour again"]
+        yield "published", ["no publication is recorded for the workload; publish the hour again"]
         return
     if not publication["settled"]:
-        yield "warning", ["the results do not match the publication: publish the hour again"]
+        yield "warning", ["the results changed after their publication: publish the hour again"]
     finder = f"found by {told['finder']}" if told["finder"] else "not stored"
     yield "workload", [f"{publication['workload']}  ({publication['workload_fingerprint'][:12]})"]
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
     yield "events", [f"version {publication['events_version']} of the table events"]
     yield "run", [publication["run"]]
     when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['window_end_hour']}"
-    what = f"{count_of(publication['rows'], 'row')} with digest {publication['digest'][:12]}"
-    yield "published", [f"{when}, {what}"]
+    what = f"{count_of(publication['rows'], 'row')}, version {publication['results_version']}"
+    yield "published", [f"{when}, {what} of the table results"]
+    if publication["missing_inputs"]:
+        hours = some_of(publication["missing_inputs"])
+        yield "provisional", [f"no file of these hours had arrived: {hours}"]
 
 
 def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
@@ -160,30 +171,32 @@ def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
     return lines or ["none"]
 
 
-# ---- what leads to a published result
+# ---- the origin of a published result
 
 
 def _told(
-    lake: LakePath, workload: Workload, query: str, group: Mapping[str, Any], window_start: int,
-    *, limit: int,
+    lake: LakePath, state: Fold, workload: Workload, query: str, group: Mapping[str, Any],
+    window_start: int, *, limit: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """A published result, what leads to it, and its trends.
+    """Return a published result, its origin, and its trends.
 
     Returns:
-        `publication` is where the hour's results come from, None where a killed run never said;
-        `finder` found the plan, None where that is not stored; `checked` are values of the whole
-        hour that the reference has checked, `mismatches` of them that differ, those `skipped` whose
-        check was given up, and those checked of its `own`. Of `trends` the first ones by time are
-        `listed`, or the first found where there are too many to build; `count` and `left_out` are
-        None where they are not known, `reason` says why not all could be built.
+        `publication` is the origin of the hour's results, None if none is recorded; its `settled`
+        is False if the results changed afterwards. `finder` found the plan, None if the plan is not
+        stored. `checked` has the numbers of `values` of the hour that the reference checked, of
+        `mismatches` among them, of `skipped` checks, and of the result's `own` checked values.
+        `trends` has the first trends by time as `listed`, or the first that were found if there are
+        too many to build; `count` and `left_out` are None if they are unknown, `reason` is why not
+        all could be built.
     """
     rows = _rows(lake, workload, query, group, window_start)
     result, hour = rows[0], rows[0]["window_end_hour"]
-    publication = read_publications(lake, [hour]).get(hour)
+    publication = publication_of(state, parse_hour(hour))
+    is_settled = not len(unsettled_hours(lake, state, np.array([parse_hour(hour)])))
     bound = workload.by_name.get(query)
     kinds = {item.label: item.type for item in bound.aggregates} if bound else {}
     values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
-    built, reason = build_trends(lake, workload, result, publication)
+    built, reason = build_trends(lake, state, workload, result, publication)
     known = values.get("COUNT(*)")
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
         reason = "the events that are still stored have no more trends"
@@ -197,8 +210,7 @@ def _told(
         "window_end": format_instant(instant_of(result["window_end"])),
         "window_end_hour": hour,
         "values": values,
-        "publication": publication
-        and publication._asdict() | {"awaited": [*map(asdict, publication.awaited)]},
+        "publication": publication and publication._asdict() | {"settled": is_settled},
         "finder": publication and _finder(lake, publication.plan_fingerprint),
         "checked": _checked(lake, result, publication),
         "trends": {
@@ -215,7 +227,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     start = pa.scalar(window_start, pa.int64()).cast(_INSTANT)
     of_window = (ds.field("query") == query) & (ds.field("window_start") == start)
-    rows = read_rows(lake, PUBLISHED, where=of_window).to_pylist()
+    rows = read_rows(lake, RESULTS, where=of_window).to_pylist()
     found = [row for row in rows if same_group(row["group_key"], group)]
     if not found:  # no such text: then NULL
         or_null = {name: None if value in _NULLS else value for name, value in group.items()}
@@ -237,7 +249,7 @@ def _rows(
 
 def _windows(lake: LakePath, query: str) -> str:
     """Return the range of windows with results of a query."""
-    rows = read_rows(lake, PUBLISHED, columns=["window_start"], query=[query])
+    rows = read_rows(lake, RESULTS, columns=["window_start"], query=[query])
     if not len(rows):
         return "no result of the query"
     bounds = pc.min_max(rows["window_start"]).as_py().values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -19,6 +20,15 @@ MODIFIED_EARLIER = "which was modified earlier"
 #: Modification times that differ by less are taken as equal: a second, in nanoseconds.
 _CLOSE = 1_000_000_000
 _BLOCK = 1 << 20
+
+
+def _one_of(endings: Iterable[str]) -> str:
+    return "|".join(ending.removeprefix(".") for ending in endings)
+
+
+#: The extensions of a raw file, as a regular expression without a backslash, which SQL dialects
+#: read differently.
+EXTENSIONS = f"[.]({_one_of(SUFFIXES)})([.]({_one_of(PACKED)}))?$"
 
 
 def unpacked_name(name: str) -> str:
@@ -87,6 +97,17 @@ def _read(stream: BinaryIO) -> bytes:
         parts.append(part)
         size += len(part)
     return b"".join(parts)
+
+
+def order_of_name(path: str) -> tuple[str, str]:
+    """Return the place of a file among the files of its hour, the last of which wins.
+
+    Extensions count only if the names are equal without them.
+
+    >>> order_of_name("T20-late.jsonl.gz") > order_of_name("T20.jsonl.gz")
+    True
+    """
+    return re.sub(EXTENSIONS, "", path), path
 
 
 def sorts_by_ending(earlier: str, later: str) -> bool:

@@ -2,7 +2,8 @@
 
 A run adds the changed hours of all versions after the last recorded one to the ledger, including
 versions that other runs or Spark jobs committed. So a run that is killed between its commit and its
-rows in the ledger loses nothing, and changes by others make published hours stale, too.
+rows in the ledger loses nothing, and changes by others make published hours stale, too. The removal
+of events after their retention period changes no hour.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
+from elsinore.ingest.changes import changes_after
 from elsinore.ingest.tables import EVENTS, IngestTables
-from elsinore.ledger.rows import Longs
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import recorded_events_version
+from elsinore.ledger.rows import Longs, State, entries
+from elsinore.ledger.table import Ledger
 from elsinore.store.failures import is_vacuumed
 
 _NONE: Longs = np.array([], np.int64)
@@ -45,8 +50,11 @@ def changed_hours(tables: IngestTables, after: int, known: Longs = _NONE) -> Cha
         known: Hours that could have had events. If the change feed was vacuumed, these and the
             hours of all events count as changed.
     """
+    latest = tables.store.version(EVENTS)
+    if latest <= after:
+        return ChangedHours(_NONE, _NONE, _NONE)
     try:
-        feed = tables.store.changes(EVENTS, after + 1)
+        feed = changes_after(tables.store, EVENTS, after, latest)
         if feed is None:
             return ChangedHours(_NONE, _NONE, _NONE)
         is_change = F.col("_change_type") != "update_preimage"
@@ -56,8 +64,40 @@ def changed_hours(tables: IngestTables, after: int, known: Longs = _NONE) -> Cha
     except PySparkException as error:
         if not is_vacuumed(error):
             raise
-        return _all_hours(tables, known)
+        return _all_hours(tables, known, latest)
     return ChangedHours(*(np.asarray(found[name], np.int64) for name in found.column_names))
+
+
+def record_changed_hours(
+    tables: IngestTables, ledger: Ledger, state: Fold, raw_version: int, *, step: str, run: str
+) -> int:
+    """Append the hours of events that changed since they were last recorded to the ledger.
+
+    Args:
+        tables: The tables.
+        ledger: The ledger.
+        state: The state of the hours before.
+        raw_version: The version of `raw_events` that `events` reflects.
+        step: Name of the step.
+        run: Name of the run.
+
+    Returns:
+        The number of changed rows.
+
+    Raises:
+        ConflictError: others kept writing the ledger.
+    """
+    changed = changed_hours(tables, recorded_events_version(state), state.known)
+    columns = {
+        "raw_events_version": raw_version, "events_version": changed.versions,
+        "changed_rows": changed.rows,
+    }  # fmt: skip
+    rows = entries(
+        ledger.schema, State.REFRESHED, changed.hours, stream=tables.stream.name, step=step,
+        run=run, columns=columns,
+    )  # fmt: skip
+    ledger.append([rows], run=run)
+    return int(changed.rows.sum())
 
 
 def _hour() -> Column:
@@ -65,8 +105,7 @@ def _hour() -> Column:
     return F.unix_micros(F.date_trunc("hour", "event_time")).alias("hour")
 
 
-def _all_hours(tables: IngestTables, known: Longs) -> ChangedHours:
-    version = tables.store.version(EVENTS)
+def _all_hours(tables: IngestTables, known: Longs, version: int) -> ChangedHours:
     events = tables.store.read(EVENTS, version).select(_hour()).distinct().toArrow()
     hours = np.union1d(known, np.asarray(events["hour"], np.int64))
     return ChangedHours(hours, np.full(len(hours), version), np.zeros(len(hours), np.int64))

@@ -10,18 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
-from elsinore.catalog.source_rule import PACKED, SUFFIXES
 from elsinore.catalog.stream import StreamSchema
+from elsinore.files.file_names import EXTENSIONS
 from elsinore.timeline import DAY, HOUR
-
-
-def _one_of(endings: tuple[str, ...]) -> str:
-    return "|".join(ending.removeprefix(".") for ending in endings)
-
-
-#: The extensions of a raw file, as a regular expression without a backslash, which SQL dialects
-#: read differently.
-EXTENSIONS = f"[.]({_one_of(tuple(SUFFIXES))})([.]({_one_of(PACKED)}))?$"
 
 #: The order of the records of one key, the winner first, in SQL that Spark and DuckDB read alike.
 WINNERS_FIRST = (

@@ -14,7 +14,7 @@ from elsinore.catalog.source_rule import SourceRule
 from elsinore.ingest.write_raw import unpacked_size
 from elsinore.lake.landing_zone import LandingFile, landing_files, readable_files
 from elsinore.ledger.fold import Fold
-from elsinore.ledger.inputs import late, missing
+from elsinore.ledger.inputs import ERASING, interrupted, late, missing
 from elsinore.ledger.rows import Longs
 from elsinore.timeline import DAY, Interval, hour_label, hours_of, parse_hour
 
@@ -131,6 +131,8 @@ def find_files(
         return Found(Part(asked, (), files), {})
     first = min(own.start, int(missed.min(initial=own.start))) - late_days * DAY
     earlier, faults = readable_files(zone, Interval(first, own.start), rules)
+    held = set(map(hour_label, interrupted(state).tolist()))
+    faults |= {file.landing: ERASING for file in earlier if file.landing in held}
     wanted = np.union1d(late(state, listing(earlier)).hours, missed)
     refused = set(map(parse_hour, faults))
     others = tuple(hour for hour in wanted.tolist() if hour not in refused)

@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.errors import DataError
-from elsinore.ingest.changed_hours import changed_hours
+from elsinore.ingest.changed_hours import record_changed_hours
 from elsinore.ingest.find_files import Found, Part, find_files, listing, missed_hours
-from elsinore.ingest.refresh import Refreshed, refresh
+from elsinore.ingest.refresh import refresh
 from elsinore.ingest.tables import EVENTS, RAW, IngestTables, of_file_hours
 from elsinore.ingest.write_raw import HourCounts, Written, stored_counts, write_raw
 from elsinore.lake.collect import ASIDE, collect
 from elsinore.ledger.fold import Fold, fold
-from elsinore.ledger.results import recorded_events_version
 from elsinore.ledger.rows import Longs, State, entries, hours_from, labels, list_files
 from elsinore.ledger.table import Ledger
 from elsinore.settings import Settings
@@ -152,16 +150,6 @@ class _Run:
         }
         self.ledger.append([self._rows(State.INGESTED, hours, columns)], run=self.run)
 
-    def record_refreshed(self, state: Fold, refreshed: Refreshed) -> int:
-        """Append the changed hours of events to the ledger; return the number of changed rows."""
-        changed = changed_hours(self.tables, recorded_events_version(state), state.known)
-        columns = {
-            "raw_events_version": refreshed.raw_version, "events_version": changed.versions,
-            "changed_rows": changed.rows,
-        }  # fmt: skip
-        self.ledger.append([self._rows(State.REFRESHED, changed.hours, columns)], run=self.run)
-        return int(changed.rows.sum())
-
     def record_failed(self, reasons: Mapping[str, str]) -> None:
         """Append hours that could not be ingested, and why."""
         names = sorted(reasons)
@@ -173,8 +161,7 @@ class _Run:
         """Return the totals of the run's own hours."""
         own = [one for name, one in self.counts.items() if self.own.contains(parse_hour(name))]
         first, last = hour_label(self.own.start), hour_label(self.own.end - HOUR)
-        is_own = F.col("file_hour").between(F.lit(first), F.lit(last))
-        accepted = self.tables.store.read(EVENTS).where(is_own).count()
+        accepted = self.tables.store.count(EVENTS, "file_hour", first, last)
         totals = Counter(
             hours=len(own), files=sum(one.files for one in own),
             bytes=sum(one.bytes for one in own), records=sum(one.records for one in own),
@@ -223,8 +210,8 @@ def ingest_run(
     failed = state.failed_ingests.last
     again = set(failed.hours.tolist())
     this.ingest(deque(found.parts(settings.landing_bytes, again)))
-    refreshed = refresh(tables, run=run)
-    changed_rows = this.record_refreshed(state, refreshed)
+    raw_version = refresh(tables, run=run).raw_version
+    changed_rows = record_changed_hours(tables, ledger, state, raw_version, step=STEP, run=run)
     before = dict(zip(labels(failed.hours).to_pylist(), failed.rows["reason"].to_pylist(),
                       strict=True))  # fmt: skip
     first = {name: why for name, why in this.refused.items() if before.get(name) != why}

@@ -4,6 +4,11 @@ A refresh reads which keys changed in `raw_events` since the version that the la
 commit, finds the winning record of each of them among all raw records, and writes the rows of
 `events` that differ. If a run is killed before its refresh, the next one of any run completes it.
 
+Raw records that were removed after their retention period are not withdrawn: their events stay. If
+a later record has the key of a removed one, the winner is the best of the records that remain. If
+all keys are compared, events before `EVENTS_FROM` do not come back, and events of files before
+`RAW_FROM` are not deleted (`retention`).
+
 Refreshes are numbered. A refresh that writes adds one to the last number in the history, and it is
 a transaction of Delta. If another refresh was committed since, Delta skips or refuses the write,
 and the refresh begins again. So no row of `events` is based on an outdated state of it, even if two
@@ -12,18 +17,23 @@ refreshes touch different days.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ConflictError
+from elsinore.ingest.changes import changes_after
 from elsinore.ingest.decode_records import STORED, decode_winners
 from elsinore.ingest.event_keys import (
     LONGEST_LITERAL,
@@ -32,10 +42,10 @@ from elsinore.ingest.event_keys import (
     events_between,
     keys_between,
 )
-from elsinore.ingest.tables import EVENTS, RAW, IngestTables
+from elsinore.ingest.tables import EVENTS, EVENTS_FROM, RAW, RAW_FROM, IngestTables
 from elsinore.lake.delta_log import BUCKET
 from elsinore.store.failures import is_of_same_application, is_vacuumed, try_again
-from elsinore.store.spark_tables import Commit, Once
+from elsinore.store.spark_tables import Commit, Note, Once
 
 #: The application of refreshes, whose transactions Delta orders.
 _APPLICATION = "elsinore.refresh"
@@ -71,7 +81,7 @@ class Refreshed:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
     """The state of `events` according to its history.
 
     Attributes:
@@ -129,38 +139,24 @@ def refresh(tables: IngestTables, *, run: str) -> Refreshed:
 
 
 def _refresh(tables: IngestTables, run: str) -> Refreshed:
-    seen = _last_refresh(tables, run)
+    seen = last_refresh(tables, run)
     changed = _changed_keys(tables, seen.raw)
     if changed is None:
         assert seen.raw is not None
         return Refreshed(seen.raw)
     tables.store.plan_for(changed.rows, tables.cores)
-    differences = _differences(tables, changed, seen.version)
-    # Computed once: Delta refuses a MERGE whose source is cached.
-    if _is_local(tables, changed):
-        differences = tables.store.spark.createDataFrame(differences.toArrow(), differences.schema)
-    else:
-        # PySpark binds checkpoints to the session that this thread opened first.
-        differences = differences.localCheckpoint()
+    differences = _differences_here(tables, changed, seen.version)
+    if differences is None and not tables.store.read(EVENTS, seen.version).limit(1).collect():
+        return _fill(tables, changed, seen, run)
+    if differences is None:
+        differences = _differences_in_tasks(tables, changed, seen.version)
     return _write(tables, differences, changed, seen, run)
-
-
-def _is_local(tables: IngestTables, changed: _Changed) -> bool:
-    """Return whether the differences fit into this process and into a statement."""
-    if not tables.store.is_small(changed.rows):
-        return False
-    size = _candidates(tables, changed).agg(F.sum(F.octet_length("record")).alias("size"))
-    return (size.collect()[0].size or 0) <= _MOST_LOCAL_BYTES
-
-
-#: Bytes of raw records whose events may pass through this process.
-_MOST_LOCAL_BYTES = 16_000_000
 
 
 # ------------------------------------------------------------------------- what changed
 
 
-def _last_refresh(tables: IngestTables, run: str) -> _Seen:
+def last_refresh(tables: IngestTables, run: str) -> Seen:
     """Return what the history says; if it names no refresh, number one first."""
     for limit in (_RECENT, None):
         history = tables.store.history(EVENTS, limit)
@@ -172,83 +168,149 @@ def _last_refresh(tables: IngestTables, run: str) -> _Seen:
     note = {"run": run, "refresh": once.number, "raw": None}
     nothing = tables.store.read(EVENTS).limit(0).select(tables.store.columns(EVENTS))
     tables.store.append(EVENTS, nothing, note, once)
-    return _last_refresh(tables, run)
+    return last_refresh(tables, run)
 
 
-def _seen(history: Sequence[Commit]) -> _Seen | None:
+def _seen(history: Sequence[Commit]) -> Seen | None:
     """Return the last refresh in a history; None without one."""
     is_replaced = False
     for commit in history:
         if isinstance(number := commit.note.get("refresh"), int):
             raw = None if is_replaced else commit.note.get("raw")
-            return _Seen(history[0].version, number, raw)
+            return Seen(history[0].version, number, raw)
         is_replaced = is_replaced or commit.operation.startswith(_REPLACING)
     return None
 
 
 def _changed_keys(tables: IngestTables, raw: int | None) -> _Changed | None:
     """Return the keys that changed after a version of `raw_events`; None if it is the latest."""
-    if raw is None:
-        return _all_keys(tables)
-    feed = tables.store.changes(RAW, raw + 1)
-    if feed is None:
-        latest = tables.store.version(RAW)
-        return None if latest == raw else _all_keys(tables)  # it was created again
+    latest = tables.store.version(RAW)
+    if latest == raw:
+        return None
+    if raw is None or latest < raw:  # it was created again
+        return _all_keys(tables, latest)
     try:
-        return _keys_of(tables, feed, raw)
+        feed = changes_after(tables.store, RAW, raw, latest)
+        return None if feed is None else _keys_of(feed, latest)
     except PySparkException as error:
         if is_vacuumed(error):
-            return _all_keys(tables)
+            return _all_keys(tables, latest)
         raise
 
 
-def _keys_of(tables: IngestTables, feed: DataFrame, raw: int) -> _Changed | None:
-    """Return the keys in the change feed after a version; None if there are none."""
-    own = feed.where(F.col(_KEY).isNotNull()).select(_KEY, "_commit_version")
+def _keys_of(feed: DataFrame, latest: int) -> _Changed | None:
+    """Return the keys in a change feed up to a version; None if there are none."""
+    keys = feed.where(F.col(_KEY).isNotNull()).select(_KEY)
     # An id can be longer than a message of Spark Connect.
     begin = F.substring(_KEY, 1, LONGEST_LITERAL + 1)
-    some = own.limit(_FEW + 1).select(begin.alias(_KEY), "_commit_version")
-    few = some.toArrow().to_pydict()
-    keys = sorted(set(few[_KEY]))
-    if len(few[_KEY]) <= _FEW and all(len(key) <= LONGEST_LITERAL for key in keys):
-        if not keys:
-            return None
-        return _Changed(max(few["_commit_version"]), len(keys), keys[0], keys[-1], tuple(keys))
-    found = own.agg(
-        F.max("_commit_version").alias("raw"), F.count(_KEY).alias("rows"),
-        F.min(begin).alias("first"), F.max(begin).alias("last"),
+    found = keys.select(begin.alias(_KEY)).limit(_FEW + 1).toArrow()[_KEY].to_pylist()
+    few = sorted(set(found))
+    if len(found) <= _FEW and all(len(key) <= LONGEST_LITERAL for key in few):
+        return _Changed(latest, len(few), few[0], few[-1], tuple(few)) if few else None
+    row = keys.agg(
+        F.count(_KEY).alias("rows"), F.min(begin).alias("first"), F.max(begin).alias("last")
     ).collect()[0]  # fmt: skip
-    feed_until = tables.store.changes(RAW, raw + 1, found.raw)
-    assert feed_until is not None
-    keys_until = feed_until.where(F.col(_KEY).isNotNull()).select(_KEY)
-    return _Changed(found.raw, found.rows, found.first, found.last, many=keys_until)
+    return _Changed(latest, row.rows, row.first, row.last, many=keys)
 
 
 #: Keys that become literals of statements, at most.
 _FEW = 1_000
 
 
-def _all_keys(tables: IngestTables) -> _Changed:
-    raw = tables.store.version(RAW)
+def _all_keys(tables: IngestTables, raw: int) -> _Changed:
     return _Changed(raw, tables.store.read(RAW, raw).count())
 
 
 # ------------------------------------------------------------------------- what differs
 
 
-def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataFrame:
-    """Return a row per row of `events` to insert, update or delete.
+@dataclass(frozen=True)
+class _Differences:
+    """Rows of `events` to insert, update or delete.
 
-    In addition to the columns of `events`, it has the action, and in `_old_...` the position of the
-    replaced row.
+    Attributes:
+        rows: In addition to the columns of `events`, they have the action, and in `_old_...` the
+            position of the replaced row. They are computed only once: Delta refuses a MERGE whose
+            source is cached.
+        counts: Their number by action.
+        days: Days of the replaced rows.
+        first, last: The earliest and the latest file hour of the replaced rows.
     """
+
+    rows: DataFrame
+    counts: Mapping[str, int]
+    days: Collection[date]
+    first: str
+    last: str
+
+
+def _differences_here(tables: IngestTables, changed: _Changed, version: int) -> _Differences | None:
+    """Return the differences of few and small events, found in this process.
+
+    It takes one statement, which reads the winning records and the current events.
+
+    Returns:
+        None if the rows are too large, or all keys may differ.
+    """
+    if changed.is_all or not tables.store.is_small(changed.rows):
+        return None
+    schema = tables.store.schema(EVENTS).arrow()
+    both = _winners(tables, changed).join(
+        _current(tables, changed, version), F.col(_KEY) == F.col(f"_old_{_KEY}"), "full_outer"
+    )
+    texts = [f"_old_{field.name}" for field in schema if pa.types.is_string(field.type)]
+    sizes = [F.coalesce(F.octet_length(name), F.lit(0)) for name in ("record", *texts)]
+    both = both.withColumn("_size", reduce(Column.__add__, sizes))
+    both = both.withColumn("_sizes", F.expr("sum(_size) OVER ()"))
+    pairs = both.where(F.col("_sizes") <= _MOST_LOCAL_BYTES).drop("_size", "_sizes").toArrow()
+    if not pairs.num_rows:  # or without any event, which is rare
+        return None
+    rows = _compared(pairs, schema, tables.stream)
+    old = rows.filter(rows["_old_file_hour"].is_valid())
+    hours = pc.min_max(old["_old_file_hour"])
+    return _Differences(
+        tables.store.spark.createDataFrame(rows, from_arrow_schema(rows.schema)),
+        Counter(rows[_ACTION].to_pylist()),
+        set(old["_old_event_day"].to_pylist()),
+        hours["min"].as_py() or "",
+        hours["max"].as_py() or "",
+    )
+
+
+def _compared(pairs: pa.Table, schema: pa.Schema, stream: StreamSchema) -> pa.Table:
+    """Return the rows of `_Differences` from pairs of winning records and current events."""
+    names = schema.names
+    is_new, is_old = pairs["record"].is_valid(), pairs[f"_old_{_KEY}"].is_valid()
+    winners = pairs.filter(is_new).select(STORED).combine_chunks().to_batches()
+    new = pa.Table.from_batches(decode_winners(stream, schema, BUCKET)(iter(winners)), schema)
+    position = pc.subtract(pc.cumulative_sum(is_new.cast(pa.int64())), 1)
+    new = new.take(pc.if_else(is_new, position, None))
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    old = pairs.select([f"_old_{name}" for name in names]).rename_columns(names).cast(nullable)
+    same = reduce(pc.and_, (_equal(new[name], old[name]) for name in names))
+    action = pc.if_else(is_old, pc.if_else(is_new, "update", "delete"), "insert")
+    places = {f"_old_{name}": old[name] for name in _PLACE}
+    rows = pa.table({**{name: new[name] for name in names}, _ACTION: action, **places})
+    return rows.filter(pc.invert(pc.and_(same, pc.and_(is_new, is_old))))
+
+
+#: Bytes of raw records and events that may pass through this process.
+_MOST_LOCAL_BYTES = 16_000_000
+
+
+def _equal(new: pa.ChunkedArray, old: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return whether values are equal as Spark's `<=>` compares them: NULL is NULL, NaN is NaN."""
+    same = pc.fill_null(pc.equal(new, old), False)
+    if pa.types.is_floating(new.type):
+        both_nan = pc.and_(pc.is_nan(new), pc.is_nan(old))
+        same = pc.or_(same, pc.fill_null(both_nan, False))
+    return pc.or_(same, pc.and_(new.is_null(), old.is_null()))
+
+
+def _differences_in_tasks(tables: IngestTables, changed: _Changed, version: int) -> _Differences:
+    """Return the differences of many events, found by Spark."""
     names = tables.store.columns(EVENTS)
-    new = _winners(tables, changed)
-    current = tables.store.read(EVENTS, version).select(names)
-    if not changed.is_all:
-        current = current.where(events_between(tables.stream, changed.first, changed.last))
-    current = _of_keys(current.withColumn(_KEY, event_key(tables.stream)), changed)
-    current = current.withColumnsRenamed({name: f"_old_{name}" for name in [*names, _KEY]})
+    new, current = _decoded_winners(tables, changed), _current(tables, changed, version)
     both = new.join(current, F.col(_KEY) == F.col(f"_old_{_KEY}"), "full_outer")
     same = F.lit(True)
     for name in names:
@@ -258,17 +320,55 @@ def _differences(tables: IngestTables, changed: _Changed, version: int) -> DataF
     action = action.when(~same, F.lit("update"))
     places = [f"_old_{name}" for name in _PLACE]
     rows = both.withColumn(_ACTION, action).where(F.col(_ACTION).isNotNull())
-    return rows.select(*names, _ACTION, *places)
+    if changed.is_all:
+        rows = rows.where(~_is_too_old(tables))
+    # PySpark binds checkpoints to the session that this thread opened first.
+    rows = rows.select(*names, _ACTION, *places).localCheckpoint()
+    summary = rows.groupBy(_ACTION).agg(
+        F.count("*").alias("rows"), F.collect_set("_old_event_day").alias("days"),
+        F.min("_old_file_hour").alias("first"), F.max("_old_file_hour").alias("last"),
+    ).collect()  # fmt: skip
+    old = [row for row in summary if row.days]
+    return _Differences(
+        rows, {row[_ACTION]: row.rows for row in summary},
+        {day for row in old for day in row.days},
+        min((row.first for row in old), default=""), max((row.last for row in old), default=""),
+    )  # fmt: skip
+
+
+def _current(tables: IngestTables, changed: _Changed, version: int) -> DataFrame:
+    """Return the events of changed keys at a version; their columns begin with `_old_`."""
+    names = tables.store.columns(EVENTS)
+    rows = tables.store.read(EVENTS, version).select(names)
+    if not changed.is_all:
+        rows = rows.where(events_between(tables.stream, changed.first, changed.last))
+    rows = _of_keys(rows.withColumn(_KEY, event_key(tables.stream)), changed)
+    return rows.withColumnsRenamed({name: f"_old_{name}" for name in [*names, _KEY]})
+
+
+def _decoded_winners(tables: IngestTables, changed: _Changed) -> DataFrame:
+    """Return the winning record of each key, decoded, with the columns of `events` and the key."""
+    schema = tables.store.schema(EVENTS).arrow().append(pa.field(_KEY, pa.string()))
+    decode = decode_winners(tables.stream, schema, BUCKET)
+    return _winners(tables, changed).mapInArrow(decode, from_arrow_schema(schema))
+
+
+def _is_too_old(tables: IngestTables) -> Column:
+    """Return which differences are due to the removal of old rows."""
+    borders = tables.store.properties(EVENTS)
+    is_old = F.lit(False)
+    if day := borders.get(EVENTS_FROM):
+        is_old = (F.col(_ACTION) == "insert") & (F.col("event_day") < F.to_date(F.lit(day)))
+    if day := borders.get(RAW_FROM):
+        is_old = is_old | ((F.col(_ACTION) == "delete") & (F.col("_old_file_hour") < F.lit(day)))
+    return is_old
 
 
 def _winners(tables: IngestTables, changed: _Changed) -> DataFrame:
-    """Return the winning record of each key, decoded, with the columns of `events` and the key."""
+    """Return the winning record of each key, as it is stored, and the key."""
     place = F.expr(f"row_number() OVER (PARTITION BY {_KEY} ORDER BY {WINNERS_FIRST})")
     ranked = _candidates(tables, changed).withColumn("_rank", place)
-    winners = ranked.where("_rank = 1").select(_KEY, *STORED)
-    schema = tables.store.schema(EVENTS).arrow().append(pa.field(_KEY, pa.string()))
-    decode = decode_winners(tables.stream, schema, BUCKET)
-    return winners.mapInArrow(decode, from_arrow_schema(schema))
+    return ranked.where("_rank = 1").select(_KEY, *STORED)
 
 
 def _candidates(tables: IngestTables, changed: _Changed) -> DataFrame:
@@ -297,42 +397,74 @@ _BROADCAST = 200_000
 
 
 def _write(
-    tables: IngestTables, differences: DataFrame, changed: _Changed, seen: _Seen, run: str
+    tables: IngestTables, differences: _Differences, changed: _Changed, seen: Seen, run: str
 ) -> Refreshed:
     """Commit the differences.
 
     Raises:
         _OvertakenError: another refresh was committed first.
     """
-    summary = differences.groupBy(_ACTION).agg(
-        F.count("*").alias("rows"), F.collect_set("_old_event_day").alias("days"),
-        F.min("_old_file_hour").alias("first"), F.max("_old_file_hour").alias("last"),
-    ).collect()  # fmt: skip
-    counts = {row[_ACTION]: row.rows for row in summary}
+    counts = differences.counts
     result = Refreshed(
         changed.raw, *(counts.get(action, 0) for action in ("insert", "update", "delete"))
     )
     if not counts and seen.raw is not None and changed.raw - seen.raw < _IDLE:
         return result
-    once = Once(_APPLICATION, seen.number + 1)
-    note = {"run": run, "refresh": once.number, "raw": changed.raw, "id": uuid4().hex}
-    names = tables.store.columns(EVENTS)
-    try:
+
+    def write(note: Note, once: Once) -> None:
         if counts.keys() <= {"insert"}:
-            rows = _by_day(differences.select(names), changed.rows, tables)
+            rows = differences.rows.select(tables.store.columns(EVENTS))
+            rows = _in_order(rows, changed.rows, tables)
             tables.store.append(EVENTS, rows, note, once)
         else:
-            old = [row for row in summary if row.days]
-            days = sorted({day for row in old for day in row.days})
-            on = _replaced(days, min(row.first for row in old), max(row.last for row in old))
+            on = _replaced(sorted(differences.days), differences.first, differences.last)
             actions = {name: F.col(_ACTION) == name for name in ("update", "delete", "insert")}
-            tables.store.merge(EVENTS, differences, on=on, actions=actions, note=note, once=once)
+            rows = differences.rows
+            tables.store.merge(EVENTS, rows, on=on, actions=actions, note=note, once=once)
+
+    _commit(tables, write, changed, seen, run)
+    return result
+
+
+def _fill(tables: IngestTables, changed: _Changed, seen: Seen, run: str) -> Refreshed:
+    """Append all winners to `events`, which is empty: no row can differ.
+
+    Raises:
+        _OvertakenError: another refresh was committed first.
+    """
+    rows = _decoded_winners(tables, changed).select(tables.store.columns(EVENTS))
+    if changed.is_all and (day := tables.store.properties(EVENTS).get(EVENTS_FROM)):
+        rows = rows.where(F.col("event_day") >= F.to_date(F.lit(day)))
+    rows = _in_order(rows, changed.rows, tables)
+    commit = _commit(
+        tables, lambda note, once: tables.store.append(EVENTS, rows, note, once), changed, seen, run
+    )
+    return Refreshed(changed.raw, int(commit.metrics.get("numOutputRows", 0)))
+
+
+def _commit(
+    tables: IngestTables, write: Callable[[Note, Once], None], changed: _Changed, seen: Seen,
+    run: str,
+) -> Commit:  # fmt: skip
+    """Write as the next numbered refresh; return the commit.
+
+    Raises:
+        _OvertakenError: another refresh was committed first.
+    """
+    once = Once(_APPLICATION, seen.number + 1)
+    note = {"run": run, "refresh": once.number, "raw": changed.raw, "id": uuid4().hex}
+    try:
+        write(note, once)
     except ConflictError as error:
         if is_of_same_application(error.__cause__):
             raise _OvertakenError(error.message) from error
         raise
-    _require_committed(tables, note["id"])
-    return result
+    # Delta skips the transaction if another one has its number.
+    for limit in (_RECENT, None):
+        for commit in tables.store.history(EVENTS, limit):
+            if commit.note.get("id") == note["id"]:
+                return commit
+    raise _OvertakenError("another refresh of events was committed first")
 
 
 def _replaced(days: Sequence[date], first: str, last: str) -> Column:
@@ -344,16 +476,12 @@ def _replaced(days: Sequence[date], first: str, last: str) -> Column:
     return on
 
 
-def _by_day(rows: DataFrame, number: int, tables: IngestTables) -> DataFrame:
-    """Return rows ordered for writing: a day of a large batch is written by one task."""
-    if tables.store.is_small(number):
-        return rows
-    return rows.repartition("event_day").sortWithinPartitions("event_day", "event_time")
+def _in_order(rows: DataFrame, number: int, tables: IngestTables) -> DataFrame:
+    """Return rows for writing: by time within each file, and a file per partition of the table.
 
-
-def _require_committed(tables: IngestTables, ours: object) -> None:
-    """Raise _OvertakenError if Delta skipped the transaction."""
-    for limit in (_RECENT, None):
-        if any(commit.note.get("id") == ours for commit in tables.store.history(EVENTS, limit)):
-            return
-    raise _OvertakenError("another refresh of events was committed first")
+    Spark sorts by the columns of partitions in any case. Without one task for a small batch, it
+    would write as many files per day as it has cores.
+    """
+    by = tables.store.schema(EVENTS).partition_by
+    rows = rows.coalesce(1) if tables.store.is_small(number) else rows.repartition(*by)
+    return rows.sortWithinPartitions(*by, "event_time")

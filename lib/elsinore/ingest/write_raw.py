@@ -6,10 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.rejection import bad_lines, judged_lines
 from elsinore.ingest.decode_records import RAW_SCHEMA, decode_files
@@ -20,6 +22,10 @@ from elsinore.timeline import hour_label, parse_hour
 
 #: Bytes of a part: a task decodes it in some seconds. Unpacked files are about five times as large.
 _PART, _PACKED = 32_000_000, 5
+#: Bytes of records that this process decodes, because tasks would take longer to start.
+_MOST_LOCAL_BYTES = 4_000_000
+#: Bytes of a record, about.
+_RECORD = 100
 
 
 @dataclass(frozen=True)
@@ -82,19 +88,34 @@ def write_raw(
         DataError: the share of rejected records is too large, or a file cannot be read.
         ConflictError: other writers won each time.
     """
-    rows = _decoded(tables, files).persist()
+    store = tables.store
+    store.plan_for(sum(map(unpacked_size, files)) // _RECORD, tables.cores)
+    here = _decoded_here(files, tables.stream)
+    if here is not None:
+        rows = store.spark.createDataFrame(here, from_arrow_schema(RAW_SCHEMA))
+        return _replace(tables, _with_key(rows, tables), _counts(_count_here(here), files, hours),
+                        run=run, max_bad_share=max_bad_share, optional=optional)  # fmt: skip
+    rows = _with_key(_decoded_in_tasks(tables, files), tables).persist()
     try:
-        counts = _count(rows, files, hours)
-        refused = _refused(counts, max_bad_share, optional)
-        kept = {label: one for label, one in counts.items() if label not in refused}
-        own = {label: one for label, one in kept.items() if parse_hour(label) not in optional}
-        error = _too_bad(own, max_bad_share)
-        _replace_quarantine(tables, rows, own if error else kept, run)
-        if error:
-            raise error
-        _replace_raw(tables, rows, kept, run)
+        return _replace(tables, rows, _counts(_count(rows), files, hours),
+                        run=run, max_bad_share=max_bad_share, optional=optional)  # fmt: skip
     finally:
         rows.unpersist()
+
+
+def _replace(
+    tables: IngestTables, rows: DataFrame, counts: Mapping[str, HourCounts], *, run: str,
+    max_bad_share: float, optional: Collection[int],
+) -> Written:  # fmt: skip
+    """Replace the rows of the counted hours; see `write_raw`."""
+    refused = _refused(counts, max_bad_share, optional)
+    kept = {label: one for label, one in counts.items() if label not in refused}
+    own = {label: one for label, one in kept.items() if parse_hour(label) not in optional}
+    error = _too_bad(own, max_bad_share)
+    _replace_quarantine(tables, rows, own if error else kept, run)
+    if error:
+        raise error
+    _replace_raw(tables, rows, kept, run)
     return Written(kept, refused)
 
 
@@ -115,20 +136,43 @@ def _replace_quarantine(
     if not counts:
         return
     store, where = tables.store, of_file_hours(map(parse_hour, counts))
-    if any(of_hour.rejected for of_hour in counts.values()) or (
-        store.read(QUARANTINE).where(where).limit(1).collect()
-    ):
+    if any(of_hour.rejected for of_hour in counts.values()) or _has_rejected(tables, counts):
         bad = rows.where("reason_code IS NOT NULL").select(store.columns(QUARANTINE)).where(where)
         store.replace(QUARANTINE, bad, where, {"run": run})
 
 
-def _decoded(tables: IngestTables, files: Sequence[LandingFile]) -> DataFrame:
-    """Return a row per record of files, with the columns of both tables."""
+def _has_rejected(tables: IngestTables, counts: Collection[str]) -> bool:
+    """Return whether some hours have rows in `quarantine`."""
+    if not tables.store.count(QUARANTINE, "file_hour", min(counts), max(counts)):
+        return False
+    rows = tables.store.read(QUARANTINE).where(of_file_hours(map(parse_hour, counts)))
+    return bool(rows.limit(1).collect())
+
+
+def _decoded_here(files: Sequence[LandingFile], stream: StreamSchema) -> pa.Table | None:
+    """Return a row per record of small files, decoded in this process; None if they are large."""
+    if sum(map(unpacked_size, files)) > _MOST_LOCAL_BYTES:
+        return None
+    batches, size = list[pa.RecordBatch](), 0
+    number = pa.RecordBatch.from_pydict({"id": [0]})
+    for batch in decode_files([files], stream)(iter([number])):
+        batches.append(batch)
+        size += batch.nbytes
+        if size > _MOST_LOCAL_BYTES:  # a packed file can contain more than its size suggests
+            return None
+    return pa.Table.from_batches(batches, RAW_SCHEMA)
+
+
+def _decoded_in_tasks(tables: IngestTables, files: Sequence[LandingFile]) -> DataFrame:
+    """Return a row per record of files, decoded by tasks."""
     parts = pack(files, tables.cores)
-    tables.store.plan_for(sum(map(unpacked_size, files)) // 100, tables.cores)
     numbers = tables.store.spark.range(0, len(parts), numPartitions=max(1, len(parts)))
     decode = decode_files(parts, tables.stream)
-    rows = numbers.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA))
+    return numbers.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA))
+
+
+def _with_key(rows: DataFrame, tables: IngestTables) -> DataFrame:
+    """Return rows of `RAW_SCHEMA` with the key, for both tables."""
     key = F.when(F.col("reason_code").isNull(), event_key(tables.stream))
     return rows.withColumn("event_key", key)
 
@@ -142,7 +186,7 @@ def pack(files: Sequence[LandingFile], cores: int) -> list[list[LandingFile]]:
     """
     total = sum(map(unpacked_size, files))
     most = max(1, min(_PART, -(-total // cores))) if total > _PART // 4 else total + 1
-    parts, size = list[list[LandingFile]](), most
+    parts, size = list[list[LandingFile]](), most + 1
     for file in files:
         if size + unpacked_size(file) > most:
             parts, size = [*parts, []], 0
@@ -167,7 +211,7 @@ def stored_counts(tables: IngestTables, hours: Collection[int]) -> dict[str, Hou
         return {}
     rows = tables.store.read(RAW).where(of_file_hours(hours)).persist()
     try:
-        counts = _count(rows, (), hours)
+        counts = _counts(_count(rows), (), hours)
         of_hour = rows.groupBy("file_hour").agg(F.count_distinct("file").alias("files")).collect()
     finally:
         rows.unpersist()
@@ -175,14 +219,25 @@ def stored_counts(tables: IngestTables, hours: Collection[int]) -> dict[str, Hou
     return {label: replace(one, files=files.get(label, 0)) for label, one in counts.items()}
 
 
-def _count(
-    rows: DataFrame, files: Sequence[LandingFile], hours: Collection[int]
+def _count(rows: DataFrame) -> pa.Table:
+    """Return the number of records, and the first and the last time, by hour and reason code."""
+    return rows.groupBy("file_hour", "reason_code").agg(
+        F.count("*").alias("records"), F.min("event_time").alias("first"),
+        F.max("event_time").alias("last"),
+    ).toArrow()  # fmt: skip
+
+
+def _count_here(rows: pa.Table) -> pa.Table:
+    """Return the same as `_count`."""
+    aggregates = [([], "count_all"), ("event_time", "min"), ("event_time", "max")]
+    counted = rows.group_by(["file_hour", "reason_code"]).aggregate(aggregates)
+    return counted.rename_columns(["file_hour", "reason_code", "records", "first", "last"])
+
+
+def _counts(
+    counted: pa.Table, files: Sequence[LandingFile], hours: Collection[int]
 ) -> dict[str, HourCounts]:
-    """Return the counts of each hour."""
-    found = rows.groupBy("file_hour", "reason_code").agg(
-        F.count("*").alias("records"), F.unix_micros(F.min("event_time")).alias("first"),
-        F.unix_micros(F.max("event_time")).alias("last"),
-    ).collect()  # fmt: skip
+    """Return the counts of each hour from the table of `_count`."""
     sizes: Counter[str] = Counter()
     numbers: Counter[str] = Counter()
     for file in files:
@@ -191,12 +246,15 @@ def _count(
     records: Counter[str] = Counter()
     reasons: dict[str, dict[str, int]] = defaultdict(dict)
     times = {}
-    for row in found:
-        records[row.file_hour] += row.records
-        if row.reason_code is None:
-            times[row.file_hour] = row.first, row.last
+    for name in ("first", "last"):
+        column = counted.column_names.index(name)
+        counted = counted.set_column(column, name, counted[name].cast(pa.int64()))
+    for row in counted.to_pylist():
+        records[row["file_hour"]] += row["records"]
+        if row["reason_code"] is None:
+            times[row["file_hour"]] = row["first"], row["last"]
         else:
-            reasons[row.file_hour][row.reason_code] = row.records
+            reasons[row["file_hour"]][row["reason_code"]] = row["records"]
     return {
         label: HourCounts(
             numbers[label], sizes[label], records[label], reasons[label],

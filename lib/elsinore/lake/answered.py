@@ -11,15 +11,34 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.template.support import require
 
 
 class Answered(NamedTuple):
-    """A workload, by the name that settings know it by, and the lake with its results."""
+    """A workload that a run computes.
+
+    Attributes:
+        name: Its name in the settings; empty for the main workload.
+        lake: The tables.
+        workload: Its queries.
+        title: Its name in the ledger.
+    """
 
     name: str
     lake: Lake
     workload: Workload
+    title: str = ""
+
+    @property
+    def reach(self) -> int:
+        """How many hours before their own its windows reach."""
+        return max(query.window.hours_back for query in self.workload.queries)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its queries."""
+        return workload_fingerprint(self.workload)
 
 
 def names_of(settings: Settings, names: Sequence[str] = ()) -> Sequence[str]:
@@ -46,7 +65,7 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
         except (QueryError, UnsupportedQueryError) as error:
             faults.append(error)
         else:
-            found.append(Answered(one.workload, lake, workload))
+            found.append(Answered(one.workload, lake, workload, one.workload_name))
     if not found:
         raise faults[0]
     return tuple(found)

@@ -38,8 +38,8 @@ from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
 
-#: Commits that change no row.
-_KEEP_ROWS = {
+#: Operations of commits that change no row.
+KEEP_ROWS = {
     "ADD COLUMNS", "CREATE TABLE", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
     "VACUUM END", "VACUUM START",
 }  # fmt: skip
@@ -47,8 +47,13 @@ _KEEP_ROWS = {
 #: The table of commits that Delta has cleaned from the logs of others.
 HISTORY = "history"
 
+#: The operation of commits that Delta has cleaned from the log.
+UNKNOWN = "unknown"
+
 #: The column of `events` with the bucket of each, and what its metadata call the layout.
 BUCKET = "event_bucket"
+#: The property of the table of events with its `Buckets`, as JSON.
+BUCKETS = "elsinore.buckets"
 
 #: Text columns by which rows are chosen, and the other texts of `plans`, whose least and greatest
 #: are compared with them. They are read as dictionaries: where delta-rs has deleted rows (1.4 to
@@ -80,7 +85,7 @@ class Commit:
     @property
     def changes_rows(self) -> bool:
         """Return whether it can have changed any."""
-        return self.operation not in _KEEP_ROWS
+        return self.operation not in KEEP_ROWS
 
 
 def commits(
@@ -88,10 +93,9 @@ def commits(
 ) -> Iterator[Commit]:
     """The commits of a table that made versions above `after`, newest first; some left out.
 
-    Those that Delta has cleaned from the log are read from the table `history`. Where they are not
-    there either, one commit of an unknown operation stands for all of a gap: it may have changed
-    anything. The log is read file by file: `deltalake`'s history numbers commits wrongly while
-    others write.
+    One commit of an unknown operation represents a range of versions that Delta has cleaned from
+    the log: it may have changed anything. The log is read file by file: `deltalake`'s history
+    numbers commits wrongly while others write.
 
     Raises:
         DataError: the log is damaged.
@@ -124,25 +128,15 @@ def _logged(table: Path, after: int) -> list[int]:
 
 
 def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator[Commit]:
-    """The commits of versions that the log has lost."""
-    version = ds.field("version")
-    where = (version >= versions.start) & (version < versions.stop)
-    columns = ["version", "operation", "note"]
-    kept = read_rows(table.parent, HISTORY, columns=columns, where=where, of_table=[table.name])
-    known = {
-        row["version"]: Commit(row["version"], row["operation"], _object(row["note"]))
-        for row in kept.to_pylist()
-    }
+    """Return the commits of versions that the log has lost."""
     in_gap = False
     for number in reversed(versions):
-        found = known.get(number)
-        if found is None and _commit_file(table, number).exists():  # made while they were listed
-            found = _commit(table, number)
-        if found is None and not in_gap:
-            yield Commit(number, "unknown", {})
-        elif found is not None and number not in without:
-            yield found
-        in_gap = found is None
+        is_there = _commit_file(table, number).exists()  # made while the versions were listed
+        if not is_there and not in_gap:
+            yield Commit(number, UNKNOWN, {})
+        elif is_there and number not in without:
+            yield _commit(table, number)
+        in_gap = not is_there
 
 
 @lru_cache(maxsize=5_000)  # each landing asks for 90 days, which take 0.1 s to read
@@ -327,11 +321,11 @@ def _opened(path: Path, version: int | None) -> OpenTable:
 
 
 def buckets_of(table: deltalake.DeltaTable) -> Buckets | None:
-    """How a table of events is laid out, if not by days alone; its column of buckets says so."""
-    columns = {field.name: field for field in table.schema().fields}
-    if BUCKET not in columns:
+    """Return how a table of events is laid out within days; None: it has no buckets."""
+    text = table.metadata().configuration.get(BUCKETS)
+    if text is None:
         return None
-    found = json.loads(columns[BUCKET].metadata[BUCKET])
+    found = json.loads(text)
     return Buckets(tuple(found["by"]), found["number"])
 
 
@@ -446,7 +440,7 @@ def aggregate_rows(
 
 def no_table(lake: LakePath, table: str) -> DataError:
     """The error of a table that has not been created."""
-    step = "replay" if table in OF_WORKLOAD else "land"
+    step = "replay" if table in OF_WORKLOAD else "ingest"
     hint = f"create it with `elsinore {step} --start HOUR --end HOUR`, or set ELSINORE_HOME"
     return DataError(f"the table {table} does not exist in {lake}", hint=hint)
 

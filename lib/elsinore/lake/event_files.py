@@ -31,8 +31,9 @@ from elsinore.windows import joint_reach
 
 #: Events of a batch, at most.
 _BATCH = 100_000
-#: Bytes of a row group: delta-rs writes a million rows, an event of some attributes takes 25.
-_GROUP_BYTES = 25_000_000
+#: Bytes of a row group: our sessions write 250,000 rows (`store.spark_tables`), and an event has
+#: about 25 bytes.
+_GROUP_BYTES = 6_250_000
 #: How texts are read: as many values as there are different ones.
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -280,7 +281,7 @@ def _damage_told(file: EventFile) -> Iterator[None]:
     except (pa.ArrowInvalid, OSError) as error:
         if storage_error(error) or getattr(error, "errno", None):  # of the machine, not of the file
             raise
-        hint = "restore the file, or ingest its hour again: `elsinore land`"
+        hint = "restore the file, or ingest its hour again: `elsinore ingest`"
         problem = f"cannot read the event file {file.path}: {error}"
         raise DataError(problem, hint=hint) from error
 

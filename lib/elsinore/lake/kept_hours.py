@@ -1,9 +1,9 @@
-"""What hours were found to hold, kept beside the tables from run to run: files of whole hours.
+"""Cache results of whole hours of events between runs, as files next to the tables.
 
-What their panes do to queries (`spark.carry`), and how many events they have (`lake.plans`). A
-memory, no table: whoever finds no file works the hour out again from its events. A file's name
-says which version of `events` it is of, and it is right for as long as no later commit touches its
-hour. So late events cost their own hours, and two runs that write one hour write the same.
+These are pane results of queries (`spark.carry`) and event counts (`lake.plans`). If a file is
+missing, its hour is computed again. The name of a file contains the version of `events` that it was
+computed from. It is valid until a later commit changes events of its hour. So late events cost only
+their own hours, and two runs that write one hour write the same.
 """
 
 from __future__ import annotations
@@ -23,76 +23,95 @@ import pyarrow.parquet as pq
 
 from elsinore.errors import ConflictError
 from elsinore.lake.delta_log import write_failures
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import Bucket
-from elsinore.lake.stale_hours import touched_hours
 from elsinore.lake.tables import Lake
 from elsinore.places import state, whole_file
 from elsinore.settings import LakePath
 from elsinore.timeline import hour_label, parse_hour
 
-#: The folder beside those of tables.
+#: The directory, next to those of the tables.
 FOLDER = "kept"
 
-#: Does something for each number below a limit, in tasks; gives what each gave, which JSON can say.
+#: Calls a function with each number below a limit, in tasks, and returns its results, as JSON has
+#: them.
 InTasks = Callable[[int, Callable[[int], Any]], list[Any]]
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
 
 
 def in_turn(number: int, do: Callable[[int], Any]) -> list[Any]:
-    """One after another, in this process."""
+    """Call a function with each number in this process, one after another."""
     return [do(each) for each in range(number)]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHours:
-    """The files of what was asked of hours, by all that the answer depends on."""
+    """Cached files of one question about hours, in a directory named after all that it depends on.
+
+    Attributes:
+        folder: The directory.
+    """
 
     folder: Path
 
     @classmethod
     def of(cls, lake: Lake, asked: Iterable[object]) -> KeptHours:
-        """Where the answers to something are kept.
+        """Return the cache of a question.
 
-        Versions are those of one table: one that was made anew has another id.
+        The id of the table is a part of the question, because versions are those of one table.
         """
         names = [lake.log("events").metadata().id, *map(str, asked)]
         return cls(lake.root / FOLDER / sha256("\n".join(names).encode()).hexdigest()[:16])
 
     def find(
-        self, lake: LakePath, hours: Collection[int], version: int
+        self, lake: LakePath, hours: Collection[int], version: int, changes: EventChanges
     ) -> dict[int, tuple[Path, ...]]:
-        """The files that are right for some hours, at a version of `events`.
+        """Return the valid files of some hours at a version of `events`.
 
-        Raises:
-            DataError: the log of `events` is damaged.
+        Args:
+            lake: The lake with the table `events`.
+            hours: The hours.
+            version: The version.
+            changes: What the ledger records. Hours of days that changed later are not used, because
+                the ledger does not say which hours of these days changed.
         """
         parts: dict[tuple[int, int, int], dict[int, Path]] = defaultdict(dict)
         for hour, at, number, of, path in self._files():
             if hour in hours and at <= version:
                 parts[hour, at, of][number] = path
-        # Of an hour the newest that is whole comes last, and stays.
+        # The newest complete set of files of an hour comes last, and stays.
         found = {
             hour: (at, tuple(parts[hour, at, of].values()))
             for hour, at, of in sorted(parts)
             if len(parts[hour, at, of]) == of
         }
-        touched = touched_hours(lake, {hour: at for hour, (at, _) in found.items()}, version)
-        return {hour: files for hour, (_, files) in found.items() if hour not in touched}
+        is_older = any(at < version for at, _ in found.values())
+        days = changes.unrecorded_days(lake, version) if is_older else set[str]()
 
-    def all_of(self, lake: LakePath, hours: Collection[int], version: int) -> list[Path]:
-        """The files of hours of which none is missing any more.
+        def is_valid(hour: int, at: int) -> bool:
+            if at == version:
+                return True
+            is_known = days is not None and hour_label(hour)[:10] not in days
+            return is_known and changes.last_of(hour) <= at
+
+        return {hour: files for hour, (at, files) in found.items() if is_valid(hour, at)}
+
+    def all_of(
+        self, lake: LakePath, hours: Collection[int], version: int, changes: EventChanges
+    ) -> list[Path]:
+        """Return the files of hours that are all cached; see `find`.
 
         Raises:
-            ConflictError: what was kept of one was removed meanwhile.
+            ConflictError: files were removed meanwhile.
         """
-        found = self.find(lake, hours, version)
+        found = self.find(lake, hours, version, changes)
         if len(found) < len(hours):
             raise ConflictError("cached hours were removed while a run used them")
         return [path for hour in hours for path in found[hour]]
 
     def write(self, hour: int, version: int, bucket: Bucket | None, rows: pa.Table) -> None:
-        """Keep the rows of an hour, or of a bucket of it.
+        """Cache the rows of an hour, or of a bucket of it.
 
         Raises:
             SetupError: the disk is full or read-only, or an object store refuses.
@@ -111,7 +130,7 @@ class KeptHours:
                 path.unlink(missing_ok=True)
 
     def _files(self) -> Iterator[tuple[int, int, int, int, Path]]:
-        """Files with what their names say: of an hour, at a version, bucket `number` of so many."""
+        """Yield the files with the hour, version, bucket and number of buckets in their names."""
         for path in self.folder.glob("*.parquet") if self.folder.is_dir() else ():
             if found := _NAME.fullmatch(path.name):
                 at, number, of = map(int, found.groups()[1:])
@@ -119,10 +138,10 @@ class KeptHours:
 
 
 def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Table:
-    """The rows of files, of some queries alone if these are named.
+    """Return the rows of files, only those of some queries if these are named.
 
     Raises:
-        ConflictError: a file is gone, since another process removed it meanwhile.
+        ConflictError: another process removed a file meanwhile.
     """
     chosen = [("query", "in", list(queries))] if queries else None
     with _still_there():
@@ -131,7 +150,7 @@ def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Tabl
 
 
 def kept_bytes(files: Iterable[Path]) -> int:
-    """How large files are; raises as `read_kept`."""
+    """Return the size of files; raises as `read_kept`."""
     with _still_there():
         return sum(state(path)[0] for path in files)
 
@@ -145,9 +164,14 @@ def _still_there() -> Iterator[None]:
 
 
 def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
-    """Remove all that is kept, or what nothing was added to since an instant.
+    """Remove all cached files, or those of directories without a newer file.
 
-    `unused_since` in nanoseconds since 1970. Gives how many files went.
+    Args:
+        lake: The lake.
+        unused_since: A time in nanoseconds since 1970; None: all files are removed.
+
+    Returns:
+        The number of removed files.
     """
     root, removed = lake / FOLDER, 0
     for folder in root.iterdir() if root.is_dir() else ():

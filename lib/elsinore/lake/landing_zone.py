@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from errno import ENOENT
-from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeGuard
 
@@ -29,11 +28,9 @@ from elsinore.files.lake_tables import LakeTable, TableFinder, format_of_table
 from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
-from elsinore.lake.regions import Landings
-from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.safe_files import open_file
-from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
+from elsinore.timeline import DAY, Interval, hour_label, hours_of
 from elsinore.wording import command
 
 #: Lines of small files are decoded together: a call costs milliseconds whatever its size.
@@ -438,74 +435,6 @@ def held(listing: str, mark: str = UNDER_WAY, others: Iterable[Interval] = ()) -
     return listing if UNDER_WAY in known else json.dumps({mark: [0, again], **known})
 
 
-def under_way(listings: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which listings are of landings that have not ended."""
-    return pc.fill_null(pc.starts_with(listings, json.dumps({UNDER_WAY: [0]})[:-2]), False)
-
-
-def judged_with(listings: pa.ChunkedArray) -> set[str]:
-    """The labels of the landings that marks of listings name."""
-    known = (json.loads(text or "{}") for text in listings.to_pylist())
-    marks = (of[mark][1] or () for of in known for mark in (UNDER_WAY, FORGETTING) if mark in of)
-    borders = chain.from_iterable(marks)
-    parts = (Interval(parse_hour(start), parse_hour(end)) for start, end in borders)
-    return {hour_label(hour) for part in parts for hour in hours_of(part)}
-
-
-def hours_of_stop(lake: Lake, until: int) -> list[int]:
-    """The hours before an instant that have not landed, from the first on that has begun to.
-
-    Of the last 31 days: a stop of the scheduler that is longer leaves history, to be asked for.
-    """
-    recent = Landings(Interval(until - _LONGEST_STOP, until)).expression(by_day=False)
-    rows = lake.rows("landings", recent, columns=["file_hour", "listing"])
-    has_ended = pc.invert(under_way(rows["listing"])).to_pylist()
-    landed = dict(zip(map(parse_hour, rows["file_hour"].to_pylist()), has_ended, strict=True))
-    return [h for h in range(min(landed, default=until), until, HOUR) if not landed.get(h)]
-
-
-def late_landings(
-    lake: Lake, zone: Path, until: int, days: int, stop: Sequence[int] = ()
-) -> tuple[dict[str, list[LandingFile]], dict[str, str], tuple[str, ...]]:
-    """The hours with files that `landings` does not know, or knows with another size or time.
-
-    Looked at are so many days before an instant, or before a stop, whose hours are late with or
-    without a file. A file that is gone makes no hour late: landing zones are cleaned up, and what
-    they brought stays. An hour that has a new or changed file is to be landed with the files that
-    it has now; but where forgetting broke off, nobody knows who has changed them.
-
-    By label, in order, the files of these hours; why some cannot be landed; and the labels of those
-    without a file whose landing was killed halfway.
-    """
-    if not days:
-        return {}, {}, ()
-    before = Interval(min([until, *stop]) - days * DAY, until)
-    files, faults = readable_files(zone, before, lake.stream.sources)
-    there = listings(files)
-    where = Landings(before).expression(by_day=False)
-    rows = lake.rows("landings", where, columns=["file_hour", "listing"]).to_pylist()
-    known = {row["file_hour"]: json.loads(row["listing"] or "null") for row in rows}
-
-    def is_late(label: str) -> bool:
-        seen = known.get(label, {})
-        if seen is None:  # from before listings were kept: nobody knows what it saw
-            return False
-        return UNDER_WAY in seen or not there[label].items() <= seen.items()
-
-    missed = set(map(hour_label, stop)) - known.keys()
-    late = {*filter(is_late, there), *missed} - faults.keys()
-    broken = {label for label in late if FORGETTING in (known.get(label) or {})}
-    faults |= dict.fromkeys(broken, "an erasure was interrupted: run `elsinore forget` again")
-    late -= broken
-    gone = known.keys() - there.keys() - faults.keys()
-    broken_off = sorted(label for label in gone if UNDER_WAY in (known[label] or {}))
-    of_late: dict[str, list[LandingFile]] = {label: [] for label in sorted(late)}
-    for file in files:
-        if file.landing in late:
-            of_late[file.landing].append(file)
-    return of_late, faults, tuple(broken_off)
-
-
 #: What rows of lines have beside their place: here with a `_`, in tables without.
 OF_LINES = ("record", "reason_code", "reason")
 
@@ -531,11 +460,6 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
 def scanned_name(name: str) -> str:
     """What rows of `scanned_schema` call a column of the tables of lines."""
     return f"_{name}" if name in OF_LINES else name
-
-
-def as_stored(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Rows of `scanned_schema` with columns of a table of lines."""
-    return rows.select([*map(scanned_name, names)]).rename_columns([*names])
 
 
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:

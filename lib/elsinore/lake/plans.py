@@ -10,6 +10,7 @@ from elsinore.choices import TIME_LIMIT, Finder
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import InTasks, KeptHours, in_turn, read_kept
 from elsinore.lake.regions import interval_of, step_command
@@ -59,6 +60,7 @@ def plan_run(
     workload: Workload,
     interval: Interval,
     *,
+    changes: EventChanges,
     run: str,
     time_limit: float = TIME_LIMIT,
     in_tasks: InTasks | None = None,
@@ -75,6 +77,15 @@ def plan_run(
     Otherwise it measures a profile and finds a plan, or reads the plan of the same statistics from
     the table. Without a proof of optimality within `time_limit` seconds, it is the best one found.
 
+    Args:
+        lake: The lake of the workload.
+        workload: The queries.
+        interval: The hours of the run.
+        changes: The changes to events that the ledger records, by which cached counts are reused.
+        run: Name of the run, for the history of the table `plans`.
+        time_limit: Seconds of the search.
+        in_tasks: Runs a function in Spark tasks; None: all events are counted in this process.
+
     Raises:
         DataError: the events were not ingested, or cannot be read without Spark.
         PlanError: the stored plan is damaged, or not valid for the workload.
@@ -83,7 +94,7 @@ def plan_run(
     version = lake.version("events")
     observed = Interval(interval.start - workload.longest_window, interval.end)
     events = StoredEvents.of(lake.path("events"), workload, observed, version=version)
-    statistics = _counted(lake, events, version, in_tasks)
+    statistics = _counted(lake, events, version, changes, in_tasks)
     earlier, known = _plan_in_force(lake, workload, interval.start)
     band = BAND if interval.length < DAY else ANY_CHANGE
     decision = replan(earlier, known, workload, statistics, band=band)
@@ -114,8 +125,9 @@ def plan_run(
 
 
 def _counted(
-    lake: Lake, events: StoredEvents, version: int, in_tasks: InTasks | None
-) -> Statistics:
+    lake: Lake, events: StoredEvents, version: int, changes: EventChanges,
+    in_tasks: InTasks | None,
+) -> Statistics:  # fmt: skip
     """The statistics of what a run reads.
 
     Of many events each whole hour is counted once, and that kept; the part of an hour that comes
@@ -129,7 +141,7 @@ def _counted(
     asked = [f"counts {_MEANING}", *counts.attributes, *event_types(workload)]
     kept = KeptHours.of(lake, [*asked, *workload.schema.by_name, *partition_keys(workload)])
     hours = tuple(hours_of(whole))
-    found = kept.find(lake.root, hours, version)
+    found = kept.find(lake.root, hours, version, changes)
     missing = [hour for hour in hours if hour not in found]
     anew = sum(map(events.bytes_in, stretches(missing)))
     laid = events.files[0].bucket if events.files else None
@@ -145,7 +157,7 @@ def _counted(
         kept.write(hour, version, share.bucket, own.to_table())
 
     (tasks or in_turn)(len(parts), keep)
-    for path in kept.all_of(lake.root, hours, version):
+    for path in kept.all_of(lake.root, hours, version, changes):
         counts.add_table(read_kept([path]))
     kept.drop_before(whole.start - 2 * DAY)  # the night asks for the hours of the day
     return counts.statistics(whole)

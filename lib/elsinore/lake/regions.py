@@ -164,8 +164,8 @@ def run_key(interval: Interval) -> str:
 def step_command(step: str, interval: Interval) -> str:
     """Return the command that runs a step of the pipeline for an interval, for hints.
 
-    >>> step_command("land", Interval(0, 7_200_000_000))
-    '`elsinore land --start 1970-01-01T00:00 --end 1970-01-01T02:00`'
+    >>> step_command("ingest", Interval(0, 7_200_000_000))
+    '`elsinore ingest --start 1970-01-01T00:00 --end 1970-01-01T02:00`'
     """
     start, end = hour_label(interval.start), hour_label(interval.end)
     return f"`elsinore {step} --start {start}:00 --end {end}:00`"

@@ -1,19 +1,16 @@
-"""Figures of the steps of runs, in the table `run_metrics`; some of them read from it again.
+"""Metrics of the steps of runs, in the table `run_metrics`.
 
-Each step notes its own in a file, and the report of a run records those of all its steps at once: a
-commit for each would make the log of this table the longest of all.
+Each step stores its metrics in a file. The report of a run records the metrics of all its steps in
+one commit, because a commit per step would make the log of this table the longest of all.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
 from operator import and_
 from pathlib import Path
 from typing import Any
@@ -24,39 +21,32 @@ import pyarrow.compute as pc
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import interval_of, of_step, run_key
+from elsinore.lake.regions import of_step, run_key
 from elsinore.lake.tables import Lake
 from elsinore.places import whole_file
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
-from elsinore.timeline import HOUR, Interval, hours_of
+from elsinore.timeline import Interval
 from elsinore.wording import command
 
-#: The table, and its folder of figures that are not recorded yet; Delta passes over such names.
+#: The table, and its directory of metrics that are not recorded yet; Delta ignores such names.
 TABLE, _NOTED = "run_metrics", "_noted"
 
 #: A figure, or a text.
 Metric = float | int | str
 
 #: Names of steps; that of planning is a kind of rows of `plans`, too.
-LAND_STEP, AGGREGATE_STEP, VALIDATE_STEP = "land", "aggregate", "validate"
+INGEST_STEP, AGGREGATE_STEP, VALIDATE_STEP = "ingest", "aggregate", "validate"
 PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
 
-#: Of hours that are to be published, those of a run and others, and of such that could not be
-#: aggregated: no steps that reports tell of.
-_TRIED, _MISSED, _FAILED = "tried", "missed", "failed"
-
-#: The metric of landing that names what lies in the landing zone and is not read.
+#: The metric of the ingest that names unrecognized files of the landing zone.
 UNREAD = "unread_files"
 
-#: Metrics of landing, as JSON: by hour the fields without values, sentences about corrections that
-#: lost, and pairs of files of which one may be a compressed copy.
+#: Metrics of the ingest, as JSON: by hour the fields without values, sentences about corrections
+#: that lost, and pairs of files of which one may be a compressed copy.
 EMPTIED, LOST, COPIES = "emptied_fields", "lost_corrections", "packed_copies"
-
-#: The metric of validation that publishing looks for.
-STAGED_VERSION = "staged_version"
 
 #: The metric of planning that names the profile of a run's stream.
 PROFILE_FINGERPRINT = "profile_fingerprint"
@@ -72,65 +62,23 @@ def note_metrics(
     lake: Lake, workload: Workload | None, interval: Interval, step: str,
     metrics: Mapping[str, Metric],
 ) -> None:  # fmt: skip
-    """Make these the figures of a step of a run of a workload over an interval, its only ones.
+    """Store the metrics of a step of a run, in place of earlier ones of the same step and hours.
 
-    They lie in a file beside the table until `record_metrics` puts those of all steps into it.
+    They are stored in a file until `record_metrics` writes the metrics of all steps to the table.
+
+    Args:
+        lake: the tables.
+        workload: the queries; None for steps that have none, such as maintenance.
+        interval: the hours of the run.
+        step: name of the step.
+        metrics: numbers and strings by name.
     """
-    _note(lake, workload, interval, step, {**metrics, **step_times()})
-
-
-def note_tried(
-    lake: Lake, workload: Workload | None, interval: Interval, *, is_run: bool = True
-) -> None:
-    """Note that hours are to be published, also where their run never lands them, or never came.
-
-    It `is_run` if a run was about just these hours.
-    """
-    step = _TRIED if is_run else _MISSED
-    _note(lake, workload, interval, step, {"hours": interval.length // HOUR})
-
-
-def record_failed(
-    lake: Lake, workload: Workload, interval: Interval, events_version: int, *, run: str
-) -> None:
-    """Record that hours could not be aggregated, of a version of `events`.
-
-    Raises:
-        ConflictError: others kept writing meanwhile.
-    """
-    own = workload_fingerprint(workload)
-    told = {"events_version": float(events_version), "time": time.time() * 1000}
-    key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": _FAILED}
-    rows = [{**key, "metric": name, "value": value, "detail": None} for name, value in told.items()]
-    lake.record(TABLE, rows, where=of_step(interval, _FAILED, own), run=run)
-
-
-def failed_hours(lake: LakePath, workload: Workload) -> dict[int, tuple[int, float]]:
-    """The hours that could not be aggregated for a workload, each with the version of `events` that
-    this was tried at last, and when that was, in milliseconds since 1970.
-    """
-    of_own = pc.field("workload_fingerprint") == workload_fingerprint(workload)
-    rows = read_rows(lake, TABLE, where=of_own & (pc.field("step") == _FAILED)).to_pylist()
-    told: dict[str, dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        told[row["run_key"]][row["metric"]] = row["value"]
-    found: dict[int, tuple[int, float]] = {}
-    for key, one in sorted(told.items(), key=lambda each: each[1]["time"]):
-        for hour in hours_of(interval_of(key)):
-            found[hour] = int(one["events_version"]), one["time"]
-    return found
-
-
-def _note(
-    lake: Lake, workload: Workload | None, interval: Interval, step: str,
-    metrics: Mapping[str, Metric],
-) -> None:  # fmt: skip
     own = "" if workload is None else workload_fingerprint(workload)
     key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": step}
     rows = [
         {**key, "metric": metric, "value": None, "detail": None}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
-        for metric, value in metrics.items()
+        for metric, value in {**metrics, **step_times()}.items()
     ]
     with whole_file(lake.path(TABLE) / _NOTED / f"{'.'.join(key.values())}.json") as out:
         out.write(json.dumps([interval.start, interval.end, rows]).encode())
@@ -176,23 +124,12 @@ def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str,
 
 
 def read_metrics(lake: LakePath, where: pc.Expression | None = None) -> pa.Table:
-    """Rows of `run_metrics`, with what steps have noted instead of what they had recorded before.
+    """Return rows of `run_metrics`, with stored metrics in place of recorded ones of the same step.
 
     Raises:
         DataError: the table is missing or cannot be read.
     """
-    of_steps = ~pc.field("step").isin([_TRIED, _MISSED, _FAILED])
-    return _read(lake, of_steps if where is None else where & of_steps)
-
-
-def run_keys(lake: LakePath) -> list[str]:
-    """The names of all runs, in order; raises as `read_metrics`."""
-    found = _read(lake, ~pc.field("step").isin([_MISSED, _FAILED]))["run_key"]
-    return sorted(found.unique().to_pylist())
-
-
-def _read(lake: LakePath, where: pc.Expression) -> pa.Table:
-    # In this order: what is recorded meanwhile is there twice, and not missing.
+    # In this order: metrics that are recorded meanwhile are read twice, and not missing.
     noted = [row for *_, rows in _noted(lake) for row in rows]
     recorded = read_rows(lake, TABLE, where=where)
     if not noted:
@@ -200,7 +137,12 @@ def _read(lake: LakePath, where: pc.Expression) -> pa.Table:
     new = pa.Table.from_pylist(noted, schema=recorded.schema)
     again = pc.is_in(_step_of(recorded), _step_of(new))
     recorded = recorded.filter(pc.invert(again))
-    return pa.concat_tables([recorded, new.filter(where)])
+    return pa.concat_tables([recorded, new if where is None else new.filter(where)])
+
+
+def run_keys(lake: LakePath) -> list[str]:
+    """Return the names of all runs, in order; raises as `read_metrics`."""
+    return sorted(read_metrics(lake)["run_key"].unique().to_pylist())
 
 
 def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
@@ -231,16 +173,6 @@ def find_text(
 ) -> str | None:
     """A metric that is a text, of the run over exactly this interval; None where it has none."""
     return text_metrics(lake, workload, step, metric, interval).get(run_key(interval))
-
-
-def tried_hours(lake: LakePath) -> set[int]:
-    """The hours of runs that have ended, and those of stops, whatever the queries were then."""
-    of_landing = (pc.field("step") == LAND_STEP) & (pc.field("metric") == "lines")
-    where = of_landing | pc.field("step").isin([_TRIED, _MISSED])
-    keys = read_rows(lake, TABLE, columns=["run_key"], where=where)["run_key"].unique()
-    runs = map(interval_of, keys.to_pylist())
-    under_way = {interval for *_, interval, _ in _noted(lake)}
-    return set(chain.from_iterable(map(hours_of, runs))).difference(*map(hours_of, under_way))
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:

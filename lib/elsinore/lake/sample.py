@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import EventFile, events_in_order, reach_of
-from elsinore.lake.provenance import STAGED, staged_origins
 from elsinore.lake.regions import Hours
+from elsinore.lake.staged import Staged
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
+from elsinore.lake.tables import STAGED, Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
 from elsinore.row_hashes import row_hashes
@@ -96,7 +96,6 @@ class Check:
 
     Attributes:
         place: where it stands.
-        events_version: the version of `events` that the engine read; None if that is not known.
         stratum: the class of its size; None for a place that was not drawn from the results.
         published: by aggregate; empty where the engine has no result, and for a whole window.
         groups: for a whole window, the groups that the engine has a result of; None where they are
@@ -104,7 +103,6 @@ class Check:
     """
 
     place: Place
-    events_version: int | None
     stratum: int | None
     published: Mapping[str, Number]
     groups: frozenset[str] | None = frozenset()
@@ -115,36 +113,31 @@ def choose(
     workload: Workload,
     run: Interval,
     results: pd.DataFrame,
-    version: int,
+    staged: Staged,
     size: SampleSize,
 ) -> list[Check]:
     """The checks of a run, queries in turn, so that what is cut short has seen all of them.
 
-    `results` are those of `read_results`, of the run's hours at a version of the staged results.
+    `results` are those of `read_results`, of the run's hours at the version of `staged`.
     """
     seed, share = f"{size.seed} {run.start} {run.end}", -(-size.windows // _SHARE)
-    origins = staged_origins(lake.root, run, version=version)
-    versions = {label: origin.events_version for label, origin in origins.items()}
     strata = {
         Place(query, group, start // workload.by_name[query].window.slide): stratum
         for query, group, start, stratum in _sample(results, seed, size.windows)
     }
-    latest = max(versions.values(), default=None)
-    of_events = _in_turn(_of_events(lake, workload, run, latest, seed, share), seed)[:share]
+    read = staged.events_version
+    of_events = _in_turn(_of_events(lake, workload, run, read, seed, share), seed)[:share]
     without = _in_turn(_windows_without_result(workload, run, results, seed, share), seed)[:share]
     # A query without groups has one result in a window, and that one is drawn.
     grouped = [place for place in strata if workload.by_name[place.query].group_keys]
     windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
     single = dict.fromkeys([*strata, *of_events])
-    published = _published(lake, workload, version, single)
+    published = _published(lake, workload, staged.version, single)
     checks = {}
     for place in single:
-        read = versions.get(_hour(workload, place))
-        values, stratum = published.get(place, {}), strata.get(place)
-        checks[place] = Check(place, read, stratum, values)
+        checks[place] = Check(place, strata.get(place), published.get(place, {}))
     for place, groups in _groups(workload, results, windows).items():
-        read = versions.get(_hour(workload, place))
-        checks[place] = Check(place, read, None, {}, groups)
+        checks[place] = Check(place, None, {}, groups)
     return [checks[place] for place in _in_turn(checks, seed)]
 
 
@@ -311,7 +304,7 @@ def _strata(size: np.ndarray, steps: int) -> np.ndarray:
 
 
 def _of_events(
-    lake: Lake, workload: Workload, run: Interval, version: int | None, seed: str, count: int
+    lake: Lake, workload: Workload, run: Interval, version: int, seed: str, count: int
 ) -> Iterator[Place]:
     """For `count` events that a run can read, places whose group one event tells, one each.
 
@@ -319,7 +312,7 @@ def _of_events(
     without groups for all events.
     """
     grouped = [query for query in workload.queries if query.group_keys]
-    if not grouped or not count or version is None:
+    if not grouped or not count:
         return
     for event in _drawn_events(lake, workload, grouped, run, version, seed, count):
         kind = workload.schema.types[event[TYPE_COLUMN]].name

@@ -127,7 +127,7 @@ class StoredEvents:
         files = files_of(table, version, interval)
         if interval is None:
             if not files:
-                raise DataError(f"{table} has no events", hint="ingest events: `elsinore land`")
+                raise DataError(f"{table} has no events", hint="ingest events: `elsinore ingest`")
             interval = Interval(files[0].first, max(file.last for file in files) + 1)
         return cls(workload, interval, files)
 

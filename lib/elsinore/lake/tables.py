@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
@@ -31,15 +31,15 @@ from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, ParameterError, SchemaError, SetupError
 from elsinore.lake.delta_log import (
     BUCKET,
+    BUCKETS,
     OpenTable,
     added_files,
-    buckets_of,
     commits,
     no_table,
     open_table,
     write_failures,
 )
-from elsinore.lake.regions import Conditions, Hours, Landings, sql
+from elsinore.lake.regions import Conditions, sql
 from elsinore.places import require_exclusive
 from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
 from elsinore.timeline import DAY, HOUR
@@ -54,7 +54,7 @@ _FILES, _SMALL = 6, 1_000_000
 
 #: The properties of `events` that tell which field its ids are, or "none", and within what they are
 #: unique: stored lines, which are judged again, say no other ids than they did.
-_ID, _IDS = "elsinore.idField", "elsinore.idsAreUnique"
+ID_FIELD, ID_SPAN = "elsinore.idField", "elsinore.idsAreUnique"
 _SPANS = {None: "for ever", HOUR: "within an hour", DAY: "within a day"}
 
 #: Columns of which a file's log entry tells the least and the greatest value.
@@ -62,6 +62,12 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 
 #: How long Delta keeps the log of a commit; each night `history` takes what lineage needs of it.
 LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
+
+#: The tables of published results, and of results before their validation.
+RESULTS, STAGED = "results", "results_staged"
+
+#: The tables of records, which delta-rs writes.
+RECORDS = ("plans", "run_metrics", "validations")
 
 #: A file that a table can have, as Delta's log tells of it: its path, size, statistics and so on.
 AddedFile = Mapping[str, Any]
@@ -154,33 +160,6 @@ class Lake:
         trying_again(_TRIES, 0.2)(self.commit, table, records, {"run": run}, where=where)
         self._put_together(table, run)
 
-    def amend(
-        self, table: str, change: Callable[[pa.Table], pa.Table], *, run: str,
-        where: Landings | None = None,
-    ) -> None:  # fmt: skip
-        """Change rows of a table of records, of some hours or all, in one commit.
-
-        It includes rows that others write at the same time.
-
-        Raises:
-            ConflictError: others kept writing at the same time; or `change` raised it.
-            SetupError: the disk is full or read-only.
-        """
-        chosen = where.expression(by_day=False) if where else None
-        conditions = where.conditions() if where else []
-
-        def once() -> ConflictError | None:
-            seen = self.version(table)
-            try:
-                new = change(self.dataset(table, seen).to_table(filter=chosen))
-            except ConflictError as error:
-                return error  # it is not tried again
-            self.commit(table, [new], {"run": run}, seen=seen, where=conditions)
-            return None
-
-        if refused := trying_again(_TRIES, 0.2)(once):
-            raise refused
-
     def add(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], run: str
     ) -> None:
@@ -196,27 +175,6 @@ class Lake:
 
         trying_again(_TRIES, 0.2)(once)
         self._put_together(table, run)
-
-    def stream_rows(
-        self, table: str, parts: Iterable[pa.Table], *, where: Hours | Landings, note: str,
-        seen: int | None = None,
-    ) -> None:  # fmt: skip
-        """Replace the rows of some hours in a table by day, in one commit; the rows may be empty.
-
-        The rows have the table's columns in any order, with or without the day. `note` is the note
-        of the commit in the table's history. `seen` is the version of their source, if they come
-        from the table itself: it must still be the latest version.
-
-        Raises:
-            ParameterError: the table does not exist, or is not partitioned by this day.
-            ConflictError: another writer changed these days.
-            SetupError: the disk is full or read-only.
-        """
-        if where.day not in self.schema(table).partition_by:
-            hint = "call `replace` for a table that is partitioned by this day"
-            raise ParameterError(f"{table} is not partitioned by {where.day}", hint=hint)
-        rows, conditions = (with_day(part, where) for part in parts), where.conditions(by_day=True)
-        self.commit(table, rows, {"userMetadata": note}, seen=seen, where=conditions)
 
     def remove_before(self, table: str, column: str, day: date, *, note: str) -> int:
         """Remove the rows of days before one in one commit, if there are any; how many they were.
@@ -271,7 +229,7 @@ class Lake:
             # As a table of its own: delta-rs lays out its files and says what they hold.
             deltalake.write_deltalake(
                 str(folder), rows, mode="overwrite", partition_by=schema.partition_by,
-                configuration=schema.told_of_files,
+                configuration=schema.properties,
             )  # fmt: skip
         added = added_files(folder)
         for path in (folder / "_delta_log").iterdir():
@@ -335,18 +293,20 @@ class Lake:
         with suppress(ConflictError):
             self.name_files(table, added, small, seen=seen, note=note)
 
-    def create_all(self) -> tuple[str, ...]:
-        """Create the tables that do not exist, and check those that do; names of the new ones.
+    def create_records(self) -> tuple[str, ...]:
+        """Create the tables of records that do not exist, and check those that do.
 
-        To be done in one place before anything is written: several writers that each create the
-        same table are in conflict.
+        Spark creates the tables of data (`store.SparkTables`), and `ledger.Ledger` its own.
+
+        Returns:
+            The names of the new tables.
 
         Raises:
             SetupError: a table has other columns than its declaration; the disk is full; an object
                 store cannot tell two writers apart.
             ConflictError: another process created the same table meanwhile.
         """
-        return tuple(name for name, schema in self.tables.items() if self._create(schema))
+        return tuple(name for name in RECORDS if self._create(self.schema(name)))
 
     def _create(self, schema: TableSchema) -> bool:
         path = self.path(schema.name)
@@ -363,7 +323,7 @@ class Lake:
                 mode="ignore",
                 partition_by=schema.partition_by,
                 description=schema.description,
-                configuration={**_CHECKPOINTS, **self._told(schema), **LOG_KEPT},
+                configuration={**_CHECKPOINTS, **schema.properties, **LOG_KEPT},
                 raise_if_key_not_exists=False,
             )
         return True
@@ -372,7 +332,7 @@ class Lake:
         new, others = self.difference(schema.name)
         if others:
             raise other_columns(self.path(schema.name), others)
-        log, told = self.log(schema.name), self._told(schema)
+        log, told = self.log(schema.name), schema.properties
         if not told.items() <= log.metadata().configuration.items():  # of an earlier release
             with write_failures(self.path(schema.name)):
                 log.alter.set_table_properties(told, raise_if_not_exists=False)
@@ -383,13 +343,6 @@ class Lake:
                 f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
                 hint="add the columns of new attributes: `elsinore migrate`",
             )
-
-    def _told(self, schema: TableSchema) -> dict[str, str]:
-        """The properties of a table that tell of its declaration."""
-        told = schema.told_of_files
-        if schema.name == "events":
-            told |= {_IDS: _SPANS[self.stream.id_span], _ID: self.stream.id_field or "none"}
-        return told
 
     def add_columns(self, table: str, names: Sequence[str]) -> None:
         """Give a table columns of its declaration; no file is written anew, they are NULL there.
@@ -417,13 +370,6 @@ class Lake:
             for name, kind in declared.items()
             if name in there and there[name] != kind
         ]
-        if table == "events" and (laid := buckets_of(self.log(table))) != self.stream.buckets:
-            wanted = self.stream.buckets or "no buckets"
-            others = [f"it has {laid or 'no buckets'}, but {wanted} in its declaration"]
-        told, stored = self._told(self.schema(table)), self.log(table).metadata().configuration
-        for name, about in ((_IDS, "ids are unique"), (_ID, "the field of its ids is")):
-            if (was := stored.get(name, told.get(name))) != told.get(name):
-                others.append(f"{about} {was}, but {told[name]} in its declaration")
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
@@ -435,19 +381,6 @@ class Lake:
             return open_table(self.path(table), version)
         except TableNotFoundError as error:
             raise no_table(self.root, table) from error
-
-
-def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
-    """Rows with other values in a column."""
-    return rows.set_column(rows.column_names.index(name), name, values)
-
-
-def with_day(rows: pa.Table, where: Hours | Landings | type[Landings]) -> pa.Table:
-    """Rows of a table by day with the day of their hours, if they lack it."""
-    if where.day in rows.column_names:
-        return rows
-    day = pc.utf8_slice_codeunits(rows[where.column], 0, 10).cast(pa.date32())
-    return rows.append_column(where.day, day)
 
 
 @contextmanager
@@ -541,7 +474,6 @@ class Column(Strict):
     items: ColumnType | dict[_Name, ColumnType] | None = None
     nullable: bool = False
     description: Annotated[str, pydantic.Field(min_length=1)]
-    metadata: dict[str, str] = pydantic.Field(default_factory=dict)  #: that Delta keeps, too
 
     @pydantic.model_validator(mode="after")
     def _has_items(self) -> Self:
@@ -569,6 +501,8 @@ class TableSchema(Strict):
             statistics of all columns take longer than writing.
         columns: by name, in the order of storage.
         stream_attributes_after: the column before the columns of the stream's attributes, if any.
+        of_stream: properties of the stored table that say how it depends on the stream's schema. A
+            stored table with other values does not fit the schema.
     """
 
     name: _Name = pydantic.Field(alias="table")
@@ -577,17 +511,19 @@ class TableSchema(Strict):
     statistics_of: list[_Name] = pydantic.Field(default_factory=list)
     columns: Annotated[dict[_Name, Column], pydantic.Field(min_length=1)]
     stream_attributes_after: _Name | None = None
+    of_stream: dict[str, str] = pydantic.Field(default_factory=dict)
 
     @property
-    def told_of_files(self) -> dict[str, str]:
-        """The table's property that names `statistics_of`, if there are any."""
-        return {_STATISTICS: ", ".join(self.statistics_of)} if self.statistics_of else {}
+    def properties(self) -> dict[str, str]:
+        """The properties of the stored table."""
+        statistics = {_STATISTICS: ", ".join(self.statistics_of)} if self.statistics_of else {}
+        return statistics | self.of_stream
 
     def arrow(self, *, described: bool = False) -> pa.Schema:
         """The columns as Arrow types, if asked for with their descriptions, as Delta keeps them."""
         fields = []
         for name, column in self.columns.items():
-            about = {"comment": column.description, **column.metadata} if described else None
+            about = {"comment": column.description} if described else None
             fields.append(pa.field(name, column.arrow(), column.nullable, about))
         return pa.schema(fields)
 
@@ -623,14 +559,25 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
         columns[BUCKET] = Column(
             type="long",
             description=f"Number of its bucket, from 0, of {stream.buckets}.",
-            metadata={BUCKET: json.dumps(stream.buckets._asdict())},
         )
         partition_by = [*partition_by, BUCKET]
     unknown = {*declared.partition_by, *declared.statistics_of} - columns.keys()
     if unknown:
         hint = f"use one of {', '.join(columns)}"
         raise SchemaError(f"{path}: unknown column {', '.join(sorted(unknown))}", hint=hint)
-    return declared.model_copy(update={"columns": columns, "partition_by": partition_by})
+    of_stream = _of_stream(stream) if declared.stream_attributes_after else {}
+    update = {"columns": columns, "partition_by": partition_by, "of_stream": of_stream}
+    return declared.model_copy(update=update)
+
+
+def _of_stream(stream: StreamSchema) -> dict[str, str]:
+    """Return the properties of the table of events.
+
+    Events of stored records would have other keys, or be in other buckets, under another schema.
+    """
+    told = {ID_FIELD: stream.id_field or "none", ID_SPAN: _SPANS[stream.id_span]}
+    laid = {BUCKETS: json.dumps(stream.buckets._asdict())} if stream.buckets else {}
+    return told | laid
 
 
 def _attributes(stream: StreamSchema) -> dict[str, Column]:

@@ -6,14 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
 from elsinore.events import EventTable
 from elsinore.lake.checked_events import MAX_EVENTS, events_of_places
-from elsinore.lake.provenance import STAGED, RestagedError
 from elsinore.lake.regions import Hours, of_workload
-from elsinore.lake.run_metrics import STAGED_VERSION
 from elsinore.lake.sample import (
     EVERY_GROUP,
     MAX_GROUPS,
@@ -27,6 +23,7 @@ from elsinore.lake.sample import (
     read_results,
     shows_more,
 )
+from elsinore.lake.staged import Staged
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Meter
@@ -35,7 +32,7 @@ from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, format_instant, hour_label
+from elsinore.timeline import HOUR, Interval, format_instant, hour_label
 
 VALIDATIONS = "validations"
 
@@ -132,7 +129,7 @@ def _spell(number: Number) -> str:
 class Validation:
     """The result of a validation."""
 
-    staged_version: int  #: the version of the staged results that was validated
+    staged: Staged  #: the staged results that were validated
     #: how many results there were to draw from, by query and class of size.
     strata: Mapping[tuple[str, int], int]
     covered: Mapping[tuple[str, int], int]  #: of these, how many were checked
@@ -142,6 +139,14 @@ class Validation:
     def mismatches(self) -> tuple[Compared, ...]:
         """The aggregates in which engine and reference differ."""
         return tuple(item for item in self.compared if item.mismatch)
+
+    def checked_rows(self) -> dict[int, int]:
+        """Return by hour, if there are any, the number of results that equal the reference."""
+        checked = (
+            item for item in self.compared
+            if item.checked and item.has_result and not item.mismatch
+        )  # fmt: skip
+        return dict(Counter((item.window.end - 1) // HOUR * HOUR for item in checked))
 
     def figures(self) -> dict[str, int | str]:
         """As plain values, for metrics; without any check, `outcome` is `not validated`.
@@ -170,7 +175,6 @@ class Validation:
             "checked_values": sum(item.checked for item in results),
             "mismatches": len(self.mismatches),
             "queries_checked": len({item.query for item in self.compared if item.checked}),
-            STAGED_VERSION: str(self.staged_version),
         }
 
     def _outcome(self) -> str:
@@ -186,36 +190,32 @@ def validate(
     workload: Workload,
     interval: Interval,
     size: SampleSize,
+    staged: Staged,
     *,
     run: str,
-    version: int | None = None,
 ) -> Validation:
     """Check a sample of the staged results of an interval and write every check to `validations`.
 
-    The results are read at a version of the staged table; None: the latest. Equal staged results,
-    events and seed give equal rows. Mismatches do not raise here, so that they can be reported
-    first: see `require_no_mismatch`.
+    Equal staged results, events and seed give equal rows. Mismatches do not raise here, so that
+    they can be reported first: see `require_no_mismatch`.
 
     Raises:
-        RestagedError: the staged results belong to queries outside of the workload.
         UnsupportedQueryError: a query is ambiguous for the reference.
         ConflictError: another writer changed a table; retry.
     """
-    pinned = lake.version(STAGED) if version is None else version
-    results = read_results(lake, Hours(interval), pinned, size.steps)
-    _require_same_queries(workload, results)
-    checks = choose(lake, workload, interval, results, pinned, size)
+    results = read_results(lake, Hours(interval), staged.version, size.steps)
+    checks = choose(lake, workload, interval, results, staged, size)
     # A missing result that two checks find is one mismatch.
     once = {
         (_place(item), item.aggregate): item
-        for item in check_all(lake, workload, checks, size.steps)
+        for item in check_all(lake, workload, checks, staged.events_version, size.steps)
     }
     compared = sorted(once.values(), key=_place)
     own = workload_fingerprint(workload)
     rows = [{"workload_fingerprint": own} | item.row() for item in compared]
     lake.record(VALIDATIONS, rows, where=of_workload(Hours(interval), own), run=run)
     covered = _covered(workload, checks, compared)
-    return Validation(pinned, count_strata(results), covered, compared)
+    return Validation(staged, count_strata(results), covered, compared)
 
 
 def require_no_mismatch(validation: Validation) -> None:
@@ -229,17 +229,6 @@ def require_no_mismatch(validation: Validation) -> None:
         hint='list them: `elsinore sql "SELECT * FROM validations WHERE mismatch"`',
         mismatches=tuple(str(item) for item in mismatches[:100]),
     )
-
-
-def _require_same_queries(workload: Workload, results: pd.DataFrame) -> None:
-    known = {(query.name, query.fingerprint) for query in workload.queries}
-    pairs = results[["query", "query_fingerprint"]].drop_duplicates()
-    found = set(pairs.itertuples(index=False, name=None))
-    if other := sorted(name for name, _ in found - known):
-        raise RestagedError(
-            f"staged results belong to queries outside of the workload: {', '.join(other)}",
-            hint="compute them again: `elsinore aggregate --start HOUR --end HOUR`",
-        )
 
 
 def _place(item: Compared) -> tuple[str, int, str]:
@@ -264,7 +253,7 @@ def _results(compared: Iterable[Compared]) -> int:
 
 
 def check_all(
-    lake: Lake, workload: Workload, checks: Sequence[Check], budget: int
+    lake: Lake, workload: Workload, checks: Sequence[Check], events_version: int, budget: int
 ) -> Iterator[Compared]:
     """Compare each check with the reference over the events that the engine read.
 
@@ -277,18 +266,15 @@ def check_all(
     Whole windows are searched after all results, so that they do not use up their budget. A search
     and a check may find the same missing result.
     """
-    turns: dict[tuple[bool, int], list[Check]] = defaultdict(list)
+    turns: dict[bool, list[Check]] = defaultdict(list)
     for check in checks:
-        if check.events_version is None:
-            query = workload.by_name[check.place.query]
-            yield from skipped(query, check, "no aggregation of its hour is recorded")
-        else:
-            turns[check.place.whole, check.events_version].append(check)
+        turns[check.place.whole].append(check)
     reference = _Reference(workload, budget)
-    for (_, version), members in sorted(turns.items()):
+    for _, members in sorted(turns.items()):
         for first in range(0, len(members), BATCH):
             batch = members[first : first + BATCH]
-            events = events_of_places(lake, workload, version, [check.place for check in batch])
+            places = [check.place for check in batch]
+            events = events_of_places(lake, workload, events_version, places)
             for check, found in zip(batch, events, strict=True):
                 yield from reference.check(check, found)
 

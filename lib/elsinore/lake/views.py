@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deltalake import DeltaTable
+
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
-from elsinore.lake.delta_log import arrow_dataset
-from elsinore.lake.provenance import PUBLISHED
-from elsinore.lake.tables import Lake
+from elsinore.lake.delta_log import arrow_dataset, no_table
+from elsinore.lake.old_names import OLD_NAMES, old_views
+from elsinore.lake.tables import RESULTS, Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
     import duckdb
 
 _BOUNDS = ("window_start", "window_end")
-#: The tables that `schemas/tables` declares; no view takes their names.
+#: The tables that `schemas/tables` declares; no view of a query takes their names, or old ones.
 TABLES = (
-    "events", "history", "landings", "plans", "publications", "quarantine", "raw_events",
-    "run_metrics", "results", "results_staged", "validations",
+    "events", "hours", "plans", "quarantine", "raw_events", "results", "results_staged",
+    "run_metrics", "validations",
 )  # fmt: skip
 #: Aggregates that may be of any size.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
@@ -107,10 +109,11 @@ _DIALECTS = {
 
 
 def statements(settings: Settings, engine: Engine) -> Iterator[str]:
-    """SQL that names the lake's tables in an engine, if it can, and makes each query's view.
+    """Return SQL that names the lake's tables in an engine, if it can, and defines the views.
 
-    Tables become views, too: a name that is another lake's is replaced, one that is a table is
-    refused by the engine, and nothing can be written by them.
+    Tables become views, too: the name of another lake's view is replaced, the engine refuses the
+    name of a table, and nothing can be written through them. There is a view per query, and one per
+    old table name (`old_views`).
 
     Raises:
         QueryError: the workload does not parse or bind.
@@ -118,22 +121,28 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
     """
     lake, dialect = Lake.open(settings), _DIALECTS[engine]
     workload = load_workload(settings.queries, lake.stream)
-    published = PUBLISHED
+    published = RESULTS
     if table := dialect.table:
         folders = {name: table(str(lake.path(name).absolute())) for name in lake.tables}
         for name, folder in folders.items():
             yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {folder}"  # noqa: S608 - a declared name, a quoted path
         # By its folder: another workload's statements may give the name to their own results.
-        published = folders[PUBLISHED]
+        published = folders[RESULTS]
+    yield from _old_views(settings, engine)
     yield from view_statements(workload, engine, lake.tables, published)
+
+
+def _old_views(settings: Settings, engine: Engine) -> Iterator[str]:
+    return old_views(settings.workload_name, _DIALECTS[engine].name)
 
 
 def connect(
     settings: Settings | None = None, *, any_text: bool = False
 ) -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB connection with the lake's tables and a view per query.
+    """Return a DuckDB connection with the lake's tables, a view per query, and old table names.
 
-    The connection reads the current version of each table, and writes none. Times are in UTC.
+    Tables that no run has created yet are empty. The connection reads the current version of each
+    table, and writes none. Times are in UTC.
 
     Args:
         settings: Settings that name the lake and the workload. None: read the environment.
@@ -153,15 +162,21 @@ def connect(
     workload = load_workload(settings.queries, lake.stream)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for name in lake.tables:
-        connection.register(name, arrow_dataset(lake.log(name), any_text=any_text))
+    there = {name: DeltaTable.is_deltatable(str(lake.path(name))) for name in lake.tables}
+    if not any(there.values()):
+        raise no_table(lake.root, RESULTS)
+    for name, is_there in there.items():
+        rows = arrow_dataset(lake.log(name), any_text=any_text) if is_there else None
+        connection.register(name, lake.schema(name).arrow().empty_table() if rows is None else rows)
+    for statement in _old_views(settings, Engine.DUCKDB):
+        connection.execute(statement)
     for statement in view_statements(workload, Engine.DUCKDB, lake.tables):
         connection.execute(statement)
     return connection
 
 
 def view_statements(
-    workload: Workload, engine: Engine, tables: Iterable[str], published: str = PUBLISHED
+    workload: Workload, engine: Engine, tables: Iterable[str], published: str = RESULTS
 ) -> Iterator[str]:
     """A statement for each query that makes its view over the table of `published` results.
 
@@ -185,7 +200,7 @@ def view_statements(
 def view_names(workload: Workload, tables: Iterable[str] = TABLES) -> dict[str, str]:
     """Return the name of each query's view; see `view_statements`."""
     queries = [query.name for query in workload.queries]
-    return dict(zip(queries, _distinct(queries, tables), strict=True))
+    return dict(zip(queries, _distinct(queries, [*tables, *OLD_NAMES]), strict=True))
 
 
 def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str:

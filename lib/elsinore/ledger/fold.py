@@ -14,6 +14,7 @@ from elsinore.ledger.rows import OF_STREAM, Flags, Longs, State, hours_from, lon
 from elsinore.timeline import HOUR
 
 _STATES = tuple(State)
+_PUBLISHED = _STATES.index(State.PUBLISHED)
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,14 @@ class Fold:
         failed_ingests: hours of files whose last ingest failed.
         began: when the first row of the workload was appended, comparable with `LastRows.order`;
             None if there is none.
+        publications: for each published hour, how many times it was published.
     """
 
     last: Mapping[State, LastRows]
     failed: Failures
     failed_ingests: Failures
     began: int | None
+    publications: Longs
 
     def __getitem__(self, state: State) -> LastRows:
         return self.last[state]
@@ -118,7 +121,13 @@ def fold(rows: pa.Table, workload: str = "") -> Fold:
         every.failures(is_failed & is_own, last[State.PUBLISHED], [last[one] for one in progress]),
         every.failures(is_failed & ~is_own, last[State.INGESTED], [last[State.INGESTED]]),
         int(order[is_own].min()) if is_own.any() else None,
+        _count(last[State.PUBLISHED].hours, hours[(codes == _PUBLISHED) & is_own]),
     )
+
+
+def _count(hours: Longs, places: Longs) -> Longs:
+    """Return how often each of some sorted hours is one of `places`."""
+    return np.bincount(np.searchsorted(hours, places), minlength=len(hours))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.ledger.fold import Fold, LastRows, reached
-from elsinore.ledger.rows import Longs, State, hours_from, labels, list_hours
+from elsinore.ledger.rows import Longs, State, hours_from, labels, list_hours, one_of
 from elsinore.timeline import HOUR
+
+#: The reason in rows of ingested hours while a key is erased.
+ERASING = "an erasure was interrupted: run `elsinore forget` again"
 
 _NO_HOURS: Longs = np.array([], np.int64)
 
@@ -46,6 +49,17 @@ def silent_hours(state: Fold, until: int) -> int:
     there = arrived(state)
     there = there[there < until]
     return int((until - HOUR - there[-1]) // HOUR) if len(there) else 0
+
+
+def interrupted(state: Fold) -> Longs:
+    """Return the hours whose files an interrupted erasure may have rewritten.
+
+    Their recorded files are not known, so no new or changed file makes them late. The erasure must
+    be repeated first.
+    """
+    ingested = state[State.INGESTED]
+    is_marked = one_of(ingested.rows["reason"], [ERASING])
+    return ingested.hours[is_marked]
 
 
 def _absent(there: Longs, until: int, since: int | None) -> Longs:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import EngineError
 from elsinore.lake.tables import TableSchema
+from elsinore.timeline import HOUR, Interval
 
 #: First instants of hours, in microseconds since 1970; or other integers.
 Longs = npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ SET_BY_APPEND = ("version", "time")
 class State(StrEnum):
     """States of an hour. Rows of one commit count as done in this order."""
 
+    PLANNED = "planned"  #: a run was asked for its results
     INGESTED = "ingested"  #: its files are in raw_events
     REFRESHED = "refreshed"  #: events of this hour changed
     REMOVED = "removed"  #: events of this hour were deleted after their retention period
@@ -108,6 +110,11 @@ def entries(
     if given:
         raise EngineError(f"the ledger has no column {', '.join(sorted(given))}")
     return pa.table(rows)
+
+
+def hours_in(interval: Interval) -> Longs:
+    """Return the first instants of the hours of an interval, ascending."""
+    return np.arange(interval.start, interval.end, HOUR, dtype=np.int64)
 
 
 def list_files(hours: Longs, files: pa.Table) -> pa.ListArray:

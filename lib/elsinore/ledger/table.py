@@ -19,7 +19,9 @@ from elsinore.errors import ConflictError, DataError, SetupError
 from elsinore.lake.delta_log import OpenTable, arrow_dataset, open_table, write_failures
 from elsinore.lake.regions import Conditions
 from elsinore.lake.tables import TableSchema, trying_again
+from elsinore.ledger.fold import Fold, fold
 from elsinore.places import require_exclusive
+from elsinore.settings import Settings
 from elsinore.timeline import Interval, hour_label
 
 #: Name of the table.
@@ -52,6 +54,12 @@ class Ledger:
     schema: TableSchema
 
     @classmethod
+    def open(cls, settings: Settings) -> Ledger:
+        """Return the ledger of the stream of the settings; SchemaError: it is not declared."""
+        folder = settings.home / settings.stream / "lake" / TABLE
+        return cls.declared(folder, settings.tables_dir / f"{TABLE}.yaml")
+
+    @classmethod
     def declared(cls, path: Path, declaration: Path) -> Ledger:
         """Return the ledger in a directory; SchemaError: the file does not declare a table."""
         return cls(path, read_model(declaration, TableSchema, "a table"))
@@ -81,7 +89,7 @@ class Ledger:
         with write_failures(self.path):
             deltalake.DeltaTable.create(
                 str(self.path), schema, mode="ignore", description=self.schema.description,
-                configuration={**_PROPERTIES, **self.schema.told_of_files},
+                configuration={**_PROPERTIES, **self.schema.properties},
             )  # fmt: skip
 
     def append(self, rows: Sequence[pa.Table], *, run: str) -> int:
@@ -174,6 +182,18 @@ class Ledger:
         rows = arrow_dataset(self._log(), conditions, any_text=True)
         return rows.to_table(columns=None if columns is None else list(columns), filter=where)
 
+    def state(self, workload: str = "") -> Fold:
+        """Return the state of the hours; see `fold`. If the table does not exist, it is empty.
+
+        Args:
+            workload: name of the workload; without a name, only the states of the stream are known.
+        """
+        try:
+            open_table(self.path)
+        except TableNotFoundError:
+            return fold(self.schema.arrow().empty_table(), workload)
+        return fold(self.read(workloads=[workload]), workload)
+
     def _log(self) -> OpenTable:
         try:
             return open_table(self.path)
@@ -181,3 +201,13 @@ class Ledger:
             hint = "create it with `elsinore replay --start HOUR --end HOUR`, or set ELSINORE_HOME"
             problem = f"the table {TABLE} does not exist in {self.path.parent}"
             raise DataError(problem, hint=hint) from error
+
+
+def state_of(settings: Settings) -> Fold:
+    """Return the state of the hours of the stream and the workload of some settings.
+
+    Raises:
+        SchemaError: the ledger is not declared.
+        DataError: it has states of a later release.
+    """
+    return Ledger.open(settings).state(settings.workload_name)

@@ -63,6 +63,7 @@ class Question:
         fingerprint: fingerprint of the workload. Hours that were published for other queries stay
             as they are; None: they are recomputed, too.
         own: hours that the run computes anyway, which are left out.
+        now: current time in microseconds since 1970; see `unpublished`.
         changed: hours whose published results changed, ascending, with the version of `results`
             that changed each; see `unsettled`.
     """
@@ -72,6 +73,7 @@ class Question:
     since: int
     fingerprint: str | None = None
     own: Interval | None = None
+    now: int | None = None
     changed: tuple[Longs, Longs] = (_NONE, _NONE)
 
 
@@ -125,7 +127,7 @@ def lost_hours(state: Fold, ask: Question) -> Longs:
 def _reasons(state: Fold, ask: Question) -> dict[int, Why]:
     own = published(state, ask.fingerprint).hours
     by_reason = {
-        Why.UNPUBLISHED: unpublished(state, ask.reach, ask.until, since=ask.since),
+        Why.UNPUBLISHED: unpublished(state, ask.reach, ask.until, since=ask.since, now=ask.now),
         Why.UNSETTLED: np.intersect1d(unsettled(state, *ask.changed), own),
         Why.WAITING: np.intersect1d(waiting(state), own),
         Why.STALE: stale(state, ask.reach, fingerprint=ask.fingerprint),

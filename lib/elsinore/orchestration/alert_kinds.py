@@ -7,11 +7,12 @@ from typing import Literal, NamedTuple
 AlertKind = Literal[
     "task_failed",
     "run_failed",
-    "run_late",
-    "landing_refused",
+    "run_overdue",
+    "ingest_refused",
     "emptied",
-    "unread",
-    "silent",
+    "unrecognized_files",
+    "source_stale",
+    "results_stale",
     "provisional",
 ]
 
@@ -35,30 +36,35 @@ ALERTS: dict[AlertKind, Alert] = {
         "Read the reason, then run the hours again.",
         "A run failed",
     ),
-    "run_late": Alert(
+    "run_overdue": Alert(
         "A run is not done by its deadline. Backfills send no such alert.",
         "Find what the run waits for: the pool `spark`, a long backfill, or Spark.",
         "A run is late",
     ),
-    "landing_refused": Alert(
+    "ingest_refused": Alert(
         "A raw file of an hour cannot be used. The hour keeps its earlier events.",
         "Ask for the file again under the same name. The next run reads it.",
-        "A landing is refused",
+        "Ingest is refused",
     ),
     "emptied": Alert(
         "A field that had values in the week before has none in these hours.",
         "Ask the producer whether the field was renamed.",
         "A field has lost its values",
     ),
-    "unread": Alert(
+    "unrecognized_files": Alert(
         "The landing zone has files that no rule reads.",
         "Give the files the expected names, or remove them.",
         "The feed is silent",
     ),
-    "silent": Alert(
+    "source_stale": Alert(
         "No file has arrived for at least a day. Elsinore sends this alert once a day.",
         "Ask the producer. When files arrive, the next run reads them.",
         "The feed is silent",
+    ),
+    "results_stale": Alert(
+        "The newest published hour is older than `ELSINORE_FRESHNESS_HOURS`.",
+        "Find the hours that are not published, and why: `elsinore hours`.",
+        "Results are out of date",
     ),
     "provisional": Alert(
         "Published hours are provisional, because an input hour has no file.",

@@ -138,12 +138,12 @@ def alert_run_failed(context: Mapping[str, Any]) -> None:
         raise_alert("run_failed", dag, context["run_id"], reason.replace("_", " "))
 
 
-def alert_run_late(context: Mapping[str, Any]) -> None:
+def alert_run_overdue(context: Mapping[str, Any]) -> None:
     """Airflow's callback for a run that is not done by its deadline; silent for backfills."""
     run = context["dag_run"]
     if run["run_type"] != _BACKFILL:
         reason = f"still {run['state']} at its deadline, {context['deadline']['deadline_time']}"
-        raise_alert("run_late", run["dag_id"], run["dag_run_id"], reason)
+        raise_alert("run_overdue", run["dag_id"], run["dag_run_id"], reason)
 
 
 class TaskProgress(NamedTuple):

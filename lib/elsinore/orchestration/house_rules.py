@@ -21,7 +21,7 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from elsinore.errors import ConflictError, LostWorkerError, StoreError
 from elsinore.orchestration.callbacks import (
     alert_run_failed,
-    alert_run_late,
+    alert_run_overdue,
     alert_task_failed,
     note_progress,
 )
@@ -105,7 +105,7 @@ def dag_rules(*, due: timedelta, timeout: timedelta) -> dict[str, Any]:
     deadline = DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=due,
-        callback=SyncCallback(alert_run_late),
+        callback=SyncCallback(alert_run_overdue),
         name="done in time",
     )
     return {

@@ -20,7 +20,7 @@ PUBLISHED_AGE = Metric(
     "elsinore.published.age",
     "gauge",
     "seconds",
-    "Freshness: the time since the end of the latest published hour. Steps `land_events` and "
+    "Freshness: the time since the end of the latest published hour. Steps `ingest_events` and "
     "`publish_results` send it.",
 )
 STEP_DURATION = Metric(
@@ -33,36 +33,36 @@ STEP_DURATION = Metric(
 #: All metrics, in the order of the reference page.
 METRICS = (
     Metric(
-        "elsinore.lines.landed",
+        "elsinore.records.ingested",
         "counter",
         "records",
         "Records in the files of a run's own hours.",
-        "lines",
-        "land_events",
+        "records",
+        "ingest_events",
     ),
     Metric(
-        "elsinore.lines.duplicates",
+        "elsinore.records.repeated",
         "counter",
         "records",
-        "Records that equal an event from another record.",
-        "duplicates",
-        "land_events",
+        "Records of events that other records contain, too.",
+        "repeated",
+        "ingest_events",
     ),
     Metric(
-        "elsinore.lines.quarantined",
+        "elsinore.records.invalid",
         "counter",
         "records",
         "Invalid records, which are in the table `quarantine`.",
-        "quarantined",
-        "land_events",
+        "bad_records",
+        "ingest_events",
     ),
     Metric(
-        "elsinore.hours.reopened",
+        "elsinore.hours.recomputed",
         "counter",
         "hours",
         "Stale and missed hours that a run recomputed together with its own hours.",
         "reopened_hours",
-        "land_events",
+        "ingest_events",
     ),
     Metric(
         "elsinore.hours.left",

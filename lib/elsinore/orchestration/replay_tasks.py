@@ -5,6 +5,7 @@ A task calls a step with the hours, the workload and the name of its run.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -44,6 +45,8 @@ from elsinore.settings import Settings
 from elsinore.timeline import HOUR, SECOND, Interval, format_instant
 from elsinore.wording import some_of
 
+_LOG = logging.getLogger(__name__)
+
 #: The DAG of runs that catch up.
 CATCH_UP = "catch_up"
 
@@ -68,23 +71,23 @@ def replay_tasks(
         first: adds the task that returns the slices; by default the ingest task.
     """
     longer: dict[str, Any] = {"execution_timeout": timeout}
-    landed = (first or land_task)(stream, **longer)
+    slices = (first or ingest_task)(stream, **longer)
     find_plan = find_plan_task(stream, **longer)
-    published = slice_tasks(stream, landed, longer, aggregate_timeout)
+    published = slice_tasks(stream, slices, longer, aggregate_timeout)
     reports = report_tasks(
         stream,
         "report_quality",
         "Writes the data-quality report of the run, even if a task failed. Links to Data Docs.",
     )
-    chain(landed, find_plan, published, reports)
+    chain(slices, find_plan, published, reports)
     published >> ended_task()
     if not is_tested():  # a test run has no scheduler
         # Also after a failure, which does not concern other hours. But failed runs of `catch_up`
         # would start each other endlessly.
         rule = "none_failed" if first is reopen_task else "all_done"
-        task_id = landed.operator.task_id
+        task_id = slices.operator.task_id
         published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)
-    return landed
+    return slices
 
 
 def each_workload(stream: str) -> dict[str, str]:
@@ -124,11 +127,15 @@ def workload_tasks(
 
 
 def slice_tasks(
-    stream: str, landed: Any, longer: dict[str, Any], aggregate_timeout: timedelta
+    stream: str, found: Any, longer: dict[str, Any], aggregate_timeout: timedelta
 ) -> Any:
-    """Adds the tasks of each slice that `landed` gives, a mapped group; see `replay_tasks`.
+    """Add the tasks of each slice, a mapped group; see `replay_tasks`.
 
-    `longer` are arguments of each.
+    Args:
+        stream: the stream of the DAG.
+        found: the task that returns the slices.
+        longer: arguments of each task.
+        aggregate_timeout: of the aggregation of one slice.
     """
     of_slice: dict[str, Any] = {
         **longer,
@@ -164,7 +171,7 @@ def slice_tasks(
         for validate, publish in judged:
             chain(aggregated, validate(**own), publish(**own))
 
-    return slices.expand(time_slice=landed)
+    return slices.expand(time_slice=found)
 
 
 def _validate_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
@@ -198,7 +205,7 @@ def ended_task() -> Any:
 def needs_replay_task(stream: str) -> Any:
     """Adds the task that ends a run at once where there is nothing to do."""
 
-    @task.short_circuit(inlets=assets(stream, "results", "run_metrics"), **LIGHT)
+    @task.short_circuit(inlets=assets(stream, "results", "hours"), **LIGHT)
     def needs_replay(**context: Any) -> bool:
         """Goes on if `force` is on or an hour is stale or not published.
 
@@ -226,44 +233,67 @@ def find_plan_task(stream: str, **arguments: Any) -> Any:
     )()
 
 
-def land_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
-    """Adds the task that lands the run's hours.
+def ingest_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
+    """Add the task that ingests the run's hours.
 
-    `late`: it also looks for files that came late, and for hours that were missed.
+    Args:
+        stream: the stream of the DAG.
+        late: whether it also looks for late files, and for hours that were missed.
+        arguments: of the task.
     """
 
     @task(
-        outlets=assets(stream, "raw_events", "quarantine", "events", "landings"),
-        doc_md="Ingests the raw files of the run's hours into `raw_events`, decodes them into "
-        "`events`, and writes rejected records with their reasons to `quarantine` (dead "
-        "letter). The task fails unless records = accepted + duplicates + quarantined. Published "
-        "hours whose windows contain changed events become stale; this run recomputes them. "
+        outlets=assets(stream, "raw_events", "quarantine", "events", "hours"),
+        doc_md="Writes the records of the run's raw files to `raw_events`, and rejected records "
+        "with their reasons to `quarantine` (dead letter). Then brings `events` up to date, which "
+        "has the winning record of each event. Published hours whose windows contain changed "
+        "events become stale; this run recomputes them, and the log shows the reason for each. "
         "Returns the slices of all these hours (`ELSINORE_SLICES`), and its counts as `figures`.",
         **arguments,
     )
-    def land(**context: Any) -> list[dict[str, Any]]:
+    def ingest(**context: Any) -> list[dict[str, Any]]:
         changed: dict[str, Any] = {} if late else {"late_days": 0}
-        run_slices(context, (), landed=True)  # more than Airflow maps are refused before they land
-        figures = call_step("land_events", context, **changed)
-        if refused := figures["refused_first"].items():
-            told = some_of((f"{label}: {reason}" for label, reason in sorted(refused)), 5)
-            warn(context, "landing_refused", told)
-        if emptied := figures["emptied_first"]:
-            names = (f"{label}: {', '.join(fields)}" for label, fields in sorted(emptied.items()))
-            problem = "fields with values in the week before have no values in "
-            warn(context, "emptied", problem + some_of(names, 5))
-        if figures["unread_first"]:
-            warn(context, "unread", figures["unread_first"])
-        silent, hours = figures["silent_hours"], context_interval(context).length // HOUR
-        if silent // 24 > max(silent - hours, 0) // 24:  # once a day
-            warn(context, "silent", f"no file arrived for {silent} hours")
-        return _slices_of(context, figures, landed=True)
+        run_slices(context, (), ingested=True)  # refuses more than Airflow maps before any work
+        figures = call_step("ingest_events", context, **changed)
+        _warn_about_ingest(context, figures)
+        _warn_if_stale(context, figures)
+        return _slices_of(context, figures, ingested=True)
 
-    return land()
+    return ingest()
+
+
+def _warn_about_ingest(context: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
+    """Raise the alerts about files, each once."""
+    if refused := figures["refused_first"].items():
+        told = some_of((f"{label}: {reason}" for label, reason in sorted(refused)), 5)
+        warn(context, "ingest_refused", told)
+    if emptied := figures["emptied_first"]:
+        names = (f"{label}: {', '.join(fields)}" for label, fields in sorted(emptied.items()))
+        problem = "fields with values in the week before have no values in "
+        warn(context, "emptied", problem + some_of(names, 5))
+    if figures["unread_first"]:
+        warn(context, "unrecognized_files", figures["unread_first"])
+    silent, hours = figures["silent_hours"], context_interval(context).length // HOUR
+    if silent // 24 > max(silent - hours, 0) // 24:  # once a day
+        warn(context, "source_stale", f"no file arrived for {silent} hours")
+
+
+def _warn_if_stale(context: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
+    """Raise the alert about freshness, in scheduled runs, once per multiple of the limit."""
+    limit = Settings.load().freshness_hours
+    if limit is None or context["dag_run"].run_type != "scheduled":
+        return
+    # A run without published results before it has nothing that could be old.
+    if (until := figures.get("published_until")) is not None:
+        interval = context_interval(context)
+        age, before = interval.end - until, interval.start - until
+        if (age - 1) // (limit * HOUR) > max(before - 1, 0) // (limit * HOUR):
+            problem = f"the newest published hour ended {age // HOUR} hours before the run's hours"
+            warn(context, "results_stale", f"{problem}; the limit is {limit}")
 
 
 def reopen_task(_stream: str, **arguments: Any) -> Any:
-    """Adds the task with which a run begins that catches up: nothing lands."""
+    """Add the first task of a run that catches up, which ingests nothing."""
 
     @task(
         doc_md="Finds published hours that are stale, and missed hours, for the next run. Returns "
@@ -271,18 +301,22 @@ def reopen_task(_stream: str, **arguments: Any) -> Any:
         **arguments,
     )
     def reopen(**context: Any) -> list[dict[str, Any]]:
-        return _slices_of(context, call_step("reopen_hours", context), landed=False)
+        return _slices_of(context, call_step("reopen_hours", context), ingested=False)
 
     return reopen()
 
 
-def _slices_of(context: Any, figures: dict[str, Any], *, landed: bool) -> list[dict[str, Any]]:
+def _slices_of(context: Any, figures: dict[str, Any], *, ingested: bool) -> list[dict[str, Any]]:
     context["ti"].xcom_push("figures", figures)
+    for reason in figures["reasons"]:
+        _LOG.info("to recompute: %s", reason)
     reopened = [Interval.parse(**part) for part in figures["reopened"]]
-    return run_slices(context, reopened, landed=landed)
+    return run_slices(context, reopened, ingested=ingested)
 
 
-def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> list[dict[str, Any]]:
+def run_slices(
+    context: Any, reopened: Sequence[Interval], *, ingested: bool
+) -> list[dict[str, Any]]:
     """Return the slices of a run, as plain data: its own hours, and stale hours to recompute.
 
     It returns at most as many as Airflow can map; the next run finds the others again.
@@ -293,7 +327,7 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
     own, number = context_interval(context), Settings.load().slices
     hours = int(context["params"].get("batch_hours") or 0)
     most, grain = (own.length // HOUR, hours * HOUR) if hours else (number, HOUR)
-    cut = [(own, landed, own.split(most, grain=grain))]
+    cut = [(own, ingested, own.split(most, grain=grain))]
     amount, limit = len(cut[0][-1]), conf.getint("core", "max_map_length")
     if amount > limit:
         raise ParameterError(
@@ -309,7 +343,7 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
         {
             "start": format_instant(piece.start),
             "end": format_instant(piece.end),
-            "landed": is_own,
+            "ingested": is_own,
             "share": piece.length / whole.length,
         }
         for whole, is_own, pieces in cut
@@ -319,19 +353,19 @@ def run_slices(context: Any, reopened: Sequence[Interval], *, landed: bool) -> l
 
 def _publish_task(stream: str, name: str, suffix: str, **arguments: Any) -> Any:
     results, by_hour = assets(stream, RESULTS, RESULTS_BY_HOUR, workload=name)
-    (publications,) = assets(stream, "publications", workload=name)
+    (ledger,) = assets(stream, "hours", workload=name)
 
     @task(
         multiple_outputs=False,
         task_id=f"publish{suffix}",
         inlets=assets(stream, "results_staged", "validations", workload=name),
-        outlets=[results, by_hour, publications],
+        outlets=[results, by_hour, ledger],
         # They would be in each other's way.
         max_active_tis_per_dagrun=1,
-        doc_md="Copies hours whose sample passed from `results_staged` to "
-        "`results` in one commit. `publications` records the origin of each hour. Emits "
-        "the assets `results` and `results_by_hour`. Skipped if no hour has changed rows: no asset "
-        "event is emitted then.",
+        doc_md="Brings `results` to the state of the validated results in one commit, which "
+        "writes only rows that differ. `hours` records the origin of each hour. Emits the assets "
+        "`results` and `results_by_hour`. Skipped if no hour has changed rows: no asset event is "
+        "emitted then.",
         **arguments,
     )
     def publish(time_slice: dict[str, Any], **context: Any) -> dict[str, Any]:
@@ -407,8 +441,8 @@ def call_step(
     page = f"{pages}/dags/{dag}/runs/{quote(run_id)}" if pages else None
     if time_slice:
         own = Interval.parse(time_slice["start"], time_slice["end"])
-        landed, share = time_slice["landed"], time_slice["share"]
-        arguments = Arguments(own, run_id, page, landed, share, workloads=workloads)
+        ingested, share = time_slice["ingested"], time_slice["share"]
+        arguments = Arguments(own, run_id, page, ingested, share, workloads=workloads)
     else:
         by_hand = context["params"].get("start") or context["dag_run"].run_type == "backfill"
         own = context_interval(context)

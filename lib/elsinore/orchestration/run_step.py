@@ -49,7 +49,7 @@ class Arguments:
         interval: the hours.
         run: id of the run; the history of tables shows it with each commit.
         page: the run's address in Airflow.
-        landed: whether the run ingested these hours.
+        ingested: whether the run ingested these hours.
         share: share of these hours in the run, between 0 and 1.
         workloads: names of the run's workloads; empty for the workload of the settings.
         by_hand: whether a user selected these hours; if not, hours of a stop before them are
@@ -59,7 +59,7 @@ class Arguments:
     interval: Interval
     run: str
     page: str | None = None
-    landed: bool = True
+    ingested: bool = True
     share: float = 1.0
     workloads: tuple[str, ...] = ()
     by_hand: bool = False

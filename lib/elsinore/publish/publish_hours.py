@@ -24,7 +24,7 @@ from elsinore.timeline import Interval, hours_of, parse_hour
 #: Hours whose results one task compares.
 _FEW_HOURS = 48
 
-#: Commits among which ours is looked for before all are.
+#: Commits among which those of the run are looked for.
 _RECENT = 20
 
 
@@ -35,14 +35,17 @@ class Published:
     Attributes:
         version: Version of `results` with these results: of the commit, or the latest one if no row
             had to be changed.
-        rows: Number of results of all hours.
-        hours: Labels of the hours with changed rows, in order.
+        rows: Number of results by hour, without hours that have none.
+        hours: Labels of the hours whose rows this run changed, in order; also by an earlier attempt
+            of the same run.
+        changed_hours: Labels of the hours that this commit changed.
         inserted, updated, deleted: Number of changed rows.
     """
 
     version: int
-    rows: int
+    rows: Mapping[str, int]
     hours: tuple[str, ...] = ()
+    changed_hours: tuple[str, ...] = ()
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
@@ -55,9 +58,9 @@ class Published:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Hours in both tables: rows in total, and per hour that differs staged and published rows."""
+    """Rows by hour: staged ones, and for hours that differ the staged and the published ones."""
 
-    rows: int
+    rows: Mapping[str, int]
     staged: Mapping[str, int]
     published: Mapping[str, int]
 
@@ -75,7 +78,7 @@ def publish(
         tables: The tables.
         interval: Whole hours.
         staged_version: The validated version.
-        note: Note of the commit.
+        note: Note of the commit, with the id of the `run`; `hours`, the changed ones, are added.
 
     Raises:
         ConflictError: other writers won each time.
@@ -84,18 +87,18 @@ def publish(
     store = tables.store
     compared = _compare(tables, interval, staged_version)
     if not compared.staged:
-        return Published(store.version(RESULTS), compared.rows)
+        return _committed(tables, None, note, compared, interval)
     labels = tuple(sorted(compared.staged))
     where = of_result_hours(map(parse_hour, labels))
     number = sum(compared.staged.values())
     store.plan_for(number + sum(compared.published.values()), tables.cores)
     rows = store.read(STAGED, staged_version).where(where).select(store.columns(STAGED))
-    own = {**note, "id": uuid4().hex}
+    own = {**note, "hours": labels, "id": uuid4().hex}
     if any(compared.published.values()):
         store.synchronize(RESULTS, rows, key=KEY, where=where, note=own)
     else:
         store.replace(RESULTS, _by_day(rows, tables, number), where, own)
-    return _committed(tables, own["id"], compared, labels)
+    return _committed(tables, own["id"], note, compared, interval)
 
 
 def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _Compared:
@@ -126,7 +129,7 @@ def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _
         if hour["long"] or hour["short"] or hour["staged"] != hour["published"]
     ]  # fmt: skip
     return _Compared(
-        sum(hour["staged"] for hour in found),
+        {hour[HOUR_COLUMN]: hour["staged"] for hour in found if hour["staged"]},
         {hour[HOUR_COLUMN]: hour["staged"] for hour in differing},
         {hour[HOUR_COLUMN]: hour["published"] for hour in differing},
     )
@@ -144,21 +147,38 @@ def _by_day(rows: DataFrame, tables: ResultTables, number: int) -> DataFrame:
 
 
 def _committed(
-    tables: ResultTables, own: object, compared: _Compared, labels: tuple[str, ...]
+    tables: ResultTables, own: str | None, note: Note, compared: _Compared, interval: Interval
 ) -> Published:
-    """Return what our commit changed, by its metrics.
+    """Return what our commit changed, by its metrics, and what an earlier attempt of the run did.
 
-    Delta commits nothing if another run published the same rows since they were compared.
+    A run can be killed after its commit and before it reports the changed hours. Delta commits
+    nothing if another run published the same rows since they were compared.
     """
-    for limit in (_RECENT, None):
-        for commit in tables.store.history(RESULTS, limit):
-            if commit.note.get("id") != own:
-                continue
-            inserted, updated, deleted = (
-                int(commit.metrics.get(f"numTargetRows{name}", 0))
-                for name in ("Inserted", "Updated", "Deleted")
-            )
-            if commit.operation != "MERGE":
-                inserted = sum(compared.staged.values())
-            return Published(commit.version, compared.rows, labels, inserted, updated, deleted)
-    return Published(tables.store.version(RESULTS), compared.rows)
+    commits = tables.store.history(RESULTS, _RECENT)
+    ours = next((commit for commit in commits if own and commit.note.get("id") == own), None)
+    if ours is None and own is not None:
+        ours = tables.store.committed(RESULTS, own)
+    changed = {
+        label
+        for commit in (*commits, *([ours] if ours else []))
+        if commit is ours or commit.note.get("run") == note.get("run")
+        for label in commit.note.get("hours", ())
+        if interval.contains(parse_hour(label))
+    }
+    if ours is None:
+        return Published(commits[0].version, compared.rows, tuple(sorted(changed)))
+    inserted, updated, deleted = (
+        int(ours.metrics.get(f"numTargetRows{name}", 0))
+        for name in ("Inserted", "Updated", "Deleted")
+    )
+    if ours.operation != "MERGE":
+        inserted = sum(compared.staged.values())
+    return Published(
+        ours.version,
+        compared.rows,
+        tuple(sorted(changed)),
+        tuple(ours.note["hours"]),
+        inserted,
+        updated,
+        deleted,
+    )

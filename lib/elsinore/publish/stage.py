@@ -6,7 +6,8 @@ The rows of counts among them are collected while the rows are written (`DataFra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
@@ -35,21 +36,23 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Staged:
+class StagedRows:
     """The result of staging.
 
     Attributes:
         counts: Total of the counts that the tasks made, by name.
         rows: Number of rows that each target got, in their order.
+        versions: For each target, the version of its `results_staged` with these rows.
     """
 
-    counts: Counts = field(default_factory=dict)
-    rows: tuple[int, ...] = ()
+    counts: Counts
+    rows: tuple[int, ...]
+    versions: tuple[int, ...]
 
 
 def stage(
     rows: DataFrame, targets: Sequence[Target], interval: Interval, *, is_scattered: bool = False
-) -> Staged:
+) -> StagedRows:
     """Replace the staged results of some hours of each workload, in one commit per workload.
 
     Args:
@@ -74,14 +77,15 @@ def stage(
         texts = F.collect_list(TASK_COUNTS).alias("counts")
         # The first write computes all rows, and only it has to count.
         frames = [common.observe(counted, texts), *(common for _ in targets[1:])]
-        numbers = [
+        written = [
             _write(_own_rows(frame, target, targets), target, interval, is_scattered)
             for frame, target in zip(frames, targets, strict=True)
         ]
     finally:
         if common is not rows:
             common.unpersist()
-    return Staged(read_counts(counted.get["counts"]), tuple(numbers))
+    numbers, versions = zip(*written, strict=True)
+    return StagedRows(read_counts(counted.get["counts"]), numbers, versions)
 
 
 def _own_rows(rows: DataFrame, target: Target, targets: Sequence[Target]) -> DataFrame:
@@ -95,16 +99,22 @@ def _own_rows(rows: DataFrame, target: Target, targets: Sequence[Target]) -> Dat
     return results
 
 
-def _write(rows: DataFrame, target: Target, interval: Interval, is_scattered: bool) -> int:
-    """Replace the staged rows of a workload; return their number."""
+def _write(
+    rows: DataFrame, target: Target, interval: Interval, is_scattered: bool
+) -> tuple[int, int]:
+    """Replace the staged rows of a workload; return their number, and the version."""
     tables, written = target.tables, Observation()
     shaped = rows.select([_column(name) for name in tables.store.columns(STAGED)])
     if is_scattered and day_of(interval.start) != day_of(interval.end - 1):
         shaped = shaped.repartition(tables.cores, DAY_COLUMN)
     shaped = shaped.observe(written, F.count(F.lit(1)).alias("rows"))
     where = of_result_hours(hours_of(interval))
-    tables.store.replace(STAGED, shaped, where, target.note)
-    return int(written.get["rows"])
+    own = {**target.note, "id": uuid4().hex}
+    tables.store.replace(STAGED, shaped, where, own)
+    commit = tables.store.committed(STAGED, own["id"])
+    # Delta commits nothing if there are neither old nor new rows.
+    version = tables.store.version(STAGED) if commit is None else commit.version
+    return int(written.get["rows"]), version
 
 
 def _column(name: str) -> Column:

@@ -44,9 +44,7 @@ class ResultTables:
         Raises:
             SchemaError: the schema of the stream or of a table is invalid.
         """
-        declared = load_tables(
-            settings.root / "schemas" / "next", load_schema(settings.schema_file)
-        )
+        declared = load_tables(settings.tables_dir, load_schema(settings.schema_file))
         schemas = {name: declared[name] for name in (RESULTS, STAGED)}
         store = SparkTables.open(spark, str(settings.lake), schemas)
         return cls(store, settings.spark_cores, settings.workload)

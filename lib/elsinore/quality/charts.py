@@ -85,10 +85,9 @@ def trends(days: pd.DataFrame, own: str) -> tuple[Trend, ...]:
         return Trend.of(title, values, "{:.1%}".format, own, total, least=0.0)
 
     return (
-        count("lines", "record", " ingested"),
-        share("quarantined", "quarantined", "lines"),
-        count("duplicates", "duplicate"),
-        count("superseded", "record", " superseded by a correction"),
+        count("records", "record", " ingested"),
+        share("quarantined", "bad_records", "records"),
+        count("repeated", "repeated record"),
         count("rows", "value", " published"),
         share("of the published values recomputed", "checked", "rows"),
         count("mismatches", "mismatch"),

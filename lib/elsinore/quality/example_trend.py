@@ -8,13 +8,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from elsinore.integers import integer_of
-from elsinore.lake.provenance import Publication
-from elsinore.lake.result_trends import build_trends
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import publication_of
 from elsinore.quality.lake import TopResult
+from elsinore.quality.result_trends import build_trends
 from elsinore.quality.stories import Story
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
-from elsinore.timeline import Interval, hour_label, instant_of, parse_instant
+from elsinore.timeline import HOUR, Interval, instant_of, parse_instant
 from elsinore.wording import visible
 
 #: Results with more trends are skipped: building the trends would take longer than the report.
@@ -55,10 +56,7 @@ class ExampleTrend(NamedTuple):
 
 
 def find_example(
-    lake: LakePath,
-    workload: Workload,
-    stories: Iterable[Story],
-    publications: Mapping[str, Publication],
+    lake: LakePath, state: Fold, workload: Workload, stories: Iterable[Story]
 ) -> ExampleTrend | None:
     """Build the trends of a few small results; return the longest trend of the first one.
 
@@ -70,7 +68,7 @@ def find_example(
     """
     single = None
     for bound, top in islice(_candidates(workload, stories), _TRIES):
-        hour = hour_label(instant_of(top.window_end) - 1)
+        hour = (instant_of(top.window_end) - 1) // HOUR * HOUR
         result = {
             "query": bound.name,
             "query_fingerprint": bound.fingerprint,
@@ -78,7 +76,7 @@ def find_example(
             "window_start": top.window_start,
             "window_end": top.window_end,
         }
-        trends, _ = build_trends(lake, workload, result, publications.get(hour))
+        trends, _ = build_trends(lake, state, workload, result, publication_of(state, hour))
         if trends:
             longest = max(trends, key=len)
             example = _example(bound, top, longest)

@@ -121,32 +121,29 @@ class RowsExpectation(FrameExpectation, ABC):
         return Finding(not texts, observed, tuple(texts[:MAX_NAMED]), len(texts), rows)
 
 
-class ExpectLandedRowsToAddUp(RowsExpectation):
-    """Every line of a landing was accepted, was a duplicate, or was quarantined.
+class ExpectRecordsToAddUp(RowsExpectation):
+    """Every record of an ingested hour was accepted, repeats another record, or was rejected.
 
-    The columns `event_rows` and `quarantine_rows` say how many rows `events` and `quarantine`
-    really hold of it; these must be the accepted and quarantined ones.
+    The ledger has the numbers of records and of rejected records, the table `events` has the
+    accepted ones, and `quarantine` has the rejected ones.
     """
 
-    noun = "landings"
+    noun = "ingested hours"
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The landings whose whole numbers do not add up."""
+        """Yield the hours whose numbers do not add up."""
         for row in frame.itertuples():
             faults = []
-            if row.lines != row.accepted + row.duplicates + row.quarantined:
+            if row.repeated < 0:
                 faults.append(
-                    f"{row.lines} records are not {row.accepted} accepted + {row.duplicates} "
-                    f"duplicates + {row.quarantined} quarantined"
+                    f"{row.records} records, but {row.accepted} accepted + {row.bad_records} "
+                    "rejected"
                 )
-            if row.event_rows != row.accepted:
-                faults.append(f"{row.accepted} accepted, but events has {row.event_rows}")
-            if row.quarantine_rows != row.quarantined:
-                faults.append(
-                    f"{row.quarantined} quarantined, but quarantine has {row.quarantine_rows}"
-                )
+            # A later ingest that failed has replaced the rows in quarantine only.
+            if row.quarantined != row.bad_records and not row.has_failed:
+                faults.append(f"{row.bad_records} rejected, but quarantine has {row.quarantined}")
             if faults:
-                yield ", and ".join(f"landing {row.file_hour}: {fault}" for fault in faults)
+                yield ", and ".join(f"hour {row.file_hour}: {fault}" for fault in faults)
 
 
 class ExpectPlansToBeWhatWasWritten(RowsExpectation):
@@ -175,39 +172,40 @@ class ExpectPlansToBeWhatWasWritten(RowsExpectation):
 class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
     """At most `share` (0 to 1) of the records of each hour are invalid.
 
-    Superseded records and empty files are in quarantine, but are not invalid; records of ignored
+    Empty files are in quarantine, but are not invalid; records of ignored
     types do not count at all.
     """
 
-    noun = "landings"
+    noun = "ingested hours"
     share: float = pydantic.Field(ge=0, le=1)
 
     success_keys: ClassVar[tuple[str, ...]] = ("share",)
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The landings with larger shares."""
+        """Yield the hours with larger shares."""
         for row in frame.itertuples():
             reasons = json.loads(row.reasons)
-            share = bad_lines(reasons) / max(judged_lines(int(row.lines), reasons), 1)
+            share = bad_lines(reasons) / max(judged_lines(int(row.records), reasons), 1)
             if share > self.share:
-                yield f"landing {row.file_hour}: {share:.1%} quarantined"
+                yield f"hour {row.file_hour}: {share:.1%} invalid"
 
 
-class ExpectLandingsToBeOfUsualSize(RowsExpectation):
+class ExpectHoursToBeOfUsualSize(RowsExpectation):
     """Every hour has a file, and at least a tenth of the usual records of its hour of the week.
 
-    The usual number is in the column `usual_lines`, NULL if it is unknown.
+    The usual number is in the column `usual_records`, NULL if it is unknown.
     """
 
-    noun = "landings"
+    noun = "ingested hours"
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
         """Yield hours without a file, and hours with too few records."""
         for row in frame.itertuples():
-            if not row.files:
-                yield f"landing {row.file_hour}: no file"
-            elif pd.notna(row.usual_lines) and 10 * row.lines < row.usual_lines:
-                yield f"landing {row.file_hour}: {row.lines} records, usually {row.usual_lines:.0f}"
+            if not row.file_count:
+                yield f"hour {row.file_hour}: no file"
+            elif pd.notna(row.usual_records) and 10 * row.records < row.usual_records:
+                usual = f"usually {row.usual_records:.0f}"
+                yield f"hour {row.file_hour}: {row.records} records, {usual}"
 
 
 class ExpectPublishedToEqualReference(RowsExpectation):

@@ -42,8 +42,10 @@ from elsinore.wording import listed, suggest
 FILE_NAME = "judgement.json"
 #: The suites that every judgement needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
-#: Tables that are judged only by the run that has landed the hours.
-LANDED = ("landings", "quarantine", "events")
+#: Names of the tables that the ledger is checked as: a row per ingested, and per published, hour.
+INGESTED_HOURS, PUBLISHED_HOURS = "ingested_hours", "published_hours"
+#: Tables that are checked only by the run that ingested the hours.
+INGESTED = (INGESTED_HOURS, "quarantine", "events")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _DOCS_INDEX = Path("uncommitted", "data_docs", "local_site", "index.html")
 _POSITION = "record_number"
@@ -205,11 +207,11 @@ class _SuiteFile(Strict):
     suite: raw_events
     about: What the suite guards.
     tables:
-      landings:
-        - expectation: expect_column_values_to_not_be_null
-          description: Every row names its hour.
+      quarantine:
+        - expectation: expect_rule_to_hold
+          description: Every quarantined record has a reason.
           severity: critical
-          arguments: {column: landing}
+          arguments: {rule: has_code}
     """
 
     suite: _Name
@@ -261,7 +263,7 @@ def judge(
     run are replaced.
 
     Args:
-        tables: the run's rows by table; every table that a suite names, or all except `LANDED`.
+        tables: the run's rows by table; every table that a suite names, or all except `INGESTED`.
         quality_dir: directory of all runs; this run writes to `quality_dir / run_name`.
         run_name: letters, digits, `_`, `-` and `.` only.
         expectations_dir: the directory of the suites.
@@ -276,10 +278,10 @@ def judge(
         raise ParameterError(f"{run_name!r} is not a valid name of a run", hint=hint)
     named = load_suites(expectations_dir)
     suites = [part for part in named if part.table in tables]
-    judged_elsewhere = set() if tables.keys() & set(LANDED) else set(LANDED)
+    judged_elsewhere = set() if tables.keys() & set(INGESTED) else set(INGESTED)
     missing = {p.table: p.suite for p in named if p.table not in {*tables, *judged_elsewhere}}
     if missing:
-        (table, suite), known = next(iter(missing.items())), {*tables, *LANDED}
+        (table, suite), known = next(iter(missing.items())), {*tables, *INGESTED}
         hint = suggest(table, known) or f"use one of {listed(sorted(known))}"
         told = f"unknown table {', '.join(sorted(missing))}"
         raise _fault(expectations_dir / f"{suite}.yaml", told, hint)

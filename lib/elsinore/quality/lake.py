@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from elsinore.integers import integer_of
 from elsinore.lake.delta_log import read_by_day, read_rows
-from elsinore.lake.provenance import PUBLICATIONS, PUBLISHED, read_publications
 from elsinore.lake.regions import Hours
-from elsinore.lake.stale_hours import stale_hours
+from elsinore.lake.tables import RESULTS
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import published, stale, unsettled
+from elsinore.ledger.rows import Longs, State
+from elsinore.publish.changed_results import unrecorded_changes
+from elsinore.quality.ingested_hours import is_table
+from elsinore.quality.staged import hours_in, staged_by_day
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import Interval
 
 #: The columns that identify a result.
 PLACE = ["query", "group_key", "window_start"]
@@ -69,21 +74,47 @@ class ResultCounts:
     tops: tuple[TopResult, ...] = ()
 
 
-def count_results(
-    lake: LakePath, table: str, hours: Hours, *, tops: int = 0
-) -> dict[str, ResultCounts]:
-    """Return the results of some hours in a table, by query in the order of names.
+def results_by_day(
+    lake: LakePath, hours: Hours, *, columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """Return the published results of some hours, a day at a time; none before the first run.
+
+    Raises:
+        DataError: the table cannot be read.
+    """
+    if is_table(lake, RESULTS):
+        yield from read_by_day(lake, RESULTS, hours, columns=columns)
+
+
+def count_results(lake: LakePath, hours: Hours, *, tops: int = 0) -> dict[str, ResultCounts]:
+    """Return the published results of some hours, by query in the order of names.
 
     `tops` is how many groups of largest counts to look for.
 
     Raises:
-        DataError: the table is missing or cannot be read.
+        DataError: the table cannot be read.
     """
+    return _counted(results_by_day(lake, hours, columns=_columns(tops)), tops)
+
+
+def count_staged(lake: LakePath, state: Fold, hours: Hours) -> dict[str, ResultCounts]:
+    """Return the staged results of some hours, as `count_results` returns the published ones.
+
+    Raises:
+        DataError: the table cannot be read.
+    """
+    return _counted(staged_by_day(lake, state, hours, columns=_columns(0)), 0)
+
+
+def _columns(tops: int) -> list[str]:
+    return [*_KEY[:2], *_TOP_COLUMNS, "value"] if tops else _KEY
+
+
+def _counted(parts: Iterable[pa.Table], tops: int) -> dict[str, ResultCounts]:
+    """Return the results in parts of a table; results of an hour are in the same part."""
     found: dict[str, ResultCounts] = {}
-    key = ["query", "query_fingerprint", "aggregate"]  # a query may have been reworded
-    columns = [*key[:2], *_TOP_COLUMNS, "value"] if tops else key
-    for rows in read_by_day(lake, table, hours, columns=columns):
-        numbers = rows.group_by(key, use_threads=False).aggregate([([], "count_all")])
+    for rows in parts:
+        numbers = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
         most: dict[tuple[str, str], int] = {}  # each result has a row for each aggregate
         for query, text, _, number in zip(*numbers.to_pydict().values(), strict=True):
             found.setdefault(query, ResultCounts()).values += number
@@ -95,6 +126,8 @@ def count_results(
     return dict(sorted(found.items()))
 
 
+#: Columns by which values are counted; a query may have been reworded.
+_KEY = ["query", "query_fingerprint", "aggregate"]
 #: Columns that a `TopResult` is read from, with the nearest double of each aggregate.
 _TOP_COLUMNS = ("aggregate", "exact", "log2", "group_key", "window_start", "window_end")
 #: Below this logarithm no two counts have the same.
@@ -167,34 +200,53 @@ def _largest(tops: Iterable[TopResult], number: int) -> tuple[TopResult, ...]:
 # ---- what is published
 
 
-def published_hours(lake: LakePath, workload: Workload, interval: Interval) -> dict[str, Any]:
-    """Look up what is published of an interval's hours; without a lake, nothing is.
+def unsettled_hours(lake: LakePath, state: Fold, hours: Longs | None = None) -> Longs:
+    """Return the hours, of some or of all, whose results changed after their publication.
+
+    See `ledger.results.unsettled`.
+
+    Raises:
+        DataError: the log of the table is damaged.
+    """
+    rows = state[State.PUBLISHED]
+    if hours is not None:
+        rows = rows.where(np.isin(rows.hours, hours))
+    return np.intersect1d(unsettled(state, *unrecorded_changes(lake, rows)), rows.hours)
+
+
+def published_hours(
+    lake: LakePath, state: Fold, workload: Workload, interval: Interval
+) -> dict[str, Any]:
+    """Return what is published for the hours of an interval; before the first run, nothing is.
+
+    Args:
+        lake: directory of the Delta tables.
+        state: the state of the hours of the workload.
+        workload: the queries.
+        interval: whole hours.
 
     Returns:
-        For JSON: how many `hours` were asked for; `published_hours`, how many of them were
-        published for the workload and hold what they should, no event of their windows having
-        changed since; `other_queries`, names of queries with results there that the workload does
-        not have, or not with the same text.
+        For JSON: `hours`, the number of hours of the interval; `published_hours`, the number of
+        these that are published for the queries, are not stale and have not changed since;
+        `other_queries`, names of queries with results there that the workload does not have, or not
+        with the same text.
 
     Raises:
         DataError: a table cannot be read.
     """
-    labels = [hour_label(hour) for hour in hours_of(interval)]
-    if not DeltaTable.is_deltatable(str(lake / PUBLICATIONS)):
-        return {"hours": len(labels), "published_hours": 0, "other_queries": []}
-    wanted = workload_fingerprint(workload)
-    stale = set(map(hour_label, stale_hours(lake, workload, interval).own))
-    done = [
-        label
-        for label, publication in read_publications(lake, labels).items()
-        if publication.workload_fingerprint == wanted and label not in stale
-    ]
-    columns = ["query", "query_fingerprint"]
-    rows = read_rows(lake, PUBLISHED, columns=columns, hours=Hours(interval))
-    held = {
-        tuple(row.values())
-        for row in rows.group_by(columns, use_threads=False).aggregate([]).to_pylist()
-    }
+    hours, fingerprint = hours_in(Hours(interval)), workload_fingerprint(workload)
+    reach = max((query.window.hours_back for query in workload.queries), default=0)
+    done = np.intersect1d(published(state, fingerprint).hours, hours)
+    wrong = np.union1d(stale(state, reach), unsettled_hours(lake, state, hours))
+    others: set[tuple[str, str]] = set()
+    if is_table(lake, RESULTS):
+        columns = ["query", "query_fingerprint"]
+        rows = read_rows(lake, RESULTS, columns=columns, hours=Hours(interval))
+        texts = rows.group_by(columns, use_threads=False).aggregate([]).to_pylist()
+        others = {(row["query"], row["query_fingerprint"]) for row in texts}
     known = {(query.name, query.fingerprint) for query in workload.queries}
-    others = sorted({name for name, _ in held - known})
-    return {"hours": len(labels), "published_hours": len(done), "other_queries": others}
+    return {
+        "hours": len(hours),
+        "published_hours": len(np.setdiff1d(done, wrong)),
+        "other_queries": sorted({name for name, _ in others - known}),
+    }

@@ -1,7 +1,8 @@
 """Writes the report of a run or of a day: an HTML page, and a CSV file for each query.
 
 The page loads nothing: no script, font or image. Strings of events and queries are escaped. It
-depends only on the tables and the validation results, so writing it again gives the same page.
+depends only on the ledger, the tables and the validation results, so writing it again gives the
+same page.
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import bad_lines
-from elsinore.lake.open_windows import replay_command, show_minute
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.lake.views import view_names
-from elsinore.places import state, whole_file
+from elsinore.ledger.days import LEGEND, Cell
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.show import duration
+from elsinore.places import state as file_state
+from elsinore.places import whole_file
 from elsinore.quality.charts import Trend, show_size, story_ticks, time_ticks, trends
 from elsinore.quality.example_trend import find_example
 from elsinore.quality.judge import Judgement, Severity
 from elsinore.quality.lake import TopResult
+from elsinore.quality.open_windows import replay_command, show_minute
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.result_files import sql_command, write_csv_files
 from elsinore.quality.stories import MOST_HOURS, Story
@@ -56,7 +61,7 @@ _COUNTS = {
     "bytes": "bytes of scratch in a task, at most",
 }
 #: The outcomes of an ingested record.
-_OUTCOMES = ("accepted", "duplicates", "quarantined")
+_OUTCOMES = ("accepted", "repeated", "bad_records")
 Level = Literal["good", "warning", "critical"]
 #: The verdict of a page, which the index reads from its first `_HEAD` bytes.
 _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
@@ -69,6 +74,7 @@ _MOVERS, _MOVED, _FEW = 4, math.log2(1.1), 5.0
 
 def write_report(
     lake: LakePath,
+    state: Fold,
     out: Path,
     interval: Interval,
     judgement: Judgement | None = None,
@@ -85,7 +91,8 @@ def write_report(
     of the day, is `night_<day>.html`. CSV files are in a directory of the same name.
 
     Args:
-        lake: directory of the Delta tables.
+        lake: directory of the Delta tables. Tables of data that no run has created count as empty.
+        state: the state of the hours of the workload.
         out: directory of the reports; made if it does not exist.
         interval: the hours.
         judgement: the validation results of the run; contains the path of its Data Docs.
@@ -96,14 +103,14 @@ def write_report(
         of_stream: name by which commands find the stream; empty for the default stream.
 
     Raises:
-        DataError: a table is missing or cannot be read.
+        DataError: a table of records is missing, or a table cannot be read.
         PlanError: the run's plan is damaged.
     """
     out.mkdir(parents=True, exist_ok=True)
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
     docs = judgement.docs if judgement else None
-    data = ReportData(lake, interval, stream, out if night else None, workload)
+    data = ReportData(lake, state, interval, stream, out if night else None, workload)
     links = Links(quote(os.path.relpath(docs, out)) if docs else None, airflow, of_stream)
     if workload is not None:
         files = write_csv_files(lake, interval, data.published, workload, out / name)
@@ -136,7 +143,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 def write_index(out: Path) -> None:
     """Write `index.html`: links to all reports of a directory, newest hours first."""
-    found = (_line(page, *state(page)) for page in out.glob("*[0-9].html"))
+    found = (_line(page, *file_state(page)) for page in out.glob("*[0-9].html"))
     lines = [line for line in found if line]
     months: dict[str, list[tuple[str, ...]]] = {}
     for line in sorted(lines, reverse=True):
@@ -178,7 +185,7 @@ def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
             trends=[one for one in by_day if any(bar.value for bar in one.bars)],
             flat=[one.title for one in by_day if not any(bar.value for bar in one.bars)],
             stories=shown,
-            example=workload and find_example(data.lake, workload, shown, data.publications),
+            example=workload and find_example(data.lake, data.state, workload, shown),
             quiet=[one.query for one in data.stories if one not in shown],
             movers=movers(data.stories),
             own_days=[day for day in data.days.index if day >= first_day],
@@ -188,7 +195,8 @@ def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
             verdict=decide(data, judgement),
             observed=data.stream and Interval(*data.stream.observed),
             judgement=judgement,
-            landed=_landed(data),
+            records=_records(data),
+            legend=_legend(data),
             size=show_size,
             totals=_totals(data),
             shares=_shares(data.run_time),
@@ -222,14 +230,20 @@ def _readable(value: Any) -> Any:
     return escaped(value)
 
 
-def _landed(data: ReportData) -> list[Trend]:
+def _legend(data: ReportData) -> dict[Cell, str]:
+    """Return the states in the calendar, with their meanings."""
+    there = {cell for day in data.calendar for _, _, cell in day.cells}
+    return {cell: meaning for cell, meaning in LEGEND.items() if cell in there}
+
+
+def _records(data: ReportData) -> list[Trend]:
     """Return records by hour, or by day if there are many hours; no chart that is empty."""
     by = "hour" if len(data.hours) <= MOST_HOURS else "day"
     labels = data.hours["file_hour"].str[: 10 if by == "day" else None]
-    counts = data.hours[["lines", "quarantined"]].groupby(labels.to_list()).sum()
+    counts = data.hours[["records", "bad_records"]].groupby(labels.to_list()).sum()
     titles = (
-        ("lines", f"Records per {by}"),
-        ("quarantined", f"Quarantined records per {by}"),
+        ("records", f"Records per {by}"),
+        ("bad_records", f"Quarantined records per {by}"),
     )
     return [Trend.of(title, counts[name]) for name, title in titles if counts[name].any()]
 
@@ -239,7 +253,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
         "rows", "checked", "searched", "mismatches", "results", "results_checked", "absent_checked",
     )  # fmt: skip
     return {
-        **data.hours[["lines", *_OUTCOMES]].sum(),
+        **data.hours[["records", *_OUTCOMES]].sum(),
         "bad": sum(map(bad_lines, data.hours["reasons"])),
         "empty": data.hours["empty"].sum(),
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
@@ -289,20 +303,21 @@ def movers(stories: Iterable[Story]) -> list[Story]:
 
 def why_nothing(data: ReportData) -> str:
     """Return why no query has a result, as far as the tables show; empty if one has."""
-    landed, hours = data.hours, data.publishing.hours
+    ingested, hours = data.hours, data.publishing.hours
     if any(story.results for story in data.stories):
         return ""
     if len(data.publishing.missing) == hours:
         return "none of these hours is published"
-    if landed.empty or not landed["lines"].any():
-        return f"no event arrived: {len(landed)} of {count_of(hours, 'hour')} have a file"
-    if not landed["accepted"].any():
-        return f"no new event arrived: {count_of(landed['lines'].sum(), 'record')}, none accepted"
+    if ingested.empty or not ingested["records"].any():
+        return f"no event arrived: {len(ingested)} of {count_of(hours, 'hour')} have a file"
+    if not ingested["accepted"].any():
+        records = count_of(ingested["records"].sum(), "record")
+        return f"no new event arrived: {records}, none accepted"
     windows = print_length(data.longest_window)
     longest = f"; the longest windows last {windows}" * bool(data.longest_window)
     why = "no window that ended in these hours contains a trend"
     why = why if data.ends_some else "no window of the queries ends in these hours"
-    return f"{count_of(landed['accepted'].sum(), 'event')} arrived, but {why}{longest}"
+    return f"{count_of(ingested['accepted'].sum(), 'event')} arrived, but {why}{longest}"
 
 
 class RunVerdict(NamedTuple):
@@ -345,10 +360,10 @@ def _figures_wrong(data: ReportData) -> list[str]:
         if query.mismatches
     ]
     found += [
-        f"hour {hour.file_hour}: {count_of(hour.lines, 'record')}, but {hour.accepted} accepted + "
-        f"{count_of(hour.duplicates, 'duplicate')} + {hour.quarantined} quarantined"
+        f"hour {hour.file_hour}: {count_of(hour.records, 'record')}, but {hour.accepted} accepted "
+        f"+ {hour.bad_records} quarantined"
         for hour in data.hours.itertuples()
-        if hour.lines != hour.accepted + hour.duplicates + hour.quarantined
+        if hour.repeated < 0
     ]
     missing = sum(query.staged != query.aggregates for query in data.queries)
     if missing:
@@ -374,8 +389,10 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         ),
         f"not published: {len(missing)} of {count_of(data.publishing.hours, 'hour')}: "
         f"{some_of(missing)}": missing,
-        f"a run ended between two commits, or results were changed manually; publish again: "
+        f"results changed after their publication was recorded; publish again: "
         f"{some_of(unsettled)}": unsettled,
+        f"stale, because events of their windows changed since: "
+        f"{some_of(data.publishing.stale)}": data.publishing.stale,
         f"provisional, because raw files of their windows are missing: "
         f"{some_of(provisional)}": provisional,
         f"no result was recomputed for: {some_of(unchecked)}": unchecked and others,
@@ -568,6 +585,7 @@ FILTERS = {
     "interval": show_interval,
     "length_text": print_length,
     "duration": show_duration,
+    "age": duration,
     "hours": run_hours,
     "hour": show_hour,
     "group": show_group,

@@ -1,4 +1,4 @@
-"""Reads the content of a report from the lake's tables into plain values."""
+"""Reads the content of a report from the ledger and the lake's tables into plain values."""
 
 from __future__ import annotations
 
@@ -8,32 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.files.rejection import OF_FILES, Reason, empty_files
+from elsinore.files.rejection import OF_FILES, Reason
 from elsinore.lake.delta_log import aggregate_rows, read_rows
-from elsinore.lake.landing_doubts import stored_ties
-from elsinore.lake.open_windows import OpenWindows, open_windows
-from elsinore.lake.provenance import (
-    PUBLISHED,
-    STAGED,
-    Publication,
-    checks_of_staged,
-    read_publications,
-    staged_origins,
-)
 from elsinore.lake.regions import Hours, Landings, parts_of, run_key
 from elsinore.lake.run_metrics import (
     COPIES,
     EMPTIED,
-    LAND_STEP,
+    INGEST_STEP,
     LOST,
     PROFILE_FINGERPRINT,
     PUBLISH_STEP,
@@ -45,7 +37,28 @@ from elsinore.lake.run_metrics import (
     run_time_sharing,
 )
 from elsinore.lake.sample import EVERY_GROUP
-from elsinore.quality.lake import PLACE, ResultCounts, count_results
+from elsinore.lake.stored_ties import stored_ties
+from elsinore.ledger.days import Cell, calendar, completeness, day_labels
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import (
+    Publication,
+    complete,
+    provisional,
+    publications,
+    recomputed,
+    stale,
+)
+from elsinore.ledger.rows import Longs, State
+from elsinore.quality.ingested_hours import ingested_hours, is_table
+from elsinore.quality.lake import (
+    PLACE,
+    ResultCounts,
+    count_results,
+    count_staged,
+    unsettled_hours,
+)
+from elsinore.quality.open_windows import OpenWindows, open_windows
+from elsinore.quality.staged import aggregated, checks_of_staged, hours_in
 from elsinore.quality.stories import TOPS, Earlier, Story, earlier_hours, tell
 from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
@@ -53,14 +66,14 @@ from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
-from elsinore.timeline import DAY, Interval, format_instant, hour_label, hours_of
+from elsinore.timeline import DAY, HOUR, Interval, hour_label
 from elsinore.wording import some_of
 
 #: Strings in metrics are mostly fingerprints; this many characters distinguish them.
 _TEXT = 24
 _SENTENCE = 120
 #: How the names of the pipeline's steps begin, in their order.
-_STEPS = ("land", "plan", "list", "aggregate", "validate", "publish", "report")
+_STEPS = ("ingest", "plan", "list", "aggregate", "validate", "publish", "report")
 #: Columns of `validations` that are read.
 _CHECK_COLUMNS = [
     *PLACE, "status", "reason", "method", "mismatch", "has_result", "published_exact",
@@ -68,7 +81,7 @@ _CHECK_COLUMNS = [
 ]  # fmt: skip
 #: How many days a trend shows, the run's own last.
 DAYS = 14
-_TALLIES = ["lines", "accepted", "duplicates", "quarantined", "superseded"]
+_TALLIES = ["records", "accepted", "repeated", "bad_records"]
 _LONGEST = 40
 
 
@@ -103,14 +116,36 @@ class Publishing(NamedTuple):
 
     hours: int  #: how many there are
     missing: tuple[str, ...]  #: labels of the hours that are not published
-    unsettled: tuple[str, ...]  #: labels of the hours whose run ended between two commits
+    unsettled: tuple[str, ...]  #: labels of the hours whose results changed since their publication
     provisional: tuple[str, ...]  #: labels of the hours whose windows reach hours without a file
+    stale: tuple[str, ...]  #: labels of the hours whose events changed since their publication
+    complete: int  #: how many are published, not provisional and not stale
+    recomputed: int  #: how many were published more than once
     last: datetime | None  #: when the last hour was published; None if none was
     workloads: tuple[str, ...]  #: names of the workloads they were published for
 
 
+class Newest(NamedTuple):
+    """The newest published hour of the workload."""
+
+    end: int  #: its end, in microseconds since 1970
+    after: int  #: time from its end to its last publication, in microseconds
+
+
+class CalendarDay(NamedTuple):
+    """A day of the calendar of completeness."""
+
+    day: str  #: as in `2013-02-08`
+    #: consecutive hours with the same state: the first hour of the day, their number, the state.
+    cells: tuple[tuple[int, int, Cell], ...]
+    hours: int  #: number of hours that are over, since the first ingested hour
+    published: int  #: number of published hours
+    rows: int  #: number of their results
+    checked_rows: int  #: number of these that equal the reference
+
+
 class FieldRange(NamedTuple):
-    """One attribute of one event type, over the events that landed.
+    """One attribute of one event type, over the ingested events.
 
     `least` and `most` are texts as people read them; None where every value is NULL.
     """
@@ -131,7 +166,8 @@ class ReportData:
     run's plan or profile is damaged.
 
     Attributes:
-        lake: folder of the Delta tables.
+        lake: directory of the Delta tables. Tables of data that no run has created count as empty.
+        state: the state of the hours of the workload.
         interval: whole hours.
         schema: the stream's; None: fields of events are not looked at.
         pages: folder of the runs' reports; None where the page is of a single run.
@@ -139,23 +175,19 @@ class ReportData:
     """
 
     lake: LakePath
+    state: Fold
     interval: Interval
     schema: StreamSchema | None
     pages: Path | None
     workload: Workload | None = None
 
-    # ---- what landed
+    # ---- what was ingested
 
     @cached_property
     def hours(self) -> pd.DataFrame:
-        """A row for each hour that files landed for.
-
-        `landing`, its label; numbers of `lines`, that are `accepted`, `duplicates` and
-        `quarantined`; `reasons` counts the last by reason code; `first_event` and `last_event`,
-        timestamps. `empty` counts files without a line, which no other column counts.
-        """
-        landed = Landings(self.interval).expression(by_day=False)
-        return _without_empty(read_rows(self.lake, "landings", where=landed).sort_by("file_hour"))
+        """A row for each hour with a file; for the columns see `ingested_hours`."""
+        found = ingested_hours(self.lake, self.state, self.interval)
+        return found[found["file_count"] > 0].reset_index(drop=True)
 
     @cached_property
     def unusable(self) -> list[tuple[str, str]]:
@@ -163,16 +195,20 @@ class ReportData:
 
         Empty files are left out, as they only show that an hour had no event.
         """
+        if not is_table(self.lake, "quarantine"):
+            return []
         columns = ["file", "record_number", "reason"]
-        landed = Landings(self.interval).expression(by_day=True)
+        own = Landings(self.interval).expression(by_day=True)
         codes = [code for code in OF_FILES if code is not Reason.EMPTY_FILE]
-        found = read_rows(self.lake, "quarantine", columns=columns, where=landed, reason_code=codes)
+        found = read_rows(self.lake, "quarantine", columns=columns, where=own, reason_code=codes)
         rows = found.filter(pc.field("record_number") == 0).sort_by("file").to_pylist()
         return [(row["file"], row["reason"].removeprefix(f"{row['file']} ")) for row in rows]
 
     @cached_property
     def _events(self) -> dict[str, dict[str, Any]]:
-        """Figures by type of the events that came with the landings, read part by part."""
+        """Metrics by type of the events of the hours' files, read part by part."""
+        if not is_table(self.lake, "events"):
+            return {}
         names = list(self.schema.attributes) if self.schema else []
         nulls = pc.CountOptions(mode="only_null")
         hour = pc.strptime(pc.field("file_hour"), format="%Y-%m-%dT%H", unit="us").cast(pa.int64())
@@ -191,13 +227,13 @@ class ReportData:
             ],
             keys=["event_type"],
         )
-        landed = Landings(self.interval)
-        rows = aggregate_rows(self.lake, "events", columns, wanted, hours=landed).to_pylist()
+        own = Landings(self.interval)
+        rows = aggregate_rows(self.lake, "events", columns, wanted, hours=own).to_pylist()
         return {row["event_type"]: row for row in rows}
 
     @property
     def late(self) -> int:
-        """How many events landed in a later hour than they happened in."""
+        """How many events are in files of a later hour than their own."""
         return sum(row["late"] or 0 for row in self._events.values())
 
     @property
@@ -208,7 +244,7 @@ class ReportData:
 
     @property
     def fields(self) -> tuple[FieldRange, ...]:
-        """Ranges of the events that landed, by event type and attribute."""
+        """Ranges of the ingested events, by event type and attribute."""
         return tuple(
             FieldRange(
                 kind.name, one.name, row["events"], row[f"nulls of {one.name}"],
@@ -221,23 +257,24 @@ class ReportData:
 
     @cached_property
     def days(self) -> pd.DataFrame:
-        """Figures of the `DAYS` up to the last one (UTC), without the first ones of no figures.
+        """Metrics of the `DAYS` up to the last one (UTC), without leading days of no metrics.
 
-        Landings count by the hour of their files, results by the hour that owns them. A row for
-        each day, named as `2013-02-08`, float64 columns: of landings `lines`, `accepted`,
-        `duplicates`, `quarantined`, and `superseded`, the quarantined older versions of a corrected
-        event; published `rows`, how many of them are `checked`,
-        and `mismatches` of all that was checked.
+        Records count by the hour of their files, results by the hour in which their windows end. A
+        row per day, named as `2013-02-08`, with float64 columns: `records`, `accepted`, `repeated`
+        and `bad_records` of the files; published `rows`, the number of them that are `checked`, and
+        `mismatches` of all that was checked.
         """
-        last = (self.interval.end - 1) // DAY
-        labels = [format_instant(day * DAY)[:10] for day in range(last - DAYS + 1, last + 1)]
+        days = self._days
+        labels = day_labels(days)
         hours = [f"{label}T{hour:02}" for label in labels for hour in range(24)]
-        landings = _without_empty(read_rows(self.lake, "landings", file_hour=hours))
-        landings["superseded"] = [counts.get("superseded", 0) for counts in landings["reasons"]]
+        records = ingested_hours(self.lake, self.state, days)
         key = ["window_end_hour", "workload_fingerprint"]
-        columns = [*key, "rows"]
-        results = read_rows(self.lake, "publications", columns=columns, window_end_hour=hours)
-        results = results.to_pandas()
+        columns = ["window_end_hour", "workload_fingerprint", "rows"]
+        published = {
+            label: (one.workload_fingerprint, one.rows) for label, one in self.publications.items()
+        }
+        own = [(label, *published[label]) for label in hours if label in published]
+        results = pd.DataFrame(own, columns=columns)
         columns = [*key, *_CHECK_COLUMNS[len(PLACE) :]]
         checks = read_rows(
             self.lake, "validations", columns=columns, window_end_hour=hours
@@ -248,40 +285,85 @@ class ReportData:
         checks["checked"] = (checks["status"] == "checked") & _is_result(checks)
         checks["mismatches"] = checks["mismatch"]
         parts = [
-            _by_day(landings, "file_hour", _TALLIES),
+            _by_day(records, "file_hour", _TALLIES),
             _by_day(results, "window_end_hour", ["rows"]),
             _by_day(checks, "window_end_hour", ["checked", "mismatches"]),
         ]
-        days = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
-        return days[days.any(axis=1).cummax()]
+        found = pd.concat(parts, axis=1).reindex(labels).fillna(0).astype("float64")
+        return found[found.any(axis=1).cummax()]
+
+    @property
+    def _days(self) -> Interval:
+        """The `DAYS` up to the last day of the hours."""
+        end = -(-self.interval.end // DAY) * DAY
+        return Interval(end - DAYS * DAY, end)
+
+    @property
+    def reach(self) -> int:
+        """How many hours before their own the windows reach; 0 if the workload is unknown."""
+        queries = self.workload.queries if self.workload else ()
+        return max((query.window.hours_back for query in queries), default=0)
+
+    @cached_property
+    def calendar(self) -> tuple[CalendarDay, ...]:
+        """The state of each hour of the `DAYS`, without the days before the first known hour."""
+        state, days = self.state, self._days
+        if not len(state.known):
+            return ()
+        start = max(days.start, min(int(state.known[0]) // DAY * DAY, days.end - DAY))
+        days, until = Interval(start, days.end), self.interval.end
+        cells = calendar(state, days, self.reach, until).tolist()
+        counts = completeness(state, days, self.reach, until).to_pylist()
+        numbers = ([one[name] for name in CalendarDay._fields[2:]] for one in counts)
+        return tuple(
+            CalendarDay(label, _ranges_of(of_day), *rest)
+            for label, of_day, rest in zip(day_labels(days), cells, numbers, strict=True)
+        )
+
+    @cached_property
+    def newest(self) -> Newest | None:
+        """The newest published hour of the workload; None if there is none."""
+        rows = self.state[State.PUBLISHED]
+        if not len(rows.hours):
+            return None
+        end = int(rows.hours[-1]) + HOUR
+        return Newest(end, max(int(rows.longs("time")[-1]) - end, 0))
 
     # ---- what is published, and what was checked
 
     @cached_property
     def publications(self) -> dict[str, Publication]:
         """The publications of all hours, by label."""
-        return read_publications(self.lake)
+        return publications(self.state)
 
     @cached_property
     def published(self) -> dict[str, ResultCounts]:
         """The published results of the hours, by query."""
-        return count_results(self.lake, PUBLISHED, Hours(self.interval), tops=TOPS)
+        return count_results(self.lake, Hours(self.interval), tops=TOPS)
 
     @cached_property
     def _checks(self) -> pd.DataFrame:
-        found = checks_of_staged(self.lake, Hours(self.interval))
+        found = checks_of_staged(self.lake, self.state, Hours(self.interval))
         return found.select(_CHECK_COLUMNS).to_pandas()
 
     @cached_property
     def publishing(self) -> Publishing:
         """The publication state of the hours."""
-        labels = [hour_label(hour) for hour in hours_of(self.interval)]
+        state, hours = self.state, hours_in(Hours(self.interval))
+        labels = list(map(hour_label, hours.tolist()))
         found = {label: self.publications[label] for label in labels if label in self.publications}
+
+        def own(some: Longs) -> tuple[str, ...]:
+            return tuple(map(hour_label, np.intersect1d(some, hours).tolist()))
+
         return Publishing(
             hours=len(labels),
             missing=tuple(label for label in labels if label not in found),
-            unsettled=tuple(sorted(label for label, one in found.items() if not one.settled)),
-            provisional=tuple(sorted(label for label, one in found.items() if one.awaited)),
+            unsettled=own(unsettled_hours(self.lake, state, hours)),
+            provisional=own(provisional(state)),
+            stale=own(stale(state, self.reach)),
+            complete=len(own(complete(state, self.reach))),
+            recomputed=len(own(recomputed(state))),
             last=max((one.published_at for one in found.values()), default=None),
             workloads=tuple(sorted({one.workload for one in found.values()})),
         )
@@ -298,10 +380,10 @@ class ReportData:
 
     @cached_property
     def open_windows(self) -> OpenWindows:
-        """The unpublished windows that contain landed events and end after the hours."""
+        """The unpublished windows that contain ingested events and end after the hours."""
         if self.workload is None:
             return OpenWindows()
-        return open_windows(self.lake, self.workload, self.interval.end)
+        return open_windows(self.state, self.workload, self.interval.end)
 
     @property
     def ends_some(self) -> bool:
@@ -332,7 +414,7 @@ class ReportData:
         wrong.
         """
         published, checks = self.published, self._checks
-        staged = count_results(self.lake, STAGED, Hours(self.interval))
+        staged = count_staged(self.lake, self.state, Hours(self.interval))
         # A group and window without a result can be checked too, but does not count as a result.
         drawn = checks[_is_result(checks)].drop_duplicates([*PLACE, "status", "method"])
         is_value = checks["group_key"] != EVERY_GROUP
@@ -407,8 +489,8 @@ class ReportData:
     @cached_property
     def plans(self) -> list[tuple[StaticPlan, tuple[tuple[PlannedCandidate, str], ...]]]:
         """The plans that the results name, each with its candidates and the decisions on them."""
-        origins = staged_origins(self.lake, self.interval).values()
-        named = sorted({origin.plan for origin in origins})
+        rows = aggregated(self.state, Hours(self.interval)).rows
+        named = sorted(filter(None, set(rows["plan_fingerprint"].to_pylist())))
         found = read_rows(self.lake, "plans", kind=["plan"], fingerprint=named)
         bodies = found.sort_by("fingerprint")["body"].to_pylist()
         # Others are of an earlier version.
@@ -439,7 +521,7 @@ class ReportData:
     @cached_property
     def ties(self) -> list[str]:
         """Sentences about events with equal times, if these are many or a query has no result."""
-        if self.workload is None:
+        if self.workload is None or not is_table(self.lake, "events"):
             return []
         return [
             f"{some_of(one.queries)}: {one.text}"
@@ -449,7 +531,7 @@ class ReportData:
 
     @property
     def lost(self) -> list[str]:
-        """Sentences about superseded lines that may be corrections themselves."""
+        """Sentences about repeated records that may be corrections themselves."""
         return sorted({each for text in self._details(LOST) for each in json.loads(text)})
 
     @property
@@ -472,7 +554,7 @@ class ReportData:
         """
         metrics = self._metrics
         own = metrics["step"][metrics["run_key"] == run_key(self.interval)]
-        if own.isin([LAND_STEP, PUBLISH_STEP]).sum() == 0:
+        if own.isin([INGEST_STEP, PUBLISH_STEP]).sum() == 0:
             return None
         published = metrics[metrics["step"] == PUBLISH_STEP]
         ended = published["value"][published["metric"] == ENDED]
@@ -491,7 +573,7 @@ class ReportData:
             events = own["value"][own["metric"] == "events"].sum()
             by_metric = own.sort_values("detail").groupby("metric")
             numbers, texts = by_metric["value"].sum(min_count=1), by_metric["detail"].last()
-            if name == LAND_STEP:
+            if name == INGEST_STEP:
                 numbers = numbers.sub(self._empty_files, fill_value=0).reindex(numbers.index)
             others = [
                 (
@@ -507,8 +589,8 @@ class ReportData:
 
     @property
     def _empty_files(self) -> pd.Series:
-        """The counts of empty files in the metrics of landing, by metric."""
-        return pd.Series(self.hours["empty"].sum(), ["files", "lines", "quarantined"])
+        """The counts of empty files in the metrics of the ingest, by metric."""
+        return pd.Series(self.hours["empty"].sum(), ["files", "records", "bad_records"])
 
     @cached_property
     def _metrics(self) -> pd.DataFrame:
@@ -534,19 +616,17 @@ class ReportData:
         return tuple(sorted(texts.dropna().unique()))
 
 
-def _without_empty(landings: pa.Table) -> pd.DataFrame:
-    """Return row counts of landings without empty files, which tables count as quarantined.
+def _ranges_of(cells: Sequence[str]) -> tuple[tuple[int, int, Cell], ...]:
+    """Return the cells of a day as ranges of consecutive hours with the same state.
 
-    `ingest` writes them itself for hours without an event.
+    >>> [(start, number, str(cell)) for start, number, cell in _ranges_of(["#", "#", "."])]
+    [(0, 2, '#'), (2, 1, '.')]
     """
-    found = landings.to_pandas()
-    reasons = found["reasons"].map(json.loads)
-    empty = reasons.map(empty_files).astype("int64")
-    others = [{name: n for name, n in of.items() if name != Reason.EMPTY_FILE} for of in reasons]
-    return found.assign(
-        reasons=pd.Series(others, found.index, dtype=object), empty=empty,
-        lines=found["lines"] - empty, quarantined=found["quarantined"] - empty,
-    )  # fmt: skip
+    found: list[tuple[int, int, Cell]] = []
+    for cell, hours in groupby(cells):
+        start = sum(number for _, number, _ in found)
+        found.append((start, len(list(hours)), Cell(cell)))
+    return tuple(found)
 
 
 def _is_result(checks: pd.DataFrame) -> pd.Series:

@@ -15,11 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.lake.delta_log import read_by_day
-from elsinore.lake.provenance import PUBLISHED
 from elsinore.lake.regions import Hours
 from elsinore.places import whole_file
-from elsinore.quality.lake import ResultCounts
+from elsinore.quality.lake import ResultCounts, results_by_day
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval, format_instant
@@ -84,7 +82,7 @@ def _read(
     fingerprints = pa.array([query.fingerprint for query in wanted], pa.string())
     found: dict[str, dict[_Place, dict[str, Any]]] = {}
     columns = [*_COLUMNS, "query_fingerprint"]
-    for part in read_by_day(lake, PUBLISHED, Hours(interval), columns=columns):
+    for part in results_by_day(lake, Hours(interval), columns=columns):
         is_own = pc.and_(
             pc.is_in(part["query"].cast(pa.string()), names),
             pc.is_in(part["query_fingerprint"].cast(pa.string()), fingerprints),

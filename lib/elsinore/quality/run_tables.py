@@ -1,7 +1,7 @@
-"""What the suites judge of one run, worked out from its tables without a JVM.
+"""The rows that the suites check for one run, read from the lake and the ledger without a JVM.
 
-Of the large tables (events, quarantined lines and staged results) it is how many rows break each
-rule, with examples: their rows are looked at where they are read, in Arrow, part by part.
+For the large tables (events, quarantined records and staged results) these are the number of rows
+that break each rule, with examples. They are counted in Arrow, part by part.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from statistics import median
 
 import pandas as pd
 import pyarrow as pa
@@ -19,17 +18,18 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events import id_keys
-from elsinore.lake.delta_log import read_by_day, read_rows
-from elsinore.lake.provenance import (
-    STAGED,
-    Publication,
-    checks_of_staged,
-    read_publications,
-    staged_origins,
-)
+from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import Hours, Landings
+from elsinore.lake.tables import STAGED, Lake
+from elsinore.ledger.fold import Fold
+from elsinore.ledger.results import Publication, publications
+from elsinore.ledger.rows import Longs
+from elsinore.quality.ingested_hours import ingested_hours, is_table, usual_records
+from elsinore.quality.judge import INGESTED_HOURS, PUBLISHED_HOURS
+from elsinore.quality.lake import unsettled_hours
+from elsinore.quality.staged import aggregated, checks_of_staged, hours_in, staged_by_day
 from elsinore.settings import LakePath
-from elsinore.timeline import DAY, Interval, hour_label, parse_hour
+from elsinore.timeline import Interval, hour_label
 
 _CODE = "^[a-z][a-z0-9_]*$"
 _SHA256 = r"[0-9a-f]{64}\Z"
@@ -39,7 +39,7 @@ _DIGITS_OF_LARGEST_DOUBLE = 309
 #: A last place of difference is rounding, not a fault.
 _ROUNDING = 2.0**-52
 _KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
-#: Columns of events and of quarantined lines that are looked at.
+#: Columns of events and of quarantined records that are checked.
 EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "file_hour"]
 _PLACE_OF_EVENT = ["file", "record_number"]
 QUARANTINE_COLUMNS = ["file_hour", "file", "record_number", "reason_code"]
@@ -48,66 +48,81 @@ _EXAMPLES, _CHARACTERS = 3, 100
 
 
 def read_run_tables(
-    lake: LakePath,
-    interval: Interval,
-    stream: StreamSchema,
-    *,
-    landed: bool = True,
-    version: int | None = None,
+    lake: Lake, state: Fold, interval: Interval, *, ingested: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """By table what the suites judge, for `judge`: few rows, however many events there are.
+    """Return by table what the suites check, for `judge`; few rows, however many events there are.
 
-    Of `events`, `quarantine` and `results_staged` these are counts by rule
-    (`RuleCounts`); of the other tables the rows. `landings` has further columns,
-    counted in `events` and `quarantine`: `event_rows`, `quarantine_rows`, `earliest_event` and
-    `latest_event`; and `usual_lines`, as the function of this name says. Of `plans` the run's rows
-    are the plans that its results name, and the statistics that these were found from.
+    For `events`, `quarantine` and `results_staged` these are counts by rule (`RuleCounts`); for
+    `validations` and `plans` the rows of the run. `ingested_hours` has the columns of the function
+    of this name and `usual_records`; its `reasons` are JSON. `published_hours` has a row per
+    published hour with the columns of `Publication` and `settled`. Staged results are read at the
+    versions that the ledger names.
 
     Args:
-        lake: folder of the Delta tables.
-        interval: the run's hours.
-        stream: the schema; events without ids are told by file and position.
-        landed: whether the run has landed its hours; if not, `judge.LANDED` are left out.
-        version: of the staged results; None: the latest.
+        lake: the tables. Tables of data that no run has created yet count as empty.
+        state: the state of the hours of the workload.
+        interval: the hours of the run.
+        ingested: True if the run ingested its hours; otherwise the tables `judge.INGESTED` are left
+            out.
 
     Raises:
-        DataError: a table is missing or cannot be read.
+        DataError: a table of records is missing, or a table cannot be read.
     """
-    owned = Hours(interval)
-    staged = staged_origins(lake, interval, version=version)
-    origins = {label: origin.plan for label, origin in staged.items()}
-    plans = _plans_of(lake, sorted(set(origins.values())))
+    hours = Hours(interval)
+    rows = aggregated(state, hours).rows
+    plans_by_hour = dict(
+        zip(rows["hour"].to_pylist(), rows["plan_fingerprint"].to_pylist(), strict=True)
+    )
+    plans = _plans_of(lake.root, sorted({plan for plan in plans_by_hour.values() if plan}))
     known = set(plans.filter(pc.equal(plans["kind"], "plan"))["fingerprint"].to_pylist())
-    days = read_by_day(lake, STAGED, owned, version=version)
-    checks = checks_of_staged(lake, owned, version=version)
-    return (_landed_tables(lake, Landings(interval), stream) if landed else {}) | {
+    days = staged_by_day(lake.root, state, hours)
+    return (_ingested_tables(lake, state, interval) if ingested else {}) | {
         "plans": _frame(plans),
-        STAGED: rules_of_staged(days, {label: plan in known for label, plan in origins.items()}),
-        "validations": _frame(checks),
-        "publications": pd.DataFrame(
-            read_publications(lake, owned.labels).values(), columns=Publication._fields
+        STAGED: rules_of_staged(
+            days, {hour: plan in known for hour, plan in plans_by_hour.items()}
         ),
+        "validations": _frame(checks_of_staged(lake.root, state, hours)),
+        PUBLISHED_HOURS: _published(lake.root, state, hours_in(hours)),
     }
 
 
-def _landed_tables(lake: LakePath, own: Landings, stream: StreamSchema) -> dict[str, pd.DataFrame]:
-    """What has landed, and what is left of it."""
+def _published(lake: LakePath, state: Fold, hours: Longs) -> pd.DataFrame:
+    """Return the last publications of some hours."""
+    changed = set(map(hour_label, unsettled_hours(lake, state, hours).tolist()))
+    rows = [
+        {**one._asdict(), "settled": label not in changed}
+        for label, one in publications(state, hours).items()
+    ]
+    return pd.DataFrame(rows, columns=[*Publication._fields, "settled"])
+
+
+def _ingested_tables(lake: Lake, state: Fold, interval: Interval) -> dict[str, pd.DataFrame]:
+    """Return the tables of what was ingested for the hours of files."""
+    stream, own = lake.stream, Landings(interval)
     has_ids = stream.id_field is not None
     columns = EVENT_COLUMNS if has_ids else [*EVENT_COLUMNS, *_PLACE_OF_EVENT]
-    events = read_rows(lake, "events", columns=columns, hours=own)
+    events = _rows(lake, "events", columns, own)
     if not has_ids:
         parts = [events["file"], events["record_number"].cast(pa.string())]
         place = pc.binary_join_element_wise(*parts, ":")
         events = events.set_column(columns.index("event_id"), "event_id", place)
-    quarantine = read_rows(lake, "quarantine", columns=QUARANTINE_COLUMNS, hours=own)
-    landings = read_rows(lake, "landings", hours=own)
+    hours = ingested_hours(lake.root, state, interval)
+    usual = usual_records(state, list(hours["file_hour"]))
     return {
-        "landings": _with_counts(landings, events, quarantine).assign(
-            usual_lines=usual_lines(lake, landings["file_hour"].to_pylist())
+        INGESTED_HOURS: hours.assign(
+            reasons=hours["reasons"].map(json.dumps),
+            usual_records=pd.Series(usual, hours.index, dtype="Float64"),
         ),
-        "quarantine": rules_of_quarantine(quarantine),
+        "quarantine": rules_of_quarantine(_rows(lake, "quarantine", QUARANTINE_COLUMNS, own)),
         "events": rules_of_events(events, stream),
     }
+
+
+def _rows(lake: Lake, table: str, columns: Sequence[str], hours: Landings) -> pa.Table:
+    """Return rows of a table of data; none if no run has created it."""
+    if is_table(lake.root, table):
+        return read_rows(lake.root, table, columns=columns, hours=hours)
+    return lake.schema(table).arrow().empty_table().select(list(columns))
 
 
 def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
@@ -118,37 +133,8 @@ def _plans_of(lake: LakePath, named: Sequence[str]) -> pa.Table:
     )
 
 
-def _with_counts(landings: pa.Table, events: pa.Table, quarantine: pa.Table) -> pd.DataFrame:
-    """Landings with what `events` and `quarantine` really hold of each."""
-    held = events.group_by("file_hour", use_threads=False).aggregate(
-        [([], "count_all"), ("event_time", "min"), ("event_time", "max")]
-    ).rename_columns(["file_hour", "event_rows", "earliest_event", "latest_event"])  # fmt: skip
-    bad = quarantine.group_by("file_hour", use_threads=False).aggregate([([], "count_all")])
-    bad = bad.rename_columns(["file_hour", "quarantine_rows"])
-    joined = landings.join(held, "file_hour", use_threads=False).join(
-        bad, "file_hour", use_threads=False
-    )
-    return _frame(joined.sort_by("file_hour")).fillna({"event_rows": 0, "quarantine_rows": 0})
-
-
-def usual_lines(lake: LakePath, labels: Sequence[str]) -> list[float | None]:
-    """The median of the lines of the same hour in the four weeks before; None without two of them.
-
-    The answers are in the hours' order of time.
-    """
-    before = {
-        label: [hour_label(parse_hour(label) - week * 7 * DAY) for week in range(1, 5)]
-        for label in sorted(labels)
-    }
-    earlier = sorted({label for found in before.values() for label in found})
-    rows = read_rows(lake, "landings", columns=["file_hour", "lines"], file_hour=earlier)
-    lines = dict(zip(*rows.to_pydict().values(), strict=True))
-    found = ([lines[label] for label in weeks if label in lines] for weeks in before.values())
-    return [median(known) if len(known) > 1 else None for known in found]
-
-
 def _frame(table: pa.Table) -> pd.DataFrame:
-    """Pandas with masked numbers, so that NaN and NULL stay two things and longs stay exact."""
+    """Return a DataFrame with masked numbers, so that NaN differs from NULL and longs are exact."""
     masked = {
         pa.int64(): pd.Int64Dtype(),
         pa.float64(): pd.Float64Dtype(),

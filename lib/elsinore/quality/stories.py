@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.lake.delta_log import read_by_day
-from elsinore.lake.provenance import PUBLISHED, Publication
 from elsinore.lake.regions import Hours
-from elsinore.quality.lake import ResultCounts, TopResult, told_by
+from elsinore.ledger.results import Publication
+from elsinore.quality.lake import ResultCounts, TopResult, results_by_day, told_by
 from elsinore.query.automaton import automaton
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Conjunction
@@ -245,7 +244,7 @@ def _sizes(
     wanted = [("value", "sum"), ("log2", "max"), ([], "count_all")]
     rows = [
         row
-        for part in read_by_day(lake, PUBLISHED, hours, columns=_COLUMNS)
+        for part in results_by_day(lake, hours, columns=_COLUMNS)
         for row in part.group_by(key, use_threads=False).aggregate(wanted).to_pylist()
     ]
     aggregates = {((row["query"], row["query_fingerprint"]), row["aggregate"]) for row in rows}

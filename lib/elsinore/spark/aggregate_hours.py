@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 from elsinore.catalog.load_schema import load_schema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.lake.answered import joined_queries, own_name
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.tables import Lake, load_tables
 from elsinore.publish.stage import Target, stage
 from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
-from elsinore.results.task_rows import add_up
+from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.settings import Settings
 from elsinore.sharing.fingerprints import workload_fingerprint
-from elsinore.spark.aggregate import Aggregated, summarized
-from elsinore.spark.compute import compute
+from elsinore.spark.compute import Computed, compute
 from elsinore.store.spark_tables import SparkTables
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import require
@@ -47,13 +47,52 @@ class EventsTable:
             SchemaError: the schema of the stream or of a table is invalid.
         """
         stream = load_schema(settings.schema_file)
-        declared = load_tables(settings.root / "schemas" / "next", stream)
+        declared = load_tables(settings.tables_dir, stream)
         root: Path = settings.home / settings.stream / "lake"
         schemas = {_EVENTS: declared[_EVENTS]}
         return cls(
             SparkTables.open(spark, root, schemas),
             Lake(settings.spark_cores, root, stream, schemas),
         )
+
+    def version(self) -> int:
+        """Return the latest version of the table."""
+        return self.store.version(_EVENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated:
+    """The result of one slice.
+
+    Attributes:
+        events_version: the version of `events` that was read.
+        plan_fingerprint: of the static plan.
+        events: number of events in its windows, of the types that the queries read.
+        windows: number of results, one per query, group and window.
+        rows: number of written rows, one per aggregate of a result.
+        route: how tasks read their events, in words.
+        sharing: what queries shared, and the predicted savings, in words.
+        counts: bursts and so on of all tasks (`engine.hamlet.observe.Observer.counts`).
+        rows_of: number of rows of each workload, by name.
+        versions: the version of `results_staged` with the rows of each workload, by name.
+    """
+
+    events_version: int
+    plan_fingerprint: str
+    events: int
+    windows: int
+    rows: int
+    route: str
+    sharing: str
+    counts: Counts = field(default_factory=dict)
+    rows_of: Counts = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, int | str]:
+        """As plain values, for metrics; the version is a name, hence text."""
+        figures = asdict(self) | {"events_version": str(self.events_version)}
+        del figures["counts"], figures["rows_of"], figures["versions"]
+        return figures
 
 
 class Asked(NamedTuple):
@@ -66,6 +105,7 @@ class Asked(NamedTuple):
 def aggregate_hours(
     events: EventsTable, asked: Sequence[Asked], owned: Interval, *, static_plan: str,
     plan: RuntimePlan | None = None, parts: int, run: str, version: int | None = None,
+    changes: EventChanges | None = None,
 ) -> Aggregated:  # fmt: skip
     """Compute the windows that end in some hours, and replace the staged results of these hours.
 
@@ -80,6 +120,7 @@ def aggregate_hours(
         parts: Maximum number of tasks.
         run: Name of the run, for the history of the tables.
         version: Version of `events`; None: the latest one.
+        changes: The changes to events that the ledger records; None: no panes are cached.
 
     Raises:
         UnsupportedQueryError: the engine cannot run one of the queries.
@@ -106,12 +147,30 @@ def aggregate_hours(
         computed = compute(
             store.spark, lake, workload, plan, owned,
             version=at, parts=parts, scan=lambda: store.read(_EVENTS, at),
+            changes=changes,
         )  # fmt: skip
         rows = computed.rows(store.spark)
         done = stage(rows, targets, owned, is_scattered=computed.is_scattered)
     counts = add_up([*computed.reports, done.counts])
-    rows_of = {one.tables.workload: number for one, number in zip(asked, done.rows, strict=True)}
-    return summarized(at, static_plan, plan, computed, counts, rows_of)
+    names = [one.tables.workload for one in asked]
+    found = _summarized(at, static_plan, plan, computed, counts)
+    return replace(
+        found,
+        rows_of=dict(zip(names, done.rows, strict=True)),
+        versions=dict(zip(names, done.versions, strict=True)),
+    )
+
+
+def _summarized(
+    version: int, static_plan: str, plan: RuntimePlan, computed: Computed, counts: Counts
+) -> Aggregated:
+    """Return the result of a slice from the total of all counts."""
+    others = dict(counts)
+    events, windows, written = (others.pop(name, 0) for name in (EVENTS, WINDOWS, ROWS))
+    return Aggregated(
+        version, static_plan, events, windows, written, "; ".join(computed.words), plan.in_words(),
+        others,
+    )  # fmt: skip
 
 
 _EVENTS = "events"

@@ -20,6 +20,7 @@ from elsinore.engine.in_order import aggregate_in_order
 from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.engine.plan import RuntimePlan
 from elsinore.engine.plan.alike import for_all
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import (
     EventFile,
     Share,
@@ -78,6 +79,7 @@ class Carrying:
     kept: KeptHours  #: the files of their panes
     owned: Interval  #: the slice
     version: int  #: of `events`
+    changes: EventChanges  #: to events, as the ledger records them
     hours: tuple[int, ...]  #: all that the windows of these queries reach
     found: Mapping[int, Sequence[Path]]  #: by hour, the kept files that are there
     files: tuple[EventFile, ...]  #: of `events`, that can hold events of the hours
@@ -150,7 +152,7 @@ class Carrying:
         Raises:
             ConflictError: cached files were removed during the run.
         """
-        files = self.kept.all_of(self.lake, self.hours, self.version)
+        files = self.kept.all_of(self.lake, self.hours, self.version, self.changes)
         self.kept.drop_before(self.hours[0] - _STAY)
         carried, workload, classes, owned = (
             self.carried, self.workload, self.plan.classes, self.owned
@@ -170,11 +172,20 @@ class Carrying:
 
 
 def choose_carrying(
-    lake: Lake, workload: Workload, plan: RuntimePlan, owned: Interval, version: int
-) -> Carrying | None:
-    """The queries whose panes should be kept, if there are any.
+    lake: Lake, workload: Workload, plan: RuntimePlan, owned: Interval, version: int,
+    changes: EventChanges,
+) -> Carrying | None:  # fmt: skip
+    """Return the queries whose panes should be cached, if there are any.
 
-    Those whose windows reach back over more than the slice itself, and over many events.
+    These are the queries whose windows reach back over more than the slice, and over many events.
+
+    Args:
+        lake: The lake.
+        workload: The queries.
+        plan: By which they are aggregated.
+        owned: The slice.
+        version: Version of `events`.
+        changes: The changes to events that the ledger records, by which cached panes are reused.
     """
     queries = [
         query
@@ -194,14 +205,15 @@ def choose_carrying(
     # In the same order under every plan: what is kept is found by it.
     carried = CarriedPanes(tuple(sorted(queries, key=lambda query: query.name)), HOUR)
     kept = kept_panes(lake, carried)
-    found = kept.find(lake.root, hours, version)
+    found = kept.find(lake.root, hours, version, changes)
     parts = [Interval(hour, hour + HOUR) for hour in found]
     events = sum(file.bytes_in(part) for file in files for part in parts)
     if KEPT_BYTE * kept_bytes(chain.from_iterable(found.values())) > events > 0:
         return None
     return Carrying(
-        lake.root, lake.cores, workload, plan, carried, kept, owned, version, hours, found, files
-    )
+        lake.root, lake.cores, workload, plan, carried, kept, owned, version, changes, hours, found,
+        files,
+    )  # fmt: skip
 
 
 def kept_panes(lake: Lake, carried: CarriedPanes) -> KeptHours:

@@ -18,6 +18,7 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.regions import day_of
 from elsinore.lake.stored_events import NotPlainError, files_of
@@ -60,7 +61,7 @@ class Computed:
 
 def compute(
     spark: SparkSession, lake: Lake, workload: Workload, plan: RuntimePlan, owned: Interval, *,
-    version: int, parts: int, scan: Scan | None = None,
+    version: int, parts: int, scan: Scan | None = None, changes: EventChanges | None = None,
 ) -> Computed:  # fmt: skip
     """Compute the windows that end in an interval.
 
@@ -73,6 +74,7 @@ def compute(
         version: Version of `events`.
         parts: Maximum number of tasks.
         scan: How Spark reads `events` if tasks cannot read its files.
+        changes: The changes to events that the ledger records; None: no panes are cached.
 
     Raises:
         NotPlainError, SetupError: tasks cannot read its files, and there is no `scan`.
@@ -81,7 +83,7 @@ def compute(
         events = scanned_events(scan(), workload.schema, workload.queries, owned)
         rows = aggregate_partitions(workload, plan, events, parts=parts, owned=owned)
         return Computed((rows,), (f"scanned by Spark: {refusal}",), is_scattered=True)
-    return _from_files(spark, lake, workload, plan, owned, version, parts)
+    return _from_files(spark, lake, workload, plan, owned, version, parts, changes)
 
 
 def _refusal(lake: Lake, version: int, reach: Interval) -> str:
@@ -99,10 +101,10 @@ def _refusal(lake: Lake, version: int, reach: Interval) -> str:
 
 def _from_files(
     spark: SparkSession, lake: Lake, workload: Workload, plan: RuntimePlan, owned: Interval,
-    version: int, parts: int,
+    version: int, parts: int, changes: EventChanges | None,
 ) -> Computed:  # fmt: skip
     """Compute the windows by tasks that read files, and from cached panes."""
-    carrying = choose_carrying(lake, workload, plan, owned, version)
+    carrying = changes and choose_carrying(lake, workload, plan, owned, version, changes)
     rest = carrying.rest if carrying else plan
     frames, words, reports = list[DataFrame](), list[str](), list[Counts]()
     counted, is_scattered = frozenset[str](), carrying is not None

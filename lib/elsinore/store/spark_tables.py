@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,19 +16,26 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.errors import ParameterError
-from elsinore.lake.tables import TableSchema
+from elsinore.lake.delta_log import KEEP_ROWS
+from elsinore.lake.tables import Difference, TableSchema
 from elsinore.store.failures import try_again
+from elsinore.store.read_log import count_between, latest_commits, latest_version
 from elsinore.store.sql_text import path_table, quote_name, quote_text
+from elsinore.store.stored_schema import compare, definition, require_fitting
 
 Note = Mapping[str, Any]
 
 #: The database of the catalog in which `register` lists the tables.
 DATABASE = "elsinore"
 
-#: Options of a session: times are in UTC, and a MERGE does not first copy its source, which is
-#: cached or small here.
+#: Options of a session: times are in UTC, files have them as integers, and a MERGE does not first
+#: copy its source, which is cached or small here.
 _SESSION = {
     "spark.sql.session.timeZone": "UTC",
+    # The default is INT96, of which Parquet has no statistics: readers could skip no row groups.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Rows of a row group: a task that needs an hour of a day reads few others.
+    "parquet.block.row.count.limit": "250000",
     "spark.databricks.delta.merge.materializeSource": "none",
     # Results of tasks that run Python code come in batches of this size.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
@@ -37,8 +45,6 @@ _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 #: Options that make a statement a transaction of an application, see `Once`.
 _APPLICATION = "spark.databricks.delta.write.txnAppId"
 _NUMBER = "spark.databricks.delta.write.txnVersion"
-#: Delta's condition for a change feed that begins after the last version.
-_AFTER_LATEST = "DELTA_CDC_START_VERSION_AFTER_LATEST"
 
 
 class Once(NamedTuple):
@@ -62,6 +68,11 @@ class Commit(NamedTuple):
     operation: str
     note: Note
     metrics: Mapping[str, str] = {}
+
+    @property
+    def changes_rows(self) -> bool:
+        """Return whether it can have changed rows."""
+        return self.operation not in KEEP_ROWS
 
 
 @dataclass(frozen=True)
@@ -111,29 +122,87 @@ class SparkTables:
 
     # ------------------------------------------------------------------------- definition
 
-    def create(self, table: str, note: Note | None = None) -> None:
-        """Create a table unless it exists, with the change feed enabled.
+    def create(
+        self, table: str, note: Note | None = None, *,
+        before_adding: Callable[[Sequence[str]], None] | None = None,
+    ) -> tuple[str, ...]:  # fmt: skip
+        """Create a table with the change feed, or add the nullable columns that it lacks.
+
+        Columns that others added stay.
 
         Args:
             table: Name of the table.
-            note: Note of the commit.
+            note: Note of the commit that creates it.
+            before_adding: Called with the names of columns before they are added to an existing
+                table.
+
+        Returns:
+            The names of the columns that were added to an existing table.
 
         Raises:
-            ConflictError: others kept creating it.
+            SetupError: the existing table does not fit its declaration.
+            ConflictError: other writers won each time.
         """
+        if latest_version(self.path(table)) is None:
+            self._create(table, note)
+            return ()
+        found = self.difference(table)
+        if found is None:  # its directory has no table
+            self._create(table, note)
+            return ()
+        require_fitting(self.schema(table), self.path(table), found)
+        if found.new and before_adding:
+            before_adding(found.new)
+        if found.new:
+            schema = from_arrow_schema(self.schema(table).arrow(described=True))
+            columns = ", ".join(definition(schema[name]) for name in found.new)
+            self._execute(table, f"ALTER TABLE {self.name(table)} ADD COLUMNS ({columns})", None)
+        return found.new
+
+    def _create(self, table: str, note: Note | None) -> None:
         schema = self.schema(table)
-        columns = ", ".join(map(_definition, from_arrow_schema(schema.arrow(described=True))))
+        columns = ", ".join(map(definition, from_arrow_schema(schema.arrow(described=True))))
         days = ", ".join(map(quote_name, schema.partition_by))
         properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "false"}
-        properties |= schema.told_of_files
-        told = ", ".join(f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
         statement = (
             f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING DELTA"
             f"{f' PARTITIONED BY ({days})' if days else ''}"
-            f" COMMENT {quote_text(schema.description)} TBLPROPERTIES ({told})"
+            f" COMMENT {quote_text(schema.description)}"
+            f" TBLPROPERTIES ({_pairs({**properties, **schema.properties})})"
         )
+        self._execute(table, statement, note)
+
+    def difference(self, table: str) -> Difference | None:
+        """Return how a table differs from its declaration; None if it has not been created."""
+        try:
+            stored = self.read(table).schema
+        except PySparkException as error:
+            if error.getCondition() in _MISSING:
+                return None
+            raise
+        schema = self.schema(table)
+        return compare(schema, stored, self.properties(table) if schema.of_stream else {})
+
+    def properties(self, table: str) -> dict[str, str]:
+        """Return the properties of a table."""
+        rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.name(table)}").collect()
+        return {row.key: row.value for row in rows}
+
+    def set_properties(self, table: str, properties: Mapping[str, str], note: Note) -> None:
+        """Set properties of a table, in one commit, unless it has them.
+
+        Raises:
+            ConflictError: other writers won each time.
+        """
+        if properties.items() <= self.properties(table).items():
+            return
+        statement = f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ({_pairs(properties)})"
+        self._execute(table, statement, note)
+
+    def _execute(self, table: str, statement: str, note: Note | None) -> list[Any]:
+        """Run a statement of SQL on a table, and again if another writer commits first."""
         with self._noted(note):
-            try_again(lambda: self.spark.sql(statement).collect(), table)
+            return try_again(lambda: self.spark.sql(statement).collect(), table)
 
     def register(self, tables: Iterable[str] | None = None, database: str = DATABASE) -> list[str]:
         """List tables in the catalog of the session, as external tables `<database>.<table>`.
@@ -149,14 +218,14 @@ class SparkTables:
             create an empty table without columns.
         """
         listed = []
-        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {quote_name(database)}").collect()
+        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {quote_name(database)}")
         for table in self.schemas if tables is None else tables:
             if not self.exists(table):
                 continue
             name = f"{quote_name(database)}.{quote_name(table)}"
             location = quote_text(self.path(table))
             statement = f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION {location}"
-            self.spark.sql(statement).collect()
+            self.spark.sql(statement)
             listed.append(table)
         return listed
 
@@ -179,38 +248,52 @@ class SparkTables:
             reader = reader.option("versionAsOf", str(version))
         return reader.table(self.name(table))
 
-    def changes(self, table: str, first: int, last: int | None = None) -> DataFrame | None:
+    def changes(self, table: str, first: int, last: int | None = None) -> DataFrame:
         """Return the change feed of the versions from `first` to `last`, both included.
 
-        Returns:
-            None if the table has no version `first` yet.
+        The table must have the version `first`. Without `last` the feed ends with the latest one.
         """
         reader = self.spark.read.option("readChangeFeed", "true")
         reader = reader.option("startingVersion", str(first))
         if last is not None:
             reader = reader.option("endingVersion", str(last))
-        frame = reader.table(self.name(table))
-        try:
-            frame.schema  # noqa: B018  (Spark Connect asks the server only now)
-        except PySparkException as error:
-            if error.getCondition() == _AFTER_LATEST:
-                return None
-            raise
-        return frame
+        return reader.table(self.name(table))
+
+    def count(self, table: str, column: str, first: str, last: str) -> int:
+        """Return the number of rows whose text in a column is in a range, both ends included."""
+        number = count_between(self.path(table), column, first, last)
+        if number is not None:
+            return number
+        inside = F.col(column).between(F.lit(first), F.lit(last))
+        return self.read(table).where(inside).count()
 
     def history(self, table: str, limit: int | None = None) -> list[Commit]:
         """Return the commits of a table, the latest first, at most `limit`."""
+        logged = None if limit is None else latest_commits(self.path(table), limit)
+        if logged is not None:
+            return [
+                Commit(one.version, one.operation, _note(one.note), one.metrics) for one in logged
+            ]
         limited = "" if limit is None else f" LIMIT {int(limit)}"
         rows = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)}{limited}")
-        found = rows.select("version", "operation", "userMetadata", "operationMetrics").collect()
+        described = rows.select("version", "operation", "userMetadata", "operationMetrics")
         return [
             Commit(row.version, row.operation, _note(row.userMetadata), row.operationMetrics or {})
-            for row in found
+            for row in described.collect()
         ]
+
+    def committed(self, table: str, own: object) -> Commit | None:
+        """Return the commit whose note has this `id`; None if Delta made none."""
+        for limit in (_RECENT, None):
+            for commit in self.history(table, limit):
+                if commit.note.get("id") == own:
+                    return commit
+        return None
 
     def version(self, table: str) -> int:
         """Return the latest version of a table."""
-        return self.history(table, 1)[0].version
+        logged = latest_version(self.path(table))
+        return self.history(table, 1)[0].version if logged is None else logged
 
     # ------------------------------------------------------------------------- writing
 
@@ -315,6 +398,112 @@ class SparkTables:
         with self._noted(note):
             try_again(merge, table)
 
+    def delete(self, table: str, rows: DataFrame, *, on: Column, note: Note) -> None:
+        """Delete rows, in one commit whose history shows none of their values.
+
+        Args:
+            table: Name of the table.
+            rows: Values that identify the rows, in columns that begin with `_`.
+            on: Which row of the table a row of `rows` is. Name days as literals: writers of other
+                days then do not conflict.
+            note: Note of the commit.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        with self._noted(note):
+            merging = rows.mergeInto(self.name(table), on).whenMatched().delete()
+            try_again(merging.merge, table)
+
+    def delete_before(self, table: str, column: str, day: date, note: Note) -> int:
+        """Delete the rows of days before a day, in one commit if there are any.
+
+        Args:
+            table: Name of the table.
+            column: Its column of days.
+            day: The first day that stays.
+            note: Note of the commit.
+
+        Returns:
+            The number of deleted rows.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        count = self.read(table).where(F.col(column) < F.lit(day)).count()
+        if count:
+            condition = f"{quote_name(column)} < DATE{quote_text(day.isoformat())}"
+            statement = f"DELETE FROM {self.name(table)} WHERE {condition}"  # noqa: S608
+            self._execute(table, statement, note)
+        return int(count)
+
+    # ------------------------------------------------------------------------- maintenance
+
+    def optimize(self, table: str, note: Note) -> None:
+        """Compact small files of each partition; without several of them, nothing is committed.
+
+        Raises:
+            ConflictError: other writers won each time.
+            DataError: the table uses a feature that Delta does not support.
+        """
+        for name, size in _OPTIMIZE.items():
+            self.spark.conf.set(name, size)
+        self._execute(table, f"OPTIMIZE {self.name(table)}", note)
+
+    def vacuum(self, table: str, hours: int, note: Note) -> int:
+        """Remove the files that no version of the last hours uses.
+
+        Args:
+            table: Name of the table.
+            hours: Retention of removed files, which later calls by others follow, too. 0: every
+                file that the latest version does not use is removed, also files that another
+                writer is about to commit; later calls keep the last retention.
+            note: Note of the commits.
+
+        Returns:
+            The number of removed files and empty directories.
+
+        Raises:
+            DataError: the table uses a feature that Delta does not support.
+        """
+        statement = f"VACUUM {self.name(table)}"
+        if hours:
+            # Delta 4.4 ignores a retention in the statement unless it is 0.
+            self.set_properties(table, {_RETENTION: f"interval {int(hours)} hours"}, note)
+        else:
+            statement += " RETAIN 0 HOURS"
+            self.spark.conf.set(_CHECK, "false")
+        try:
+            self._execute(table, statement, note)
+        finally:
+            if not hours:
+                self.spark.conf.unset(_CHECK)
+        last = self.history(table, 1)[0]
+        return int(last.metrics.get("numDeletedFiles", 0)) if last.operation == _VACUUMED else 0
+
+    def checkpoint(self, table: str, note: Note) -> int:
+        """Write a checkpoint: earlier entries of the log are no longer needed to read the table.
+
+        Delta has no statement for it, but writes a checkpoint at each commit if a property says so.
+
+        Returns:
+            The version of the checkpoint.
+
+        Raises:
+            ConflictError: other writers won each time.
+        """
+        before = self.properties(table).get(_INTERVAL)
+        change = f"ALTER TABLE {self.name(table)}"
+        self._execute(table, f"{change} SET TBLPROPERTIES ({_pairs({_INTERVAL: '1'})})", note)
+        version = self.version(table)
+        back = f"SET TBLPROPERTIES ({_pairs({_INTERVAL: before})})" if before else (
+            f"UNSET TBLPROPERTIES ({quote_text(_INTERVAL)})"
+        )  # fmt: skip
+        self._execute(table, f"{change} {back}", note)
+        return version
+
     @contextmanager
     def _noted(self, note: Note | None, once: Once | None = None) -> Iterator[None]:
         """Set the options of a statement that has none of its own."""
@@ -354,16 +543,27 @@ class SparkTables:
 
 #: Rows of a batch that one task handles, and rows per task of a larger one.
 _SMALL, _PER_TASK = 20_000, 250_000
+#: Commits among which one is looked for before all are.
+_RECENT = 20
+#: Files of a partition below this size are compacted, up to it.
+_OPTIMIZE = {
+    f"spark.databricks.delta.optimize.{name}FileSize": str(128 * 1024 * 1024)
+    for name in ("min", "max")
+}
+#: The property with the retention of removed files, and the option that refuses a short one.
+_RETENTION = "delta.deletedFileRetentionDuration"
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+#: The operation of the last commit of VACUUM.
+_VACUUMED = "VACUUM END"
+#: The property with the number of commits per checkpoint.
+_INTERVAL = "delta.checkpointInterval"
 #: Conditions of a path without a table.
 _MISSING = frozenset({"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "PATH_NOT_FOUND"})
 
 
-def _definition(column: Any) -> str:
-    """Return the definition of a column in CREATE TABLE."""
-    null = "" if column.nullable else " NOT NULL"
-    comment = (column.metadata or {}).get("comment", "")
-    about = f" COMMENT {quote_text(comment)}" if comment else ""
-    return f"{quote_name(column.name)} {column.dataType.simpleString()}{null}{about}"
+def _pairs(properties: Mapping[str, str]) -> str:
+    """Return properties in SQL."""
+    return ", ".join(f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
 
 
 def _note(text: str | None) -> Note:

@@ -14,7 +14,7 @@ from elsinore.errors import ParameterError
 from elsinore.orchestration.run_step import Arguments
 
 
-@pytest.mark.parametrize("command", ["check", "plan", "explain", "land", "generate", "replay"])
+@pytest.mark.parametrize("command", ["check", "plan", "explain", "ingest", "generate", "replay"])
 def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command([command, "--help"]) == 0
     assert f"elsinore {command}" in capsys.readouterr().out
@@ -35,7 +35,7 @@ def test_replay_of_another_stream_needs_its_hours(
     monkeypatch.setenv("ELSINORE_SCHEMA_FILE", str(tmp_path / "shop.yaml"))
     for given in ([], ["--start", "2013-02-08"], ["--end", "2013-02-09"]):
         assert run_command(["replay", *given]) == 2
-        assert "(add --start TIME and --end TIME; `elsinore ingest` prints them)" in (
+        assert "(add --start TIME and --end TIME; `elsinore put` prints them)" in (
             capsys.readouterr().err
         )
     assert not (tmp_path / "home").exists()
@@ -134,7 +134,7 @@ def test_an_address_is_not_taken_for_a_folder(
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("command", ["land", "replay"])
+@pytest.mark.parametrize("command", ["ingest", "replay"])
 def test_hours_that_are_not_over_are_refused(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -128,7 +128,7 @@ COMMANDS = {
     "a command that does not exist": "EVIL",
     "an option that does not exist": "run --EVIL",
     "init": "init new --from in/EVIL.jsonl",
-    "ingest": "ingest in/EVIL.jsonl --max-bad-share 1",
+    "put": "put in/EVIL.jsonl --max-bad-share 1",
 }
 
 

@@ -10,17 +10,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
-from elsinore.events import ARROW_TYPES
 from elsinore.integers import digits_of, from_json
+from elsinore.lake.tables import load_tables
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.fingerprints import workload_fingerprint
-from tests.unit.quality.lake import arrow_schema, at, published
+from tests.unit.quality.lake import at, hour_row, published
+from tests.written_tables import DECLARATIONS, write_hours, write_table
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "schemas/events/flights.yaml"
@@ -35,21 +35,24 @@ WITHIN 1 hour;
 WORKLOAD = read_workload(QUERIES, load_schema(SCHEMA))
 HOUR = "2013-01-01T10"
 WINDOW = "2013-01-01T10:00"
-DIGEST = "d" * 64
 Why = Callable[..., str]
 
 
+TABLES = load_tables(DECLARATIONS, load_schema(SCHEMA))
+
+
 def write(lake: Path, table: str, rows: list[dict[str, Any]], note: object = None) -> None:
-    columns = [column.with_nullable(True) for column in arrow_schema(table)]
-    if table == "events":
-        kinds = load_schema(SCHEMA).attributes.items()
-        columns += [pa.field(name, ARROW_TYPES[kind]) for name, kind in kinds]
-    days = [column.name for column in columns if column.name.endswith("_day")]
-    write_deltalake(
-        str(lake / table), pa.Table.from_pylist(rows, schema=pa.schema(columns)),
-        partition_by=days, mode="append",
-        commit_properties=CommitProperties(custom_metadata={"userMetadata": json.dumps(note)}),
-    )  # fmt: skip
+    write_table(lake, TABLES[table], rows, note=note)
+
+
+def write_ledger(lake: Path, *more: dict[str, Any]) -> None:
+    """Write the publication of the hour, and further rows of the ledger."""
+    own = {
+        "workload": "w", "workload_fingerprint": workload_fingerprint(WORKLOAD),
+        "plan_fingerprint": "p" * 64, "events_version": 0, "run": "scheduled 11:00",
+        "time": at(11, 5),
+    }  # fmt: skip
+    write_hours(lake, [published(HOUR) | own], more)
 
 
 def departure(number: int, carrier: str, minute: int, delay: int) -> dict[str, Any]:
@@ -64,7 +67,8 @@ def departure(number: int, carrier: str, minute: int, delay: int) -> dict[str, A
 def result(carrier: str, aggregate: str, value: float, exact: str | None) -> dict[str, Any]:
     (query,) = WORKLOAD.queries
     return {
-        "window_end_hour": HOUR, "query": "chains", "query_fingerprint": query.fingerprint,
+        "window_end_day": date(2013, 1, 1), "window_end_hour": HOUR, "query": "chains",
+        "query_fingerprint": query.fingerprint,
         "group_key": json.dumps({"carrier": carrier}), "window_start": at(10),
         "window_end": at(11), "aggregate": aggregate, "value": value, "exact": exact,
         "log2": None,
@@ -96,13 +100,8 @@ def lake(tmp_path: Path) -> Path:
         result("AA", "COUNT(*)", 2.0**40, str(2**40 - 1)),
         result("AA", "AVG(D.dep_delay)", math.nan, None),
     ]  # fmt: skip
-    write(lake, "results", results, {"digests": {HOUR: DIGEST}})
-    own = {
-        "workload": "flights", "workload_fingerprint": workload_fingerprint(WORKLOAD),
-        "plan_fingerprint": "p" * 64, "events_version": 0, "run": "scheduled 11:00",
-        "published_at": at(11, 5), "published_together": 1,
-    }  # fmt: skip
-    write(lake, "publications", [published(HOUR) | own])
+    write(lake, "results", results, {"hours": [HOUR]})
+    write_ledger(lake)
     plan = {
         "kind": "plan", "fingerprint": "p" * 64, "workload_fingerprint": "", "body": "",
         "statistics_fingerprint": "", "finder": "optimal",
@@ -132,11 +131,13 @@ def test_it_says_where_a_result_comes_from_and_lists_its_trends(lake: Path, why:
     told = {line[:11].strip(): line[11:] for line in lines if line[:11].strip()}
     assert told["group"] == '{"carrier": "UA"}'
     assert told["window"] == "2013-01-01T10:00:00.000000Z to 2013-01-01T11:00:00.000000Z"
-    assert told["workload"] == f"flights  ({workload_fingerprint(WORKLOAD)[:12]})"
+    assert told["workload"] == f"w  ({workload_fingerprint(WORKLOAD)[:12]})"
     assert told["plan"] == "pppppppppppp, found by optimal"
     assert told["events"] == "version 0 of the table events"
     assert told["run"] == "scheduled 11:00"
-    assert told["published"].startswith("2013-01-01T11:05:00Z, hour 2013-01-01T10, 4 rows")
+    assert told["published"] == (
+        "2013-01-01T11:05:00Z, hour 2013-01-01T10, 4 rows, version 0 of the table results"
+    )
     assert told["checked"] == "2 values of the hour, 0 mismatches; 1 of this result; 1 skipped"
     assert "values     AVG(D.dep_delay) = 2.0" in lines
     assert "           COUNT(*) = 7" in lines
@@ -182,10 +183,19 @@ def test_a_count_of_30000_digits_is_written_in_full(lake: Path, why: Why) -> Non
 
 
 def test_a_half_published_hour_is_said_to_be(lake: Path, why: Why) -> None:
-    write(lake, "results", [], {"digests": {HOUR: "e" * 64}})
+    write(lake, "results", [], {"hours": [HOUR]})
     assert "publish the hour again" in why("chains", "carrier=UA", WINDOW)
-    DeltaTable(str(lake / "publications")).delete()
-    assert "killed before it finished" in why("chains", "carrier=UA", WINDOW)
+    shutil.rmtree(lake / "hours")
+    assert "no publication is recorded" in why("chains", "carrier=UA", WINDOW)
+
+
+def test_missing_inputs_are_listed(lake: Path, why: Why) -> None:
+    assert "provisional" not in why("chains", "carrier=UA", WINDOW)
+    own = {"workload": "w", "missing_inputs": ["2013-01-01T09"], "results_version": 1}
+    write_ledger(lake, published(HOUR) | own)
+    assert "provisionalno file of these hours had arrived: 2013-01-01T09" in why(
+        "chains", "carrier=UA", WINDOW
+    )
 
 
 def test_without_the_very_events_no_trends_are_shown(lake: Path, why: Why) -> None:
@@ -194,6 +204,7 @@ def test_without_the_very_events_no_trends_are_shown(lake: Path, why: Why) -> No
     assert "no query with this name and text" in out
     for part in (lake / "events").glob("event_day=*"):
         shutil.rmtree(part)
+    write_ledger(lake, hour_row("refreshed", HOUR, events_version=1))
     told = why("chains", "carrier=UA", WINDOW).splitlines()
     assert told[-2:] == [f"trends     {'7, none listed'}", f"           {_GONE}"]
 
@@ -228,11 +239,14 @@ def test_a_window_of_another_text_that_starts_there_too_is_told_apart(lake: Path
 _GONE = "version 0 of the events was deleted, and events of the window may have changed since"
 
 
-@pytest.mark.parametrize(("minute", "listed"), [(59, 7), (None, 0), (30, 0)])
+@pytest.mark.parametrize(
+    ("state", "hour", "listed"),
+    [("refreshed", "2013-01-01T09", 7), ("refreshed", HOUR, 0), ("removed", HOUR, 0)],
+)
 def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
-    lake: Path, why: Why, minute: int | None, listed: int
+    lake: Path, why: Why, state: str, hour: str, listed: int
 ) -> None:
-    """The version that was read is vacuumed and its log cleaned; `history` has the notes."""
+    """The version that was read is vacuumed and its log cleaned; the ledger has the changes."""
     table = lake / "events"
     shutil.rmtree(table)
     for number in range(3):
@@ -241,16 +255,7 @@ def test_a_year_later_trends_come_from_events_that_have_not_changed_since(
     DeltaTable(str(table)).create_checkpoint()
     for number in (0, 1):
         (table / "_delta_log" / f"{number:020}.json").unlink()
-    at_minute = None if minute is None else int(at(9 + (minute < 59), minute).timestamp() * 1e6)
-    note = {} if minute is None else {"touched": {HOUR: [at_minute, at_minute]}}
-    (table / "_delta_log" / f"{2:020}.json").write_text(
-        json.dumps({"commitInfo": {"operation": "OPTIMIZE"}})
-    )
-    rows = [
-        {"of_table": "events", "version": n, "operation": "MERGE", "note": json.dumps(note)}
-        for n in (0, 1)
-    ]
-    write(lake, "history", rows)
+    write_ledger(lake, hour_row(state, hour, events_version=1) | {"workload": ""})
     told = json.loads(why("chains", "carrier=UA", WINDOW, "--json"))
     assert told["publication"]["run"] == "scheduled 11:00"
     assert told["finder"] == "optimal"

@@ -134,7 +134,7 @@ def test_ingest_warns_or_leaves_out(
     (tmp_path / "q.sase").write_text(QUERY)
     for name, value in {"HOME": "var", "SCHEMA_FILE": "s.yaml", "WORKLOAD_FILE": "q.sase"}.items():
         monkeypatch.setenv(f"ELSINORE_{name}", str(tmp_path / value))
-    assert run_command(["ingest", str(tmp_path / "m.csv"), "--max-bad-share", "0.1"]) == 0
+    assert run_command(["put", str(tmp_path / "m.csv"), "--max-bad-share", "0.1"]) == 0
     out, err = capsys.readouterr()
     warns = otherwise == "warn"
     assert ("m.csv:62: 1970-01-01T00:00:00Z is 55 years from" in err) is warns

@@ -16,9 +16,7 @@ import pytest
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import DataError
 from elsinore.files.read_lines import DEFAULT_LIMITS, read_lines
-from elsinore.lake.land import FoundLanding
 from elsinore.lake.landing_zone import (
-    LandingFile,
     _decode,
     blank_lines,
     describe,
@@ -26,8 +24,7 @@ from elsinore.lake.landing_zone import (
     scan_files,
     unread_files,
 )
-from elsinore.lake.regions import Landings
-from elsinore.timeline import Interval, hour_label, hours_of
+from elsinore.timeline import Interval
 
 HOURS = Interval.parse("2013-02-08T22:00", "2013-02-09T02:00")
 READ = ("2013/02/08/events-2013-02-08T22.jsonl", "2013/02/09/events-2013-02-09T00-b.jsonl.gz")
@@ -90,44 +87,6 @@ def test_ignored_types_are_quarantined_as_such_and_envelopes_are_read() -> None:
     codes = [None, "ignored_type", "missing_type", "bad_json"]
     assert batch["_reason_code"].to_pylist() == codes
     assert batch["_reason"][1].as_py() == "the schema does not list its event type"
-
-
-LATE = Interval.parse("2013-01-01T04:00Z", "2013-01-01T06:00Z")
-OWN = Interval.parse("2013-01-01T10:00Z", "2013-01-01T14:00Z")
-
-
-def file(hour: int, size: int, name: str = "x.jsonl") -> LandingFile:
-    return LandingFile(hour_label(hour), name, f"/zone/{name}", size, 0)
-
-
-@pytest.mark.parametrize(
-    ("most", "cuts"),
-    [
-        (10**9, ["04 05 10 11 12 13"]),
-        (60, ["10 11 12", "13", "04 05"]),
-        (50, ["10 11", "12", "13", "04", "05"]),
-        (1, ["10", "11", "12", "13", "04", "05"]),
-    ],
-)
-def test_every_hour_and_file_is_in_one_part(most: int, cuts: list[str]) -> None:
-    """Of 10, 20, 30 and 50 bytes, the third packed; two earlier hours of 30 and 25 land last."""
-    late, (ten, eleven, twelve, last) = [*hours_of(LATE)], hours_of(OWN)
-    sizes = {late[0]: 30, late[1]: 25, ten: 10, eleven: 20, last: 50}
-    files = [file(hour, size) for hour, size in sizes.items()] + [file(twelve, 6, "x.jsonl.gz")]
-    found = FoundLanding(
-        Landings(LATE, (OWN,)),
-        tuple(sorted(files)),
-        {"2013-01-01T03": "bad"},
-        0,
-        tuple(map(hour_label, late)),
-    )
-    parts = found.parts(most)
-    assert [" ".join(label[-2:] for label in part.own.labels) for part in parts] == cuts
-    assert sorted(each for part in parts for each in part.files) == sorted(files)
-    assert [label for part in parts for label in part.late] == list(found.late)
-    assert sum(map(len, (part.asked for part in parts))) == 4
-    again = [label for part in found.parts(most, [found.late[0]]) for label in part.late]
-    assert again == [*(found.late if most > 50 else found.late[::-1])]
 
 
 def raw_file(zone: Path, text: str = '{"kind": "A", "at": 1, "n": 7}\nssh-ed25519 key\n') -> Path:

@@ -15,13 +15,16 @@ import elsinore
 from elsinore.choices import Engine
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
+from elsinore.lake.old_names import OLD_NAMES
 from elsinore.lake.tables import Lake
 from elsinore.lake.views import TABLES, statements, view_statements
 from elsinore.library.results import Results
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
+from tests.unit.quality import lake as lake_rows
 from tests.unit.quality.lake import REPOSITORY
 from tests.views_lake import COLUMNS, VIEWS, expected, ordered, publish_odd_rows, settings_of
+from tests.written_tables import write_hours, write_table
 
 Odd = tuple[Settings, Workload, Results]
 
@@ -91,7 +94,8 @@ def test_views_of_trino_say_the_same(odd: Odd, lake: duckdb.DuckDBPyConnection) 
     settings, workload, _ = odd
     there = [sorted(map(repr, lake.table(view).fetchall())) for view in VIEWS]
     tables = Lake.open(settings).tables
-    assert len(list(statements(settings, Engine.TRINO))) == len(VIEWS)  # tables: its catalog
+    # Tables are in its catalog.
+    assert len(list(statements(settings, Engine.TRINO))) == len(VIEWS) + len(OLD_NAMES)
     lake.execute(TRINO)
     for statement in view_statements(workload, Engine.TRINO, tables):
         lake.execute(statement.replace("TIMESTAMP(6)", "TIMESTAMP"))
@@ -251,7 +255,7 @@ def test_sql_without_rows_says_nothing(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_lake_without_tables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="create it with `elsinore land"):
+    with pytest.raises(DataError, match="create it with `elsinore replay"):
         elsinore.connect(Settings(home=tmp_path))
 
 
@@ -289,3 +293,30 @@ def test_views_of_the_file_of_a_workload_are_over_its_own_tables(
 def test_the_names_that_views_avoid_are_the_declared_tables() -> None:
     declared = {path.stem for path in (REPOSITORY / "schemas" / "tables").glob("*.yaml")}
     assert set(TABLES) == declared
+
+
+def test_old_names_are_views_over_the_tables_of_this_release(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    publish_odd_rows(settings)
+    lake = Lake.open(settings)
+    ingested = {"file_count": 2, "bytes": 20, "records": 9, "bad_records": 1}
+    rows = [lake_rows.hour_row("ingested", "2013-01-01T10", **ingested)]
+    again = [rows[0] | {"records": 10}]
+    own = {"workload": settings.workload_name, "missing_inputs": ["2013-01-01T09"]}
+    done = [lake_rows.published("2013-01-01T10") | own, lake_rows.published("2013-01-01T11")]
+    write_hours(lake.root, rows, again, done)
+    events = lake_rows.healthy()["events"]
+    write_table(lake.root, lake.schema("events"), events)
+    asked = elsinore.connect(settings)
+    columns = "landing, files, lines, accepted, duplicates, quarantined"
+    assert asked.sql(f"SELECT {columns} FROM landings").fetchall() == [
+        ("2013-01-01T10", 2, 10, 3, 6, 1)
+    ]
+    columns = "owned_hour, rows, validated, published_version, awaited"
+    assert asked.sql(f"SELECT {columns} FROM publications").fetchall() == [
+        ("2013-01-01T10", 4, 2, 0, ["2013-01-01T09"])
+    ]
+    assert asked.sql("SELECT count(*) FROM trend_aggregates_staged").fetchall() == [(0,)]
+    count = "SELECT count(DISTINCT owned_hour), count(*) FROM trend_aggregates"
+    results = "SELECT count(DISTINCT window_end_hour), count(*) FROM results"
+    assert asked.sql(count).fetchall() == asked.sql(results).fetchall()

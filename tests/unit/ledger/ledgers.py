@@ -15,7 +15,7 @@ from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.rows import OF_STREAM, Longs, State
 from elsinore.timeline import HOUR, hour_label, parse_instant
 
-DECLARATION = Path(__file__).parents[3] / "schemas" / "next" / "hours.yaml"
+DECLARATION = Path(__file__).parents[3] / "schemas" / "tables" / "hours.yaml"
 SCHEMA = read_model(DECLARATION, TableSchema, "a table")
 START = parse_instant("2013-02-08")
 WORKLOAD = "delays"

@@ -18,9 +18,13 @@ from elsinore.ledger.inputs import (
     without_files,
 )
 from elsinore.ledger.results import (
+    complete,
     lost,
     not_validated,
     provisional,
+    publication_of,
+    publications,
+    recomputed,
     recorded_events_version,
     stale,
     unpublished,
@@ -228,3 +232,28 @@ def test_a_state_of_a_later_release_is_refused() -> None:
     strange = rows.set_column(rows.column_names.index("state"), "state", pa.array(["archived"]))
     with pytest.raises(DataError, match="states that this release does not know"):
         fold(strange, WORKLOAD)
+
+
+def test_a_publication_has_the_origin_of_the_results_of_its_hour() -> None:
+    own = {"plan_fingerprint": "p", "results_version": 5, "run": "r2"}
+    found = state(published(1, 3), published(2, 3, 1), published(1, 4, 0, **own))
+    one = publication_of(found, int(at(1)[0]))
+    assert one is not None
+    assert (one.hour, one.workload, one.workload_fingerprint) == (label(1), WORKLOAD, "f")
+    assert (one.plan_fingerprint, one.events_version, one.results_version) == ("p", 4, 5)
+    assert (one.run, one.rows, one.checked_rows) == ("r2", 4, 1)
+    assert one.missing_inputs == (label(0),)
+    assert list(publications(found)) == [label(1), label(2)]
+    assert list(publications(found, at(2, 3))) == [label(2)]
+    assert publication_of(found, int(at(3)[0])) is None
+
+
+def test_hours_that_were_published_twice_are_recomputed() -> None:
+    found = state(published(1, 3), [published(2, 3), published(3, 3)], published(2, 4))
+    assert numbers(recomputed(found)) == [2]
+    assert numbers(recomputed(state())) == []
+
+
+def test_complete_hours_are_neither_provisional_nor_stale() -> None:
+    found = state([published(1, 3), published(2, 3, 0), published(3, 3)], refreshed(3, 4))
+    assert numbers(complete(found, 1)) == [1]

@@ -15,7 +15,8 @@ from elsinore.errors import DataError, EngineError, SchemaError
 from elsinore.lake.tables import Column
 from elsinore.ledger.fold import fold
 from elsinore.ledger.rows import State, entries, list_files
-from elsinore.ledger.table import Ledger
+from elsinore.ledger.table import Ledger, state_of
+from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.unit.ledger.ledgers import DECLARATION, SCHEMA, START, at, label, numbers
 
@@ -164,3 +165,14 @@ def test_a_list_must_declare_its_items() -> None:
             Column.model_validate({"description": "x", **given})
     with pytest.raises(SchemaError, match="cannot read"):
         Ledger.declared(Path("hours"), Path("nowhere.yaml"))
+
+
+def test_without_a_table_no_hour_has_a_state(tmp_path: Path) -> None:
+    ledger = Ledger.declared(tmp_path / "hours", DECLARATION)
+    assert len(ledger.state("delays").known) == 0
+    ledger.create()
+    ledger.append([rows(State.INGESTED, 3)], run="r")
+    assert numbers(ledger.state("delays").known) == [3]
+    (tmp_path / "w.sase").write_text("")
+    settings = Settings(home=tmp_path, workload_file=tmp_path / "w.sase")
+    assert len(state_of(settings).known) == 0

@@ -13,7 +13,7 @@ import pytest
 from elsinore.errors import DataError
 from elsinore.orchestration.callbacks import (
     alert_run_failed,
-    alert_run_late,
+    alert_run_overdue,
     alert_task_failed,
     raise_alert,
 )
@@ -83,7 +83,7 @@ def test_a_failed_task_names_itself_its_slice_and_its_log(file: Path) -> None:
 
 
 def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
-    task = SimpleNamespace(task_id="land")
+    task = SimpleNamespace(task_id="ingest")
     alert_task_failed({"dag": DAG, "run_id": "r1", "task": task, "ti": SimpleNamespace()})
     assert alerts(file)[0]["reason"] == "the task ended without an error message"
 
@@ -98,7 +98,7 @@ def test_a_task_that_was_killed_has_no_words(file: Path) -> None:
 )
 def test_why_a_task_failed_is_told_in_words(file: Path, error: Exception, reason: str) -> None:
     told = {"dag": DAG, "run_id": "r1", "ti": SimpleNamespace(), "exception": error}
-    alert_task_failed(told | {"task": SimpleNamespace(task_id="land")})
+    alert_task_failed(told | {"task": SimpleNamespace(task_id="ingest")})
     assert alerts(file)[0]["reason"] == reason
 
 
@@ -106,11 +106,11 @@ def test_a_failed_run_is_told_once_and_a_late_one_unless_it_waits_in_a_backfill(
     run = {"dag_id": "d", "dag_run_id": "r1", "state": "running"}
     deadline = {"deadline_time": "2013-02-08 09:00"}
     alert_run_failed({"dag": DAG, "run_id": "r1", "reason": "task_failure"})
-    alert_run_late({"dag_run": run | {"run_type": "backfill"}, "deadline": deadline})
+    alert_run_overdue({"dag_run": run | {"run_type": "backfill"}, "deadline": deadline})
     assert not file.exists()
     alert_run_failed({"dag": DAG, "run_id": "r1", "reason": "timed_out"})
-    alert_run_late({"dag_run": run | {"run_type": "scheduled"}, "deadline": deadline})
+    alert_run_overdue({"dag_run": run | {"run_type": "scheduled"}, "deadline": deadline})
     assert [(a["kind"], a["dag"], a["run"], a["reason"]) for a in alerts(file)] == [
         ("run_failed", "hourly_replay", "r1", "timed out"),
-        ("run_late", "d", "r1", "still running at its deadline, 2013-02-08 09:00"),
+        ("run_overdue", "d", "r1", "still running at its deadline, 2013-02-08 09:00"),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -10,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import yaml
-from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.choices import Finder
+from elsinore.lake.tables import Lake, load_tables
+from elsinore.ledger.fold import Fold
+from elsinore.quality.judge import Judgement
+from elsinore.quality.report import write_report
 from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
+from tests.written_tables import DECLARATIONS, declared, state_in, write_hours, write_table
 
 Row = dict[str, Any]
 
@@ -29,14 +31,8 @@ STREAM = load_schema(REPOSITORY / "schemas/events/flights.yaml")
 DAY = date(2013, 1, 1)
 HOURS = ("2013-01-01T10", "2013-01-01T11")
 
-_TYPES = {
-    "string": pa.string(),
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "date": pa.date32(),
-}
+#: The states of the ledger that `healthy` has rows of, in the order of their commits.
+STATES = ("ingested", "refreshed", "aggregated", "published")
 
 
 def at(hour: int, minute: int = 0) -> datetime:
@@ -120,13 +116,9 @@ def healthy() -> dict[str, list[Row]]:
         }
         for n in range(6)
     ]  # fmt: skip
-    landings = [
-        {
-            "file_hour": hour, "files": 1, "bytes": 900, "lines": 5 - n, "accepted": 3,
-            "duplicates": 1, "quarantined": 1 - n,
-            "first_event": at(10 + n, 3 * n), "last_event": at(10 + n, 3 * n + 2),
-            "reasons": '{"bad_json": 1}' if n == 0 else "{}",
-        }
+    ingested = [
+        hour_row("ingested", hour, file_count=1, bytes=900, records=5 - n, bad_records=1 - n,
+                 first_event=at(10 + n, 3 * n), last_event=at(10 + n, 3 * n + 2))
         for n, hour in enumerate(HOURS)
     ]  # fmt: skip
     stats = statistics()
@@ -149,7 +141,11 @@ def healthy() -> dict[str, list[Row]]:
         result("cascade", "{}", 1, aggregate="AVG(A.x)", exact=None, value=math.inf, log2=None),
     ]
     return {
-        "landings": landings,
+        "ingested": ingested,
+        "refreshed": [hour_row("refreshed", hour, events_version=3) for hour in HOURS],
+        "aggregated": [
+            hour_row("aggregated", hour, **origin(), results_version=0) for hour in HOURS
+        ],
         "quarantine": [
             {
                 "file_day": DAY, "file_hour": HOURS[0], "file": "f", "record_number": 4,
@@ -166,11 +162,11 @@ def healthy() -> dict[str, list[Row]]:
             check("delays", '{"carrier":"B6"}', 2**1100, 0, mismatch=False, status="skipped",
                   reason="too many trends", reference_exact=None),
         ],
-        "publications": [published(hour) for hour in HOURS],
+        "published": [published(hour) for hour in HOURS],
         "run_metrics": [
-            metric("land", "began_at", 1000.0),
-            metric("land", "ended_at", 1012.5),
-            metric("land", "events", 6.0),
+            metric("ingest", "began_at", 1000.0),
+            metric("ingest", "ended_at", 1012.5),
+            metric("ingest", "events", 6.0),
             metric("aggregate", "began_at", 1020.0),
             metric("aggregate", "ended_at", 1040.0),
             metric("aggregate", "events", 6.0),
@@ -178,14 +174,25 @@ def healthy() -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
-def published(hour: str) -> Row:
-    """Where an hour's published results come from."""
+def origin() -> Row:
+    """Return the columns of a row of the ledger that name the origin of results."""
     return {
-        "window_end_hour": hour, "workload": "test", "workload_fingerprint": "c" * 64,
-        "plan_fingerprint": plan().fingerprint, "events_version": 3, "run": "test",
-        "digest": "d" * 64, "rows": 4, "validated": 2, "published_at": at(12),
-        "published_version": 0, "published_together": 2,
+        "workload_fingerprint": "c" * 64, "plan_fingerprint": plan().fingerprint,
+        "events_version": 3,
     }  # fmt: skip
+
+
+def hour_row(state: str, hour: str, **columns: Any) -> Row:
+    """Return a row of the ledger."""
+    workload = "" if state in ("ingested", "refreshed") else "test"
+    own = {"stream": "flights", "workload": workload, "hour": hour, "state": state}
+    return {**own, "step": "test", "run": "test", **columns}
+
+
+def published(hour: str, **columns: Any) -> Row:
+    """Return the row of a publication, an hour after the end of the last hour."""
+    given = {"results_version": 0, "rows": 4, "checked_rows": 2, "missing_inputs": []}
+    return hour_row("published", hour, **{**origin(), **given, "time": at(12), **columns})
 
 
 def metric(step: str, name: str, value: float | None, detail: str | None = None) -> Row:
@@ -194,44 +201,33 @@ def metric(step: str, name: str, value: float | None, detail: str | None = None)
     return own | {"metric": name, "value": value, "detail": detail}
 
 
-def note(hour: int, plan_fingerprint: str) -> CommitProperties:
-    """What aggregation writes beside the results of an hour."""
-    told = {
-        "run": "test", "workload": "c" * 64, "plan": plan_fingerprint, "events_version": 3,
-        "hours": [f"2013-01-01T{hour}", f"2013-01-01T{hour + 1}"],
-    }  # fmt: skip
-    return CommitProperties(custom_metadata={"userMetadata": json.dumps(told)})
-
-
 def arrow_schema(table: str) -> pa.Schema:
-    """The columns that `schemas/tables` declares."""
-    declared = yaml.safe_load((REPOSITORY / f"schemas/tables/{table}.yaml").read_text())
-    return pa.schema(
-        [pa.field(n, _TYPES[c["type"]], c.get("nullable", False))
-         for n, c in declared["columns"].items()]
-    )  # fmt: skip
+    """Return the columns that `schemas/tables` declares."""
+    return declared(table).arrow()
 
 
-def write_lake(
-    lake: Path, rows: Mapping[str, Sequence[Row]], *, second_plan: str | None = None
-) -> Path:
-    """Write Delta tables with the columns that `schemas/tables` declares.
-
-    Results come from `plan`, those of the second hour from `second_plan` where that is given.
-    """
+def write_lake(lake: Path, rows: Mapping[str, Sequence[Row]]) -> Path:
+    """Write Delta tables with the columns that `schemas/tables` declares, and the ledger."""
     for table, content in rows.items():
-        written = pa.Table.from_pylist(list(content), schema=arrow_schema(table))
-        days = [name for name in written.column_names if name.endswith("_day")]
-        # A commit for each hour, of which the first holds all rows: its note is what counts.
-        for hour, plan_fingerprint, part, mode in (
-            (10, plan().fingerprint, written, "overwrite"),
-            (11, second_plan or plan().fingerprint, written.slice(0, 0), "append"),
-        ):
-            write_deltalake(
-                str(lake / table),
-                part,
-                partition_by=days,
-                mode=mode,
-                commit_properties=note(hour, plan_fingerprint),
-            )
+        if table not in STATES:
+            found = pa.Table.from_pylist(list(content), schema=arrow_schema(table))
+            write_table(lake, declared(table), found, mode="overwrite")
+    write_hours(lake, *(rows.get(state, ()) for state in STATES))
     return lake
+
+
+def state_of(lake: Path) -> Fold:
+    """Return the state of the hours of the workload of `healthy`."""
+    return state_in(lake, "test")
+
+
+def opened(lake: Path) -> Lake:
+    """Return the tables of a lake of `STREAM`."""
+    return Lake(1, lake, STREAM, load_tables(DECLARATIONS, STREAM))
+
+
+def report(
+    lake: Path, out: Path, interval: Interval, judgement: Judgement | None = None, **others: Any
+) -> Path:
+    """Write the report of a lake."""
+    return write_report(lake, state_of(lake), out, interval, judgement, **others)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -11,12 +10,12 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pytest
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 
 from elsinore.errors import ParameterError, SchemaError, ValidationError
 from elsinore.quality.judge import (
     FILE_NAME,
-    LANDED,
+    INGESTED,
     SUITES,
     Judgement,
     judge,
@@ -32,11 +31,14 @@ SCRIPT = "<script>alert(1)</script>"
 BIDI = "gnp\u202e\x9b31m"
 
 
-def _judge(
-    folder: Path, rows: dict[str, list[lake.Row]], second_plan: str | None = None
-) -> Judgement:
-    root = lake.write_lake(folder / "lake", rows, second_plan=second_plan)
-    return _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM), folder)
+def run_tables(root: Path, *, ingested: bool = True) -> dict[str, pd.DataFrame]:
+    state = lake.state_of(root)
+    return read_run_tables(lake.opened(root), state, lake.INTERVAL, ingested=ingested)
+
+
+def _judge(folder: Path, rows: dict[str, list[lake.Row]]) -> Judgement:
+    root = lake.write_lake(folder / "lake", rows)
+    return _judged(run_tables(root), folder)
 
 
 def _judged(
@@ -58,8 +60,9 @@ def _spoilt_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", name="spoilt")
 def _spoilt(spoilt_folder: Path) -> Judgement:
     rows = lake.healthy()
-    rows["landings"][0]["accepted"] = 4
-    rows["landings"][1]["first_event"] = lake.at(11, 30)
+    rows["ingested"][0]["bad_records"] = 2
+    rows["ingested"][1] |= {"records": 2, "first_event": lake.at(11, 30)}
+    rows["aggregated"][1]["plan_fingerprint"] = "f" * 64
     rows["quarantine"][0]["reason_code"] = SCRIPT
     rows["events"][1]["event_id"] = SCRIPT + BIDI
     rows["events"][2]["event_id"] = SCRIPT + BIDI
@@ -72,14 +75,14 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
     rows["validations"].append(
         lake.check("delays", f'{{"carrier":"{SCRIPT}"}}', 10**40, 10**40 + 1)
     )
-    return _judge(spoilt_folder, rows, second_plan="f" * 64)
+    return _judge(spoilt_folder, rows)
 
 
 def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
     require_accepted(good)
     # One of five lines is quarantined, more than one in a hundred.
     assert [(v.table, v.expectation) for v in good.failed("warning")] == [
-        ("landings", "expect_quarantined_share_to_be_at_most")
+        ("ingested_hours", "expect_quarantined_share_to_be_at_most")
     ]
     assert {v.suite for v in good.verdicts} == {
         "raw_events", "static_plan", "trend_results", "reference_diff",
@@ -88,10 +91,10 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
 
 def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
-        ("landings", "Records = accepted + duplicates + quarantined, equal to the row counts of "
-                     "the tables."),
-        ("landings", "The first event of an hour is not after its last."),
-        ("landings", "No event is before the recorded time range of its hour."),
+        ("ingested_hours", "Records = accepted + repeated + rejected, equal to the row counts of "
+                           "the tables."),
+        ("ingested_hours", "The first event of an hour is not after its last."),
+        ("ingested_hours", "No event is before the recorded time range of its hour."),
         ("quarantine", "Every quarantined record has a reason."),
         ("events", "Event ids are unique."),
         ("events", "Every event has a time and is in the partition of its UTC day."),
@@ -111,32 +114,34 @@ def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
 @pytest.mark.slow
 def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     rows = lake.healthy()
-    rows["landings"] += [dict(rows["landings"][0]), rows["landings"][1] | {"file_hour": "today"}]
-    rows["landings"][0]["reasons"] = '{"bad_json": '
-    rows["landings"][1] |= {"first_event": lake.at(12), "last_event": lake.at(11)}
+    root = lake.write_lake(tmp_path / "lake", rows)
+    tables = run_tables(root)
+    hours = pd.concat([tables["ingested_hours"], tables["ingested_hours"][:1]], ignore_index=True)
+    hours["file_hour"] = ["2013-01-01T10", "today", "2013-01-01T10"]
+    hours.loc[0, "reasons"] = '{"bad_json": '
+    hours.loc[1, ["first_event", "last_event"]] = [lake.at(12), lake.at(11)]
     rows["plans"].append(rows["plans"][0] | {"kind": "guess"})
     rows["plans"] += [rows["plans"][1], rows["plans"][1] | {"fingerprint": "f", "body": "{"}]
     rows["validations"][0]["status"] = "believed"
-    rows["publications"].append(rows["publications"][0] | {"digest": "short"})
-    tables = {name: pd.DataFrame(rows[name]) for name in ("landings", "plans", "validations")} | {
-        "publications": pd.DataFrame(rows["publications"]).assign(settled=False)
-    }
-    root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    judged = read_run_tables(root, lake.INTERVAL, lake.STREAM) | tables
-    failed = {(v.table, v.description) for v in _judged(judged, tmp_path).verdicts if not v.success}
+    done = tables["published_hours"].assign(
+        workload_fingerprint="short", plan_fingerprint="short", settled=False
+    )
+    tables |= {name: pd.DataFrame(rows[name]) for name in ("plans", "validations")}
+    tables |= {"ingested_hours": hours, "published_hours": done}
+    failed = {(v.table, v.description) for v in _judged(tables, tmp_path).verdicts if not v.success}
     assert failed >= {
-        ("landings", "The name of every ingested hour is its hour."),
-        ("landings", "Every ingested hour has one row."),
-        ("landings", "The first event of an hour is not after its last."),
-        ("landings", "Counts per reason are JSON."),
+        ("ingested_hours", "The name of every ingested hour is its hour."),
+        ("ingested_hours", "Every ingested hour has one row."),
+        ("ingested_hours", "The first event of an hour is not after its last."),
+        ("ingested_hours", "Counts per reason are JSON."),
         ("plans", "Every row contains statistics or a plan."),
         ("plans", "Every fingerprint is a sha256."),
         ("plans", "Every plan is stored once."),
         ("plans", "Every body is JSON."),
         ("validations", "Every sampled row was checked or skipped."),
-        ("publications", "Every hour is published once."),
-        ("publications", "Every published hour names the origin of its rows."),
-        ("publications", "The rows of every published hour match its digest."),
+        ("published_hours", "Every published hour names the queries of its results."),
+        ("published_hours", "Every published hour names the plan of its results."),
+        ("published_hours", "The results of every published hour are the recorded ones."),
     }
 
 
@@ -174,7 +179,7 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert links == {reports, *site.glob("validations/**/*.html")}
     assert reports.resolve() == site.parents[3].parent / "reports" / "index.html"
     assert "<script" not in index, "it needs no script and no network"
-    assert '">publications</a></td><td class="passed">passed</td><td>3 of 3</td>' in index
+    assert '">published_hours</a></td><td class="passed">passed</td><td>3 of 3</td>' in index
     assert '">validations</a></td><td class="failed">failed</td><td>3 of 4</td>' in index
     # Rows stay in the lake: Data Docs and results hold a few examples only.
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
@@ -232,9 +237,9 @@ def test_the_judgement_outlives_the_process(spoilt: Judgement, spoilt_folder: Pa
 @pytest.mark.slow
 def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> None:
     rows = lake.healthy()
-    for landing in rows["landings"]:
-        landing["reasons"] = "{}"
-    tables = read_run_tables(lake.write_lake(tmp_path / "lake", rows), lake.INTERVAL, lake.STREAM)
+    rows["quarantine"] = []
+    rows["ingested"][0]["bad_records"] = 0
+    tables = run_tables(lake.write_lake(tmp_path / "lake", rows))
     for docs in (True, False):
         found = _judged(tables, tmp_path, docs)
         assert found.failed("warning") == ()
@@ -249,16 +254,16 @@ def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
     require_accepted(judgement)
     found = {v.table: v.observed for v in judgement.failed("warning")}
     assert found["validations"] == "no result was checked: 0 checked, 0 skipped"
-    assert set(found) == {"landings", "validations"}
+    assert set(found) == {"ingested_hours", "validations"}
 
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="results_staged, validations"):
         _judged({}, tmp_path)
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
-    del tables["landings"]
-    with pytest.raises(SchemaError, match=r"raw_events\.yaml.*landings"):
+    tables = run_tables(root)
+    del tables["ingested_hours"]
+    with pytest.raises(SchemaError, match=r"raw_events\.yaml.*ingested_hours"):
         _judged(tables, tmp_path)
     with pytest.raises(ParameterError, match="not a valid name of a run"):
         _judged({}, tmp_path, run="../run")
@@ -267,9 +272,9 @@ def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    own = _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM, landed=False), tmp_path)
-    every = _judged(read_run_tables(root, lake.INTERVAL, lake.STREAM), tmp_path)
-    assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(LANDED)
+    own = _judged(run_tables(root, ingested=False), tmp_path)
+    every = _judged(run_tables(root), tmp_path)
+    assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(INGESTED)
 
 
 @pytest.mark.slow
@@ -316,16 +321,46 @@ def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
 
 def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
     rows = lake.healthy()
-    rows["publications"] = []
+    rows["published"] = []
     require_accepted(_judge(tmp_path, rows))
 
 
-def test_corrected_lines_are_not_bad(tmp_path: Path) -> None:
+def test_records_of_ignored_types_are_not_invalid(tmp_path: Path) -> None:
     rows = lake.healthy()
-    for landing in rows["landings"]:
-        landing["reasons"] = landing["reasons"].replace("bad_json", "superseded")
-    rows["quarantine"] = [row | {"reason_code": "superseded"} for row in rows["quarantine"]]
+    rows["quarantine"] = [row | {"reason_code": "ignored_type"} for row in rows["quarantine"]]
     assert _judge(tmp_path, rows).failed("warning") == ()
+
+
+def test_quarantine_is_not_compared_if_a_later_ingest_of_the_hour_failed(tmp_path: Path) -> None:
+    rows = lake.healthy()
+    rows["quarantine"] += [row | {"record_number": 5} for row in rows["quarantine"]]
+    assert len(_judge(tmp_path / "a", rows).failed("critical")) == 1
+    failed = lake.hour_row("failed", lake.HOURS[0], reason="too many") | {"workload": ""}
+    rows["published"].append(failed)
+    assert _judge(tmp_path / "b", rows).failed("critical") == ()
+
+
+def test_hours_are_compared_with_the_same_hour_of_the_weeks_before(tmp_path: Path) -> None:
+    rows = lake.healthy()
+    weeks = [row | {"hour": f"2012-12-{day}T10", "records": 60 + day, "bad_records": 0}
+             for row in rows["ingested"][:1] for day in (11, 18, 25)]  # fmt: skip
+    rows["ingested"] += weeks
+    rows["ingested"].append(lake.hour_row("ingested", "2013-01-01T11", file_count=0, records=0,
+                                          bad_records=0))  # fmt: skip
+    del rows["ingested"][1]
+    rows["events"] = [row for row in rows["events"] if row["file_hour"] == lake.HOURS[0]]
+    (verdict,) = (v for v in _judge(tmp_path, rows).failed("warning") if "usual" in v.expectation)
+    assert "hour 2013-01-01T10: 5 records, usually 78; hour 2013-01-01T11: no file" in (
+        verdict.observed
+    )
+
+
+def test_tables_that_no_run_has_created_count_as_empty(tmp_path: Path) -> None:
+    records = {name: lake.healthy()[name] for name in ("plans", "validations", "run_metrics")}
+    found = _judge(tmp_path, records | {"validations": []})
+    require_accepted(found)
+    page = lake.report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL)
+    assert "not published: 2 of 2 hours" in page.read_text("utf-8")
 
 
 # ---- suites are read strictly: what is not understood is refused with its file
@@ -406,7 +441,7 @@ def test_an_expectation_that_nobody_knows_is_refused(
 
 def _judged_by(folder: Path, tmp_path: Path) -> Judgement:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM)
+    tables = run_tables(root)
     return judge(tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True)
 
 
@@ -442,7 +477,7 @@ def test_an_expectation_of_ones_own_is_judged_and_shown(
     assert not verdict.success
     assert observed in verdict.observed
     assert found.docs is not None
-    (page,) = found.docs.parent.glob("validations/**/*_publications.html")
+    (page,) = found.docs.parent.glob("validations/**/*_published_hours.html")
     assert "More of it." in page.read_text()
 
 
@@ -460,22 +495,20 @@ def test_a_missing_suite_is_refused(folder: Path) -> None:
         load_suites(folder)
 
 
-def test_it_judges_the_version_that_was_validated_and_its_workload_s_checks(tmp_path: Path) -> None:
+def test_staged_results_are_read_at_the_version_of_the_ledger(tmp_path: Path) -> None:
+    """A run that is killed before it records its staged results changes nothing."""
     rows = lake.healthy()
     own = len(rows["validations"])
     of_others = lake.check("theirs", "{}", 1, 2, workload_fingerprint="d" * 64)
     rows["validations"].append(of_others)
     root = lake.write_lake(tmp_path / "lake", rows)
     staged = DeltaTable(str(root / "results_staged"))
-    pinned = staged.version()
-    # As a run of another workload does that stages the same hours.
-    theirs = json.dumps({"run": "theirs", "workload": "d" * 64, "plan": "p", "events_version": 3,
-                         "hours": ["2013-01-01T10", "2013-01-01T12"]})  # fmt: skip
-    staged.delete(commit_properties=CommitProperties(custom_metadata={"userMetadata": theirs}))
-    tables = read_run_tables(root, lake.INTERVAL, lake.STREAM, version=pinned)
+    staged.delete()
+    tables = run_tables(root)
     counts = tables["results_staged"].set_index("rule")["rows"]
     assert counts["has_query"] == len(rows["results_staged"])
     assert len(tables["validations"]) == own
     assert "theirs" not in set(tables["validations"]["query"])
-    latest = read_run_tables(root, lake.INTERVAL, lake.STREAM)
-    assert list(latest["validations"]["query"]) == ["theirs"]
+    for file in root.glob("results_staged/window_end_day=*/*.parquet"):
+        file.unlink()  # as VACUUM does
+    assert run_tables(root)["results_staged"]["rows"].sum() == 0

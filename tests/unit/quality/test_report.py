@@ -18,12 +18,13 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
 from elsinore.quality.charts import Trend, trends, value_ticks
 from elsinore.quality.judge import Judgement, Verdict
-from elsinore.quality.report import templates, write_report
+from elsinore.quality.report import templates
 from elsinore.quality.report_data import ReportData
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.load_workload import load_workload
@@ -34,6 +35,7 @@ from elsinore.timeline import HOUR, Interval
 from tests.golden_cases import stream_schema
 from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
+from tests.written_tables import declared, write_table
 
 WARNED = "Sample passed, with warnings: 2 of 3 results recomputed, 0 mismatches"
 UNCHECKED = "Not checked: no result was recomputed"
@@ -62,7 +64,7 @@ def _page(folder: Path, rows: Rows, judgement: Judgement | None) -> str:
     if judgement:
         docs = str(folder / "quality" / "index.html")
         judgement = judgement.model_copy(update={"docs_index": docs})
-    return write_report(root, folder / "reports", lake.INTERVAL, judgement).read_text("utf-8")
+    return lake.report(root, folder / "reports", lake.INTERVAL, judgement).read_text("utf-8")
 
 
 def _headline(page: str) -> str:
@@ -106,7 +108,7 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     # 2**1100 has 332 digits and begins with 1.35.
     assert "1.35e331 (332 digits)" in page
     assert page.index("<b>1.35e331 (") < page.index("<b>43</b>"), "the largest first"
-    assert "6 accepted + 2 duplicates +\n1 quarantined = 9 records." in page
+    assert "6 accepted + 2 repeated +\n1 quarantined = 9 records." in page
     assert "2013-01-01 10:00:00 UTC to 2013-01-01 11:05:00 UTC" in page
     assert "(A, B)" in page
     assert "in conflict with p1" in page
@@ -147,7 +149,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
     rows["results"].append(nasty)
     rows["results_staged"].append(nasty)
     rows["validations"].append(lake.check(SCRIPT, "{}", 1, 1, status="skipped", reason=SCRIPT))
-    rows["landings"][0]["reasons"] = "{\"<script>alert('x')</script>\": 1}"
+    rows["quarantine"][0]["reason_code"] = SCRIPT
     rows["run_metrics"].append(lake.metric(SCRIPT, SCRIPT, None, SCRIPT))
     page = _page(tmp_path, rows, _judgement(success=False))
     assert "<script" not in page
@@ -178,7 +180,7 @@ def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows:
             "delays: 1 mismatch with the reference in 2",
         ),
         ("unpublished", "Do not use these results", "differ from the published results"),
-        ("file_hour", "Do not use these results", "5 records, but 2 accepted"),
+        ("records", "Do not use these results", "3 records, but 3 accepted + 1 quarantined"),
         ("judged", "Do not use these results", "Rows are right. Found:"),
         ("warned", WARNED, "Rows are right. Found:"),
         ("unchecked", UNCHECKED, "no result was compared with the reference"),
@@ -194,8 +196,8 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
             rows["validations"].append(lake.check("delays", "{}", 1, 2))
         case "unpublished":
             rows["results"] = rows["results"][1:]
-        case "file_hour":
-            rows["landings"][0]["accepted"] = 2
+        case "records":
+            rows["ingested"][0]["records"] = 3
         case "judged":
             judgement = _judgement(success=False)
         case "warned":
@@ -205,7 +207,7 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
         case "unjudged":
             judgement = None
         case "passed over":
-            rows["run_metrics"].append(lake.metric("land", UNREAD, None, "clicks.csv <b>"))
+            rows["run_metrics"].append(lake.metric("ingest", UNREAD, None, "clicks.csv <b>"))
         case "nothing happened":
             rows = {table: [] for table in rows}
     page = _page(tmp_path, rows, judgement)
@@ -221,10 +223,10 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
         (COPIES, [["a.jsonl", "a.jsonl.gz"]], "count twice: a.jsonl and a.jsonl.gz"),
     ],
 )
-def test_doubts_of_the_landing_are_warnings(
+def test_doubts_of_the_ingest_are_warnings(
     tmp_path: Path, rows: Rows, metric: str, value: Any, reason: str
 ) -> None:
-    rows["run_metrics"].append(lake.metric("land", metric, None, json.dumps(value)))
+    rows["run_metrics"].append(lake.metric("ingest", metric, None, json.dumps(value)))
     page = _page(tmp_path, rows, _judgement())
     assert _headline(page) == WARNED
     assert reason in page
@@ -309,7 +311,7 @@ def test_figures_of_a_day_stay_when_the_night_has_noted_its_own(tmp_path: Path, 
         lake.metric("plan", "ended_at", 4.0) | {"run_key": key, "workload_fingerprint": "e" * 64},
         lake.metric("maintain", "ended_at", 9.0) | of_night,
     ]
-    data = ReportData(lake.write_lake(tmp_path / "lake", rows), day, None, pages=None)
+    data = data_of(lake.write_lake(tmp_path / "lake", rows), day)
     assert [step.name for step in data.steps] == ["plan", "maintain"]
     assert data._details("profile_fingerprint") == ("f" * 64,)
 
@@ -320,7 +322,7 @@ def test_plans_of_an_earlier_version_are_left_out(tmp_path: Path, rows: Rows) ->
             body = json.loads(row["body"])
             row["body"] = json.dumps(body | {"version": body["version"] - 1})
     assert read(tmp_path, rows).plans == []
-    assert write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).is_file()
+    assert lake.report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).is_file()
 
 
 def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
@@ -331,7 +333,7 @@ def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
     rows["run_metrics"] = [
         lake.metric(step, name, value) | {"run_key": key}
         for step, key, began, ended in (
-            ("land", lake.RUN, 1000.0, 1007.0),
+            ("ingest", lake.RUN, 1000.0, 1007.0),
             ("aggregate", slices[0], 1010.0, 1030.0),
             ("aggregate", slices[1], 1010.0, 1041.0),  # at the same time
             ("publish", lake.RUN, 1050.0, 1053.5),
@@ -344,20 +346,20 @@ def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in page.splitlines()]
     # 204 events in 20 and 31 seconds.
     assert ["aggregate", "51", "4", "events 204"] in cells
-    assert ["land", "7", "14.57", "events 102"] in cells
+    assert ["ingest", "7", "14.57", "events 102"] in cells
     assert "began_at" not in page
 
 
 def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
-    first = rows["landings"][0]
-    rows["landings"] = [
-        first | {"file_hour": f"2013-01-{day:02}T{hour:02}", "lines": 1, "accepted": 1,
-                 "duplicates": 0, "quarantined": 0, "reasons": "{}"}
+    rows["ingested"] = [
+        rows["ingested"][0] | {"hour": f"2013-01-{day:02}T{hour:02}", "records": 1,
+                               "bad_records": 0}
         for day in range(1, 5) for hour in range(24)
     ]  # fmt: skip
+    rows |= {"quarantine": [], "events": []}
     interval = Interval.parse("2013-01-01", "2013-01-05")
     root = lake.write_lake(tmp_path / "lake", rows)
-    page = write_report(root, tmp_path, interval, _judgement()).read_text("utf-8")
+    page = lake.report(root, tmp_path, interval, _judgement()).read_text("utf-8")
     assert "Records per day" in page
     assert "Quarantined records" not in page, "there are none"
     drawn = page[page.index("Ingestion") : page.index("Validation against")]
@@ -445,8 +447,14 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
 
 
 def read(folder: Path, rows: Rows) -> ReportData:
-    root = lake.write_lake(folder / "lake", rows)
-    return ReportData(root, lake.INTERVAL, None, pages=None)
+    return data_of(lake.write_lake(folder / "lake", rows))
+
+
+def data_of(
+    root: Path, interval: Interval = lake.INTERVAL, schema: StreamSchema | None = None,
+    pages: Path | None = None,
+) -> ReportData:  # fmt: skip
+    return ReportData(root, lake.state_of(root), interval, schema, pages)
 
 
 def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows: Rows) -> None:
@@ -475,8 +483,7 @@ def test_coverage_counts_results_and_not_places_without_one(tmp_path: Path, rows
 
 
 def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
-    before = rows["landings"][0] | {"file_hour": "2012-12-30T23", "reasons": '{"superseded": 4}'}
-    rows["landings"].append(before)
+    rows["ingested"].append(rows["ingested"][0] | {"hour": "2012-12-30T23"})
     rows["validations"].append(lake.check("delays", "{}", 1, 2))
     # A place without a result is checked, and is no part of what was published; a result whose
     # value is NULL is. Earlier releases did not tell them apart.
@@ -490,49 +497,53 @@ def test_days_are_added_up_from_the_tables(tmp_path: Path, rows: Rows) -> None:
     rows["validations"].append(other)
     days = read(tmp_path, rows).days
     assert list(days.index) == ["2012-12-30", "2012-12-31", "2013-01-01"]
-    first = {"lines": 5, "accepted": 3, "duplicates": 1, "quarantined": 1, "superseded": 4}
-    last = {"lines": 9, "accepted": 6, "duplicates": 2, "quarantined": 1, "rows": 8, "checked": 4,
+    first = {"records": 5, "repeated": 4, "bad_records": 1}
+    last = {"records": 9, "accepted": 6, "repeated": 2, "bad_records": 1, "rows": 8, "checked": 4,
             "mismatches": 1}  # fmt: skip
     found = [{name: n for name, n in row.items() if n} for _, row in days.iterrows()]
     assert found == [first, {}, last]
-    page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    page = lake.report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
     assert "<b>50.0%</b> of the published values recomputed" in page
     assert re.search(r'<figure class="alarm">\s*<figcaption><b>1</b> mismatch<', page)
     assert trends(read(tmp_path / "empty", {table: [] for table in rows}).days, "2013") == ()
 
 
-def test_empty_files_are_no_lines(tmp_path: Path, rows: Rows) -> None:
-    one, two = rows["landings"]
-    one |= {"lines": 8, "quarantined": 4, "reasons": '{"bad_json": 1, "empty_file": 3}'}
-    two |= {"lines": 1, "accepted": 0, "duplicates": 0, "quarantined": 1, "first_event": None,
-            "last_event": None, "reasons": '{"empty_file": 1}'}  # fmt: skip
-    told = {"files": 5.0, "lines": 9.0, "quarantined": 5.0, "accepted": 3.0}
-    rows["run_metrics"] += [lake.metric("land", name, value) for name, value in told.items()]
+def test_empty_files_are_no_records(tmp_path: Path, rows: Rows) -> None:
+    one, two = rows["ingested"]
+    one |= {"file_count": 4, "records": 8, "bad_records": 4}
+    two |= {"records": 1, "bad_records": 1, "first_event": None, "last_event": None}
+    rows["events"] = rows["events"][:3]
+    empty = rows["quarantine"][0] | {"record_number": 0, "reason_code": "empty_file"}
+    rows["quarantine"] += [empty | {"file": f"{n}", "file_hour": lake.HOURS[n // 3]}
+                           for n in range(4)]  # fmt: skip
+    found = {"files": 5.0, "records": 9.0, "bad_records": 5.0, "accepted": 3.0}
+    rows["run_metrics"] += [lake.metric("ingest", name, value) for name, value in found.items()]
     data = read(tmp_path, rows)
     figures = {name: value for name, value, _ in data.steps[0].others}
-    assert figures == {"events": 6, "files": 1, "lines": 5, "quarantined": 1, "accepted": 3}
-    assert data.hours["lines"].to_list() == [5, 0]
-    assert data.hours["quarantined"].to_list() == [1, 0]
+    assert figures == {"events": 6, "files": 1, "records": 5, "bad_records": 1, "accepted": 3}
+    assert data.hours["records"].to_list() == [5, 0]
+    assert data.hours["bad_records"].to_list() == [1, 0]
     assert list(data.hours["reasons"]) == [{"bad_json": 1}, {}]
-    assert data.days["lines"].to_list() == [5]
+    assert data.days["records"].to_list() == [5]
     page = _page(tmp_path / "page", rows, _judgement())
     assert "<b>5</b><span>records ingested in 2 hours" in page
-    assert "1 quarantined = 5 records.\n4 empty files not counted" in page
+    assert "1 quarantined = 5 records." in page
+    assert "4 empty files not counted" in page
     assert "empty_file" not in page
 
 
 def test_figures_of_several_days_are_those_of_the_run(tmp_path: Path, rows: Rows) -> None:
-    before = rows["landings"][0] | {"file_hour": "2012-12-31T23", "lines": 4, "accepted": 2}
-    rows["landings"].append(before)
+    before = rows["ingested"][0] | {"hour": "2012-12-31T23", "records": 4, "bad_records": 0}
+    rows["ingested"].append(before)
     root = lake.write_lake(tmp_path / "lake", rows)
     both = Interval.parse("2012-12-31T12:00", "2013-01-01T12:00")
-    page = write_report(root, tmp_path, both).read_text("utf-8")
+    page = lake.report(root, tmp_path, both).read_text("utf-8")
     assert "<b>13</b><span>records ingested" in page
     assert "<b>13</b> records ingested</figcaption>" in page
     assert "The totals are of 2012-12-31 to 2013-01-01 together, in blue" in page
     charts = page[page.index("The last 2 days") : page.index("Ingestion")]
     assert 'class="t0"' not in charts, "no day is before the run"
-    page = write_report(root, tmp_path, lake.INTERVAL).read_text("utf-8")
+    page = lake.report(root, tmp_path, lake.INTERVAL).read_text("utf-8")
     assert "<b>9</b> records ingested</figcaption>" in page
     assert "The totals are of 2013-01-01, in blue: the day of this run with all its hours." in page
     assert 'class="t0"' in page[page.index("The last 2 days") : page.index("Ingestion")]
@@ -554,7 +565,7 @@ def test_values_and_searched_windows_are_counted_apart(tmp_path: Path, rows: Row
 def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
     one = lake.result("delays", "{}", 1)
     rows |= {"results": [one], "results_staged": [one], "validations": []}
-    rows["landings"] = [rows["landings"][1] | {"lines": 1, "accepted": 1, "duplicates": 0}]
+    rows |= {"ingested": [rows["ingested"][1] | {"records": 1}], "events": rows["events"][-1:]}
     page = _page(tmp_path, rows, _judgement())
     text = " ".join(re.sub("<[^>]*>", " ", page).split())
     for words in ("1 trend in 1 result", "1 record ingested in 1 hour", "1 result published",
@@ -576,7 +587,7 @@ def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows)
         path.write_text(queries)
         known = load_workload(path, schema)
         out = tmp_path / "reports"
-        written = write_report(root, out, lake.INTERVAL, workload=known, of_stream="s")
+        written = lake.report(root, out, lake.INTERVAL, workload=known, of_stream="s")
         return written.read_text("utf-8")
 
     both = page(daily + hourly)
@@ -594,8 +605,8 @@ def test_windows_that_end_after_the_hours_are_listed(tmp_path: Path, rows: Rows)
 
 
 def test_charts_stand_on_the_base_and_one_day_is_no_trend() -> None:
-    names = ["quarantined", "duplicates", "superseded", "checked", "mismatches"]
-    days = pd.DataFrame({"lines": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
+    names = ["bad_records", "repeated", "checked", "mismatches"]
+    days = pd.DataFrame({"records": [100, 50], "rows": [0, 1]} | dict.fromkeys(names, 0),
                         index=["2013-01-01", "2013-01-02"])  # fmt: skip
     lines, *_, wrong = trends(days, "2013-01-02")
     (_, _, whole), (_, _, half) = drawn(lines)
@@ -620,7 +631,7 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
     names = ["event_type", "event_time", "file_hour", "x", "g", "by", "is_late"]
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in events])
     write_deltalake(str(root / "events"), table)
-    found = ReportData(root, lake.INTERVAL, stream, pages=None)
+    found = data_of(root, schema=stream)
     assert found.fields == (
         ("A", "x", 2, 1, "1.5", "1.5"),
         ("A", "g", 2, 0, SCRIPT, "one"),
@@ -630,15 +641,15 @@ def test_fields_are_told_by_type_and_late_events_counted(tmp_path: Path, rows: R
     )
     # One came 3 hours before its landing's hour began, one an hour and a minute.
     assert (found.late, found.longest) == (2, timedelta(hours=3))
-    assert ReportData(root, lake.INTERVAL, None, pages=None).fields == ()
+    assert data_of(root).fields == ()
 
 
 def test_hours_that_are_not_published_are_named(tmp_path: Path, rows: Rows) -> None:
-    del rows["publications"][1]
+    del rows["published"][1]
     found = read(tmp_path, rows).publishing
     assert found.missing == ("2013-01-01T11",)
     assert (found.hours, found.last, found.workloads) == (2, lake.at(12), ("test",))
-    page = write_report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    page = lake.report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
     assert "not published: 1 of 2 hours: 2013-01-01T11" in page
 
 
@@ -659,16 +670,70 @@ def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Ro
         )
     root = lake.write_lake(tmp_path / "lake", rows)
     out = tmp_path / "reports"
-    write_report(root, out, lake.INTERVAL)
-    runs = ReportData(root, day, None, pages=out).runs
+    lake.report(root, out, lake.INTERVAL)
+    runs = data_of(root, day, pages=out).runs
     assert [(run.key, run.outcome, run.checked, run.page) for run in runs or ()] == [
         (lake.RUN, "validated", 10, f"{lake.RUN}.html"),
         ("2013-01-01T12_2013-01-01T13", "not validated", 10, None),
     ]
-    path = write_report(root, out, day, night=True)
+    path = lake.report(root, out, day, night=True)
     assert path.name == "night_2013-01-01.html"
     page = path.read_text("utf-8")
     assert f'<a href="{lake.RUN}.html">2013-01-01 10h to 12h</a>' in page
     assert "2 validations, 1 not passed" in page
     assert "5 of 6" in page
     assert "not published: 22 of 24 hours" in page
+
+
+def test_the_strip_at_the_top_counts_hours(tmp_path: Path, rows: Rows) -> None:
+    page = _page(tmp_path / "good", rows, _judgement())
+    tiles = page[page.index('class="tiles"') : page.index('<h2 id="results">')]
+    text = " ".join(re.sub("<[^>]*>", " ", tiles).split())
+    assert "2 of 2 hours complete" in text
+    newest = "2013-01-01 12:00 UTC end of the newest published hour, published 0 min later"
+    assert newest in text
+    assert "11.1% invalid: 1 record" in text
+    assert "0.0% of the hours recomputed after their first publication: 0 of 2" in text
+    again = lake.published(lake.HOURS[0], missing_inputs=["2013-01-01T09"], time=lake.at(11, 5))
+    rows["published"].append(again)
+    rows["refreshed"].append(lake.hour_row("refreshed", lake.HOURS[1], events_version=9))
+    data = read(tmp_path / "bad", rows)
+    found = data.publishing
+    assert (found.complete, found.provisional, found.stale) == (0, lake.HOURS[:1], lake.HOURS[1:])
+    assert found.recomputed == 1
+    page = _page(tmp_path / "page", rows, _judgement())
+    assert "stale, because events of their windows changed since: 2013-01-01T11" in page
+    assert "<b>0 of 2</b><span>hours complete, 1 provisional, 1 stale</span>" in page
+    assert "<b>50.0%</b><span>of the hours recomputed" in page
+
+
+def test_the_calendar_shows_each_hour_with_the_share_that_was_checked(
+    tmp_path: Path, rows: Rows
+) -> None:
+    before = rows["ingested"][0] | {"hour": "2012-12-31T22"}
+    rows["ingested"] += [before, before | {"hour": "2012-01-01T00"}]
+    rows["published"].append(lake.published("2012-12-31T23", rows=10, checked_rows=1))
+    data = read(tmp_path, rows)
+    first, *_, eve, day = data.calendar
+    assert (len(data.calendar), first.day, eve.day) == (14, "2012-12-19", "2012-12-31")
+    assert (day.hours, day.published, day.rows, day.checked_rows) == (12, 2, 8, 4)
+    assert [(start, number, cell.value) for start, number, cell in eve.cells] == [
+        (0, 22, "."), (22, 1, "i"), (23, 1, "#"),
+    ]  # fmt: skip
+    page = _page(tmp_path / "page", rows, _judgement())
+    table = page[page.index('class="calendar"') :].partition("</table>")[0]
+    assert '<span class="published" title="10:00 to 12:00 published">##</span>' in table
+    assert '<td class="n">2/12</td><td class="n">50.0%</td>' in table
+    assert '<td class="n">1/24</td><td class="n">10.0%</td>' in table
+    legend = page[page.index('class="calendar"') :].partition("</section>")[0]
+    assert '<span class="missing">.</span></code> missing' in legend
+    assert nested(page)
+    assert 'id="calendar"' not in _page(tmp_path / "no", {name: [] for name in rows}, None)
+
+
+def test_results_that_changed_after_their_publication_are_named(tmp_path: Path, rows: Rows) -> None:
+    root = lake.write_lake(tmp_path / "lake", rows)
+    write_table(root, declared("results"), [], note={"hours": [lake.HOURS[1]]})
+    assert data_of(root).publishing.unsettled == (lake.HOURS[1],)
+    page = lake.report(root, tmp_path / "reports", lake.INTERVAL).read_text("utf-8")
+    assert "recorded; publish again: 2013-01-01T11" in page

@@ -19,7 +19,7 @@ from elsinore.choices import Engine
 from elsinore.lake.views import view_statements
 from elsinore.quality import result_files
 from elsinore.quality.charts import show_size
-from elsinore.quality.report import movers, write_report
+from elsinore.quality.report import movers
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
@@ -68,12 +68,10 @@ def read(folder: Path, rows: list[lake.Row], own: Workload, hours: list[str] = H
             row["query_fingerprint"] = prints[row["query"]]
     print_ = workload_fingerprint(own)
     content["results"] = content["results_staged"] = rows
-    content["publications"] = [
-        lake.published(hour) | {"workload_fingerprint": print_} for hour in hours
-    ]
+    content["published"] = [lake.published(hour, workload_fingerprint=print_) for hour in hours]
     root = lake.write_lake(folder / "lake", content)
-    write_report(root, folder / "reports", lake.INTERVAL, workload=own)
-    return ReportData(root, lake.INTERVAL, None, pages=None, workload=own)
+    lake.report(root, folder / "reports", lake.INTERVAL, workload=own)
+    return ReportData(root, lake.state_of(root), lake.INTERVAL, None, pages=None, workload=own)
 
 
 def page(folder: Path) -> str:
@@ -238,14 +236,13 @@ def test_no_result_has_a_reason(tmp_path: Path, spoil: str, reason: str) -> None
     rows = lake.healthy() | {"results": [], "results_staged": []}
     match spoil:
         case "hours":
-            rows["publications"] = []
+            rows["published"] = []
         case "files":
-            rows["landings"] = []
+            rows["ingested"] = []
         case "events":
-            for row in rows["landings"]:
-                row |= {"accepted": 0, "duplicates": row["lines"] - row["quarantined"]}
+            rows["events"] = []
     root = lake.write_lake(tmp_path / "lake", rows)
-    write_report(root, tmp_path / "reports", lake.INTERVAL, workload=workload(tmp_path))
+    lake.report(root, tmp_path / "reports", lake.INTERVAL, workload=workload(tmp_path))
     assert f"<p>No query has a result: {reason}.</p>" in page(tmp_path)
 
 
@@ -253,9 +250,9 @@ def test_the_index_has_all_reports_the_newest_first(tmp_path: Path) -> None:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     for start, hours in ((0, 1), (10 * HOUR, 2), (-40 * DAY, 1)):
         first = lake.INTERVAL.start - 10 * HOUR + start
-        write_report(root, tmp_path, Interval(first, first + hours * HOUR))
+        lake.report(root, tmp_path, Interval(first, first + hours * HOUR))
     midnight = lake.INTERVAL.start - 10 * HOUR
-    write_report(root, tmp_path, Interval(midnight, midnight + DAY), night=True)
+    lake.report(root, tmp_path, Interval(midnight, midnight + DAY), night=True)
     text = (tmp_path / "index.html").read_text("utf-8")
     assert nested(text)
     lines = re.findall(r'<a href="(.*?)">(.*?)</a></td><td class="any (\w+)">(.*?)</td>', text)
@@ -367,7 +364,7 @@ def test_one_trend_is_drawn_on_the_time_line_of_its_window(tmp_path: Path) -> No
         str(root / "events"), pa.Table.from_pylist(events), mode="overwrite",
         schema_mode="overwrite",
     )  # fmt: skip
-    write_report(root, tmp_path / "reports", lake.INTERVAL, workload=own)
+    lake.report(root, tmp_path / "reports", lake.INTERVAL, workload=own)
     card = page(tmp_path)
     assert "Example: one of 3 trends of all" in card
     drawing = card.partition("time line of its window")[2].partition("</svg>")[0]

@@ -74,7 +74,7 @@ def test_borders_are_where_the_bytes_are() -> None:
 def test_a_large_file_is_read_by_several_tasks_a_row_group_more_each() -> None:
     file = EventFile("large", 10**9, 0, 3599)
     parts = cut_into_parts([file], Interval(0, 3600), {Window(60, 60)}, most=4, cores=4)
-    assert [part.size for part in parts] == [2.5e8 + 2.5e7] * 4
+    assert [part.size for part in parts] == [2.5e8 + 6.25e6] * 4
 
 
 def test_long_windows_are_cut_little() -> None:

@@ -55,11 +55,7 @@ EventTypeField = Annotated[
         help="Field that holds the event type. By default Elsinore picks one by name and values.",
     ),
 ]
-Start = Annotated[
-    str, typer.Option(metavar="TIME", help="First hour (ISO 8601, UTC).", show_default=False)
-]
-End = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="End of the last hour (ISO 8601, UTC).", show_default=False),
-]
+FIRST_HOUR, LAST_HOUR = "First hour (ISO 8601, UTC).", "End of the last hour (ISO 8601, UTC)."
+Start = Annotated[str, typer.Option(metavar="TIME", help=FIRST_HOUR, show_default=False)]
+End = Annotated[str, typer.Option(metavar="TIME", help=LAST_HOUR, show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes without making them.")]

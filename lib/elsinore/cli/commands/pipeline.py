@@ -6,21 +6,28 @@ from typing import Annotated
 
 import typer
 
-from elsinore.cli.commands.arguments import End, EventFiles, MaxBadShare, Start
+from elsinore.cli.commands.arguments import (
+    FIRST_HOUR,
+    LAST_HOUR,
+    End,
+    EventFiles,
+    MaxBadShare,
+    Start,
+)
 
 
-def ingest(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
+def put(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     """Write events to the landing zone, by the hour of their event time.
 
-    Ingesting is idempotent: it overwrites no file and skips events that it wrote before. It prints
-    the `elsinore replay` commands that compute all windows of the events.
+    The command is idempotent: it overwrites no file and skips events that it wrote before. It
+    prints the `elsinore replay` commands that compute all windows of the events.
 
     An hour without events gets an empty file if it is between two events less than a week apart.
     Results of windows that reach an hour without a file are provisional.
     """
-    from elsinore.cli.ingest import ingest as ingest_files
+    from elsinore.cli.put import put as put_files
 
-    ingest_files(events, max_bad_share)
+    put_files(events, max_bad_share)
 
 
 def replay(
@@ -55,11 +62,26 @@ def replay(
     replay_hours(start, end)
 
 
-def land(start: Start, end: End) -> int:
+def ingest(
+    files: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    start: Annotated[str | None, typer.Option(metavar="TIME", help=FIRST_HOUR)] = None,
+    end: Annotated[str | None, typer.Option(metavar="TIME", help=LAST_HOUR)] = None,
+) -> int:
     """Run the first step: ingest the raw files of a range of hours."""
     from elsinore.cli.pipeline import run_hours
+    from elsinore.errors import ParameterError
+    from elsinore.wording import command
 
-    return run_hours("land_events", start, end)
+    if files:  # which the command of this name took in release 0.2
+        raise ParameterError(
+            "ingest reads files of the landing zone",
+            hint=f"write files into the landing zone first: {command('elsinore', 'put', *files)}",
+        )
+    if start is None or end is None:
+        raise ParameterError(
+            "ingest needs a range of hours", hint="add --start TIME and --end TIME"
+        )
+    return run_hours("ingest_events", start, end)
 
 
 def aggregate(start: Start, end: End) -> int:

@@ -60,6 +60,6 @@ def new_stream(
 
     Prints the environment variables that the stream needs.
     """
-    from elsinore.cli.ingest import new_stream as add_stream
+    from elsinore.cli.put import new_stream as add_stream
 
     add_stream(name, events, type_)

@@ -1,0 +1,1 @@
+"""Maintenance of the tables: compaction, retention, and erasure of a key."""

@@ -1,0 +1,47 @@
+"""Homes of flights for the tests of maintenance, with a session of the server of all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from elsinore.settings import Settings
+from elsinore.spark.session import open_session
+from tests.maintain.homes import QUERIES, Home
+
+
+@pytest.fixture
+def session(server: Settings) -> Iterator[SparkSession]:
+    with open_session(server) as session:
+        yield session
+
+
+@pytest.fixture
+def new_home(
+    session: SparkSession, server: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Home]:
+    """Makes a home with empty tables, whose events are at most an hour late."""
+
+    def make() -> Home:
+        folder: Path = tmp_path_factory.mktemp("home")
+        shared = {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
+        settings = Settings(home=folder / "var", late_days=1, max_bad_share=1.0, **shared)
+        text = settings.schema_file.read_text(encoding="utf-8")
+        schema, queries = folder / "flights.yaml", folder / "two.sase"
+        late = text.replace("unit: iso}", "unit: iso, late: 1 hour}")
+        assert late != text
+        schema.write_text(late, encoding="utf-8")
+        queries.write_text(QUERIES, encoding="utf-8")
+        settings = settings.model_copy(update={"schema_file": schema, "workload_file": queries})
+        settings.landing.mkdir(parents=True)
+        return Home(session, settings)
+
+    return make
+
+
+@pytest.fixture
+def home(new_home: Callable[[], Home]) -> Home:
+    return new_home()
