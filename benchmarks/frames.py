@@ -43,7 +43,7 @@ def frames() -> Measured:
     )
     queries = workload("\n".join(map(query_text, range(QUERIES))), schema=schema)
     table = _day()
-    events, report = read_events(sources_of(table), queries.schema, max_bad_share=0.0)
+    events, report = read_events(sources_of(table), queries.schema, max_error_rate=0.0)
 
     def alone() -> Results:
         request = Request(threads=process_cores())

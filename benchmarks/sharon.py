@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
 from elsinore.engine.linear.choose import choose_segments, predict
@@ -127,8 +127,8 @@ def run_case(case: Case) -> Result:
     found = observe(workload, events)
     plans: dict[str, list[list[Segment]] | None] = {
         "aseq": None,
-        "greedy": shared_segments(find_plan(workload, found, finder=Finder.GWMIN)),
-        "optimal": shared_segments(find_plan(workload, found, finder=Finder.OPTIMAL)),
+        "greedy": shared_segments(find_plan(workload, found, optimizer=Optimizer.GWMIN)),
+        "optimal": shared_segments(find_plan(workload, found, optimizer=Optimizer.OPTIMAL)),
     }
     known = [plan for plan in plans.values() if plan]
     own = [choose_segments(workload, found, plan) for plan in (None, *known)]

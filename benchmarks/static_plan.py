@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import peak_megabytes, stream_of, workload_of
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.plan import StaticPlan
@@ -50,12 +50,12 @@ def _planned(kind: str, draw: Draw, size: int) -> tuple[dict[str, float | str], 
     `CPU s` are those of the optimal plan that other processes have no part in.
     """
     workload, statistics = _workload(draw, size), _statistics()
-    found: dict[Finder, tuple[StaticPlan, float, float]] = {}
-    for finder in (Finder.GWMIN, Finder.OPTIMAL):
+    found: dict[Optimizer, tuple[StaticPlan, float, float]] = {}
+    for optimizer in (Optimizer.GWMIN, Optimizer.OPTIMAL):
         began, spent = time.perf_counter(), time.process_time()
-        plan = find_plan(workload, statistics, finder=finder, time_limit=TIME_LIMIT)
+        plan = find_plan(workload, statistics, optimizer=optimizer, time_limit=TIME_LIMIT)
         spent = time.process_time() - spent
-        found[finder] = plan, time.perf_counter() - began, spent
+        found[optimizer] = plan, time.perf_counter() - began, spent
         verify(plan, workload)
     (gwmin, first, _), (optimal, second, processor) = found.values()
     assert optimal.bound is not None

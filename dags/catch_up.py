@@ -10,7 +10,7 @@ from elsinore.orchestration.house_rules import dag_rules, each_stream, hours, wo
 from elsinore.orchestration.replay_tasks import (
     CATCH_UP,
     needs_replay_task,
-    reopen_task,
+    recompute_task,
     replay_tasks,
 )
 from elsinore.orchestration.run_params import in_stream
@@ -19,8 +19,9 @@ DOC = """
 ### Recompute the backlog of stale and missed hours
 
 `hourly_replay` starts this DAG if more published hours are stale, or more hours were missed, than
-it recomputes itself (`ELSINORE_REOPEN_HOURS`). Typical causes are a file of corrections, a manual
-change of `events`, or days without a scheduler. A failed run of `hourly_replay` starts it, too.
+it recomputes itself (`ELSINORE_RECOMPUTE_HOURS`). Typical causes are a file of corrections, a
+manual change of `events`, or days without a scheduler. A failed run of `hourly_replay` starts it,
+too.
 
 Each run recomputes as many hours, oldest first, and starts the next run until no hour is left or
 a run fails. Hours that failed before come last. The DAG ingests no files: raw files may be
@@ -46,7 +47,7 @@ def dags(stream: str) -> DAG:
     ) as dag:
         needs_replay_task(stream) >> replay_tasks(
             stream,
-            first=reopen_task,
+            first=recompute_task,
             timeout=timedelta(minutes=30),
             aggregate_timeout=timedelta(hours=1),
         )

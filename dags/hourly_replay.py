@@ -17,13 +17,13 @@ Ingests raw event files, aggregates the event trends of every query of the workl
 sample of the results against the reference, and publishes the results.
 
 A run computes the **windows that end in its hours**. It reads earlier events as far back as the
-longest `WITHIN`. It starts `ELSINORE_GRACE` minutes (grace period, 5 by default) after its hours,
-so that their raw files have arrived. For example, the run with the logical date 10:05 covers
-10:00 to 11:00 (UTC). It starts at 11:05, the time in its id.
+longest `WITHIN`. It starts after its hours and a grace period (`ELSINORE_GRACE_MINUTES`, 5 by
+default), so that their raw files have arrived. For example, the run with the logical date 10:05
+covers 10:00 to 11:00 (UTC). It starts at 11:05, the time in its id.
 
 Late-arriving and changed files of the last week are ingested as well. The same run recomputes
 hours that become stale, and hours that were missed while no scheduler ran. If there are more than
-`ELSINORE_REOPEN_HOURS`, it starts `catch_up` for the others.
+`ELSINORE_RECOMPUTE_HOURS`, it starts `catch_up` for the others.
 
 Only hours whose sample passed appear in `results`. Tasks and runs are idempotent: you
 can kill and repeat any task, and replay any hour, and get the same tables.

@@ -38,8 +38,8 @@ It **publishes nothing**: only `hourly_replay` publishes results. So it can run 
 be repeated, and run for any day (*Trigger*, with `day`). It waits for an hour after midnight,
 until the last hours of the day are published.
 
-VACUUM keeps files younger than `ELSINORE_KEEP_HOURS`, at least a week. During this time, versions
-of tables that a running task reads, or that a result names, stay readable.
+VACUUM keeps files younger than `ELSINORE_VACUUM_RETENTION_HOURS`, at least a week. During this
+time, versions of tables that a running task reads, or that a result names, stay readable.
 """
 
 
@@ -65,10 +65,10 @@ def dags(stream: str) -> DAG:
             doc_md="Waits until an hour after the day's end.",
             **{**LIGHT, "execution_timeout": timedelta(hours=2)},
         )
-        judge_day = workload_tasks(
+        check_day = workload_tasks(
             stream,
-            "judge_quality",
-            "judge_day",
+            "check_expectations",
+            "check_day",
             reads=("hours", "quarantine", "events", "plans", "validations"),
             doc_md="Checks the day's rows against the suites in `expectations/` and builds Data "
             "Docs. A failed critical expectation fails the run; the report names it.",
@@ -79,8 +79,8 @@ def dags(stream: str) -> DAG:
             task_id="maintain_tables",
             execution_timeout=timedelta(hours=2),
             outlets=assets(stream, "run_metrics", "hours"),
-            doc_md="Removes rows older than `ELSINORE_KEEP_DAYS` (retention), compacts partitions "
-            "with several small files (OPTIMIZE), and runs VACUUM.",
+            doc_md="Removes rows older than `ELSINORE_RETENTION_DAYS`, compacts partitions with "
+            "several small files (OPTIMIZE), and runs VACUUM.",
         )()
         reports = report_tasks(
             stream,
@@ -90,7 +90,7 @@ def dags(stream: str) -> DAG:
         )
         ended = ended_task()
         chain(wait_for_last_hours, find_plan_task(stream), maintain_tables, [*reports, ended])
-        wait_for_last_hours >> [*judge_day.values()]
-        cross_downstream([*judge_day.values()], [*reports, ended])
+        wait_for_last_hours >> [*check_day.values()]
+        cross_downstream([*check_day.values()], [*reports, ended])
         reports >> ended
     return dag

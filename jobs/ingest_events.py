@@ -91,12 +91,13 @@ def hours_to_recompute(
     for one in answered:
         state = fold(ledger.read(workloads=[one.title]), one.title)
         question = Question(
-            reach=one.reach, until=interval.end, since=interval.start - settings.late_days * DAY,
+            reach=one.reach, until=interval.end,
+            since=interval.start - settings.late_arrival_days * DAY,
             fingerprint=one.fingerprint, own=interval, now=instant_of(datetime.now(UTC)),
             changed=unrecorded_changes(one.lake.root, state[State.PUBLISHED]),
         )  # fmt: skip
         asked.append(Asked(state, question))
-    limit = settings.reopen_hours
+    limit = settings.recompute_hours
     return hours_to_compute(asked, most=limit if most is None else most, next_most=limit)
 
 

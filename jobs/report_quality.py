@@ -10,7 +10,7 @@ from elsinore.lake.run_metrics import record_metrics
 from elsinore.lake.tables import Lake
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
-from elsinore.quality.judge import load_judgement
+from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.report import write_report
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -24,7 +24,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
 def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figures:
     """The page of a run or, by night, of a day; and the figures of the steps in their table."""
     record_metrics(Lake.open(settings), arguments.run, arguments.interval)
-    judgement = load_judgement(settings.quality, arguments.interval)
+    validation = load_validation_results(settings.quality, arguments.interval)
     stream = load_schema(settings.schema_file)
     workload = None
     with suppress(QueryError):  # a run that has failed since it is not valid has a report, too
@@ -34,11 +34,11 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
         state_of(settings),
         settings.reports,
         arguments.interval,
-        judgement,
+        validation,
         stream=stream,
         workload=workload,
         night=night,
         airflow=arguments.page,
         of_stream=settings.stream,
     )
-    return {"report": str(page), "data_docs": judgement and judgement.docs_index}
+    return {"report": str(page), "data_docs": validation and validation.docs_index}

@@ -17,7 +17,7 @@ from elsinore.ledger.results import lost
 from elsinore.ledger.rows import State, hours_in
 from elsinore.ledger.staged import per_hour, staged
 from elsinore.orchestration.run_step import Arguments, Figures
-from elsinore.quality.judge import judge, require_accepted
+from elsinore.quality.check_expectations import check_expectations, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
 from elsinore.timeline import DAY
@@ -28,7 +28,7 @@ LEAST = 20
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:
-    """Check, judge, and only then record what publishing asks for."""
+    """Check results and expectations, and only then record what publishing asks for."""
     one = answered_by(settings, (settings.workload,))[0]
     hours = arguments.interval
     ledger = RunLedger.open(settings, one.lake.stream.name, STEP, arguments.run)
@@ -57,7 +57,7 @@ def _validate(
     size = SampleSize(windows, settings.sample_budget, settings.sample_seed)
     validation = validate(one.lake, one.workload, hours, size, what, run=arguments.run)
     state = ledger.state(one.title)
-    judgement = judge(
+    expectations = check_expectations(
         read_run_tables(one.lake, state, hours, ingested=arguments.ingested),
         settings.quality,
         run_key(hours),
@@ -65,11 +65,11 @@ def _validate(
         docs=hours.length >= DAY and arguments.share == 1.0,
     )
     require_no_mismatch(validation)
-    require_accepted(judgement)
+    require_accepted(expectations)
     checked = per_hour(validation.checked_rows(), hours_in(hours))
     columns = {**what.columns(), "checked_rows": checked}
     ledger.append(State.VALIDATED, hours, one.title, columns)
     figures = validation.figures()
     note_metrics(one.lake, one.workload, hours, STEP, figures)
-    warnings, docs = len(judgement.failed("warning")), judgement.docs_index
+    warnings, docs = len(expectations.failed("warning")), expectations.docs_index
     return {**figures, "warnings": warnings, "data_docs": docs}

@@ -74,7 +74,7 @@ def add_records(lake: Lake, folder: Path, *records: dict[str, Any]) -> int:
     """Append the events of JSON records in one commit; return its version."""
     path = folder / "records.jsonl"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    events, _ = read_events([path], lake.stream, max_bad_share=0.0)
+    events, _ = read_events([path], lake.stream, max_error_rate=0.0)
     return add_events(lake, events)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.papers import systems
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
@@ -39,11 +39,11 @@ A_SEQ, GRETA, SHARON, GREEDY, STATIC, HAMLET = (
     "A-Seq", "GRETA", "Sharon", "Sharon, greedy", "Hamlet, static", "Hamlet"
 )  # fmt: skip
 ONLINE = (A_SEQ, GRETA, SHARON, GREEDY, STATIC, HAMLET)
-#: Finders of plans (Sharon section 8.3): all plans, those of the paper, the greedy one.
+#: Optimizers (Sharon section 8.3): all plans, those of the paper, the greedy one.
 OPTIMIZERS = {
-    "exhaustive": Finder.EXHAUSTIVE,
-    "Sharon's": Finder.SHARON,
-    "greedy": Finder.GWMIN,
+    "exhaustive": Optimizer.EXHAUSTIVE,
+    "Sharon's": Optimizer.SHARON,
+    "greedy": Optimizer.GWMIN,
 }
 SYSTEMS = (*TWO_STEP, *ONLINE, *OPTIMIZERS)
 #: Events that a process runs over before it is watched.
@@ -122,7 +122,9 @@ def _of_fixed_length(name: str, task: Task) -> Prepared:
     if name == A_SEQ:
         work: Work = lambda: _a_seq(workload, events)  # noqa: E731
     else:
-        shared = _shared(workload, events, name, Finder.OPTIMAL if task.fixed else Finder.GWMIN)
+        shared = _shared(
+            workload, events, name, Optimizer.OPTIMAL if task.fixed else Optimizer.GWMIN
+        )
         if name == "SPASS":
             work, rows = (lambda: systems.spass(workload.queries, events, shared)), list
         else:
@@ -138,17 +140,17 @@ def _a_seq(workload: Workload, events: EventTable) -> list[pa.Table]:
 
 
 def _shared(
-    workload: Workload, events: EventTable, name: str, finder: Finder
+    workload: Workload, events: EventTable, name: str, optimizer: Optimizer
 ) -> Sequence[Sequence[Segment]]:
-    chosen = Finder.GWMIN if name == GREEDY else finder
-    return shared_segments(find_plan(workload, observe(workload, events), finder=chosen))
+    chosen = Optimizer.GWMIN if name == GREEDY else optimizer
+    return shared_segments(find_plan(workload, observe(workload, events), optimizer=chosen))
 
 
-def _optimizer(finder: Finder, task: Task) -> Prepared:
+def _optimizer(optimizer: Optimizer, task: Task) -> Prepared:
     """Finding a plan; its answer is what it saves, which only GWMIN's may be less than."""
     statistics = observe(task.workload, task.events)
-    return lambda: [find_plan(task.workload, statistics, finder=finder)], lambda plans: [
-        round(plans[0].score, 6) if finder is not Finder.GWMIN else None
+    return lambda: [find_plan(task.workload, statistics, optimizer=optimizer)], lambda plans: [
+        round(plans[0].score, 6) if optimizer is not Optimizer.GWMIN else None
     ]
 
 

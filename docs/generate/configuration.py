@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from docs.generate.markdown import blocks, code, one_line, plain
 from elsinore.errors import DEBUG
 from elsinore.memory_limit import MEMORY_LIMIT
-from elsinore.settings import PREFIX, Settings
+from elsinore.settings import PREFIX, RENAMED, Settings
 
 _INTRO = """\
 Environment variables configure Elsinore. Commands, jobs and DAGs read the same variables, once at
@@ -22,7 +22,7 @@ their start. A misspelled name or an invalid value stops the command with the er
 
 _PATHS = f"""\
 Relative paths start from [`{PREFIX}ROOT`](#{PREFIX.lower()}root). A value of type JSON is one JSON
-document, such as `{PREFIX}KEEP_DAYS='{{"events": 30}}'`."""
+document, such as `{PREFIX}RETENTION_DAYS='{{"events": 30}}'`."""
 
 _DEBUG = """\
 If it is set to any text, a command that fails prints the stack of its error, and Spark's own error
@@ -46,12 +46,18 @@ def page() -> str:
         facts = [f"- Type: {_type(field)}"]
         if (default := _default(field, meanings[name])) is not None:
             facts.append(f"- Default: {default}")
+        facts += [f"- Old name, until the next release: {code(_variable(old))}"
+                  for old, new in RENAMED.items() if new == name]  # fmt: skip
         parts += [
-            f"## {PREFIX}{name.upper()}",
+            f"## {_variable(name)}",
             _with_links(plain(meanings[name])),
             "\n".join(facts),
         ]
     return blocks([*parts, f"## {MEMORY_LIMIT}", _MEMORY_LIMIT, f"## {DEBUG}", _DEBUG])
+
+
+def _variable(field: str) -> str:
+    return f"{PREFIX}{field.upper()}"
 
 
 def _with_links(meaning: str) -> str:
@@ -61,7 +67,7 @@ def _with_links(meaning: str) -> str:
 
 
 def _link(name: str) -> str:
-    variable = f"{PREFIX}{name.upper()}"
+    variable = _variable(name)
     return f"[`{variable}`](#{variable.lower()})"
 
 

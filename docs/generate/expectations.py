@@ -8,7 +8,7 @@ import yaml
 
 from docs.generate.markdown import blocks, code, plain, table
 from docs.generate.site_pages import ROOT
-from elsinore.quality.judge import INGESTED_HOURS, PUBLISHED_HOURS
+from elsinore.quality.check_expectations import INGESTED_HOURS, PUBLISHED_HOURS
 
 _INTRO = """\
 Before a run publishes results, it checks these expectations with Great Expectations. They are the

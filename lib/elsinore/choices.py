@@ -44,7 +44,7 @@ class Format(StrEnum):
     ARROW = "arrow"
 
 
-class Finder(StrEnum):
+class Optimizer(StrEnum):
     """The algorithms that choose a static plan.
 
     The Sharon paper compares the first three (section 8.3). The last one scales to more queries.

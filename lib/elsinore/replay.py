@@ -47,8 +47,8 @@ from elsinore.orchestration.airflow_environment import (
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
 from elsinore.places import make_home
+from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.ingested_hours import ingested_hours
-from elsinore.quality.judge import load_judgement
 from elsinore.quality.lake import ResultCounts, count_results
 from elsinore.quality.open_windows import (
     is_reached,
@@ -62,7 +62,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
 from elsinore.results.published import shorten_count
-from elsinore.settings import Settings
+from elsinore.settings import RENAMED, Settings
 from elsinore.spark.server import server_url
 from elsinore.timeline import (
     EPOCH,
@@ -217,11 +217,14 @@ def _command(interval: Interval) -> list[str]:
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
     # No scheduler runs that could recompute the backlog.
-    settings = settings.model_copy(update={"reopen_hours": 1_000, "workload": ""})
+    settings = settings.model_copy(update={"recompute_hours": 1_000, "workload": ""})
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
     ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}
-    return {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
+    known = {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
+    # Values under old names are already in the settings, and `recompute_hours` differs.
+    old = {f"ELSINORE_{name.upper()}" for name in RENAMED}
+    return {name: value for name, value in known.items() if name not in old}
 
 
 def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnProgress) -> int:
@@ -296,7 +299,7 @@ def print_results(
     windows = pc.filter(checks["status"], is_window).to_pylist().count("checked")
     values = pc.filter(checks["status"], pc.invert(is_window)).to_pylist()
     mismatches = pc.sum(checks["mismatch"]).as_py() or 0
-    judgement = load_judgement(settings.quality, interval)
+    validation = load_validation_results(settings.quality, interval)
     report = settings.reports / f"{run_key(interval)}.html"
     told = [
         _ingested(settings, state, interval),
@@ -304,7 +307,7 @@ def print_results(
         f"{count_of(windows, 'whole window')} against the reference: "
         f"{count_of(mismatches, 'mismatch')}, {values.count('skipped'):,} skipped",
         f"report    {_place(report if report.is_file() else None)}",
-        f"Data Docs {_place(judgement.docs if judgement else None)}",
+        f"Data Docs {_place(validation.docs if validation else None)}",
         f"log       {_place(log)}",
         f"replayed  {show_minute(interval.start)} to {show_minute(interval.end)} "
         f"({count_of(interval.length // HOUR, 'hour')}) in {seconds:.0f} s",

@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -28,6 +29,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from elsinore.errors import DEBUG, ParameterError, SetupError
 from elsinore.places import STORES, is_here, place, scheme
+from elsinore.renamed import by_new_names
 from elsinore.wording import closest, in_plain_words, shown
 
 PREFIX = "ELSINORE_"
@@ -35,6 +37,15 @@ PREFIX = "ELSINORE_"
 #: Names of variables this much alike (0 to 1), with one first letter, are misspelt; others of our
 #: prefix are others'.
 _MISSPELT = 0.7
+#: New names of fields by old ones, which work until the next release.
+RENAMED = {
+    "grace": "grace_minutes",
+    "keep_days": "retention_days",
+    "keep_hours": "vacuum_retention_hours",
+    "late_days": "late_arrival_days",
+    "max_bad_share": "max_error_rate",
+    "reopen_hours": "recompute_hours",
+}
 _OTHERS = frozenset({DEBUG, f"{PREFIX}PROGRESS_FILE", f"{PREFIX}SPARK_KEEPER"})
 
 #: Characters in the path of a home that delta-rs reads as parts of an address, and characters of an
@@ -96,7 +107,7 @@ _MASTER = _like(r"[a-z0-9]+[A-Za-z0-9\[\]*,.:/;=_-]*", "local[*,4], spark://host
 _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 #: How values are written that people write otherwise.
 _EXAMPLES = {
-    "keep_days": '{"events": 30}',
+    "retention_days": '{"events": 30}',
     "streams": '["rides"]',
     **dict.fromkeys(("stream", "workload"), "rides: lowercase letters, digits and _"),
 }
@@ -242,21 +253,21 @@ class Settings(BaseSettings):
             the value of `spark_slots`.
         landing_bytes: Maximum number of bytes of raw records per ingest batch. An hour with more
             bytes is a batch of its own.
-        late_days: Days before its own hours in which a run looks for new and changed files. With 0,
-            it does not look for late files.
-        reopen_hours: Number of stale or missed hours that a run recomputes in addition to its own.
-            The DAG `catch_up` recomputes the others, the same number per run.
+        late_arrival_days: Days before its own hours in which a run looks for new and changed files.
+            With 0, it does not look for late files.
+        recompute_hours: Number of stale or missed hours that a run recomputes in addition to its
+            own. The DAG `catch_up` recomputes the others, the same number per run.
         freshness_hours: Age of the newest published hour in hours above which a scheduled run sends
             the alert `results_stale`. By default it sends none.
-        grace: Minutes after the end of an hour at which its run starts.
-        max_bad_share: Share of quarantined records above which ingestion fails.
+        grace_minutes: Minutes after the end of an hour at which its run starts (grace period).
+        max_error_rate: Share of invalid records above which ingestion fails.
         sample_windows: Maximum number of results (query, group and window) that a run compares with
             the reference. Each slice has its share of them, but at least 20.
         sample_budget: Maximum number of steps that the reference may take for one result.
         sample_seed: Seed of the sample.
-        keep_hours: Hours for which VACUUM keeps files that no table's latest version uses. Earlier
-            versions of a table stay readable for as long.
-        keep_days: Retention in days per table or directory, as a JSON object such as
+        vacuum_retention_hours: Hours for which VACUUM keeps files that no table's latest version
+            uses. Earlier versions of a table stay readable for as long.
+        retention_days: Retention in days per table or directory, as a JSON object such as
             `{"events": 30}`. Elsinore keeps data forever by default.
         notifiers: Airflow notifiers that send alerts to people, as a JSON list of objects. Each
             has the `class` of a notifier and its arguments.
@@ -290,16 +301,16 @@ class Settings(BaseSettings):
     shuffle_partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     slices: Annotated[int, Field(ge=1, le=100)] = 1
     landing_bytes: Annotated[int, Field(ge=1)] = 128_000_000
-    late_days: Annotated[int, Field(ge=0, le=366)] = 7
-    reopen_hours: Annotated[int, Field(ge=1, le=1_000)] = 24
+    late_arrival_days: Annotated[int, Field(ge=0, le=366)] = 7
+    recompute_hours: Annotated[int, Field(ge=1, le=1_000)] = 24
     freshness_hours: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    grace: Annotated[int, Field(ge=0, le=59)] = 5
-    max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.05
+    grace_minutes: Annotated[int, Field(ge=0, le=59)] = 5
+    max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.05
     sample_windows: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     sample_budget: Annotated[int, Field(ge=1)] = 200_000
     sample_seed: int = 0
-    keep_hours: Annotated[int, Field(ge=168, le=87_600)] = 168
-    keep_days: Json[dict[Expiring, Annotated[int, Field(ge=1, le=36_500)]]] = Field(
+    vacuum_retention_hours: Annotated[int, Field(ge=168, le=87_600)] = 168
+    retention_days: Json[dict[Expiring, Annotated[int, Field(ge=1, le=36_500)]]] = Field(
         default_factory=dict, validate_default=False
     )
     notifiers: Json[tuple[Notifier, ...]] = Field(default=(), validate_default=False)
@@ -317,14 +328,15 @@ class Settings(BaseSettings):
         """
         for name in os.environ.keys() - _OTHERS:
             own = name.removeprefix(PREFIX).lower()
-            if name.startswith(PREFIX) and own not in cls.model_fields:
+            if name.startswith(PREFIX) and own not in cls.model_fields.keys() | RENAMED:
                 alike = [name for name in cls.model_fields if name[0] == own[:1]]
                 meant = closest(own, alike, _MISSPELT)
                 if meant is not None:
-                    hint = f"did you mean {PREFIX}{meant.upper()}?"
+                    hint = f"did you mean {_variable(meant)}?"
                     raise ParameterError(f"{name} is not a setting", hint=hint)
+        renamed = _by_new_names()
         try:
-            found = cls()
+            found = cls(**renamed)
         except ValidationError as error:
             # For a union type, pydantic reports an error per member; show the first.
             faults = {str(fault["loc"][0]): fault for fault in reversed(error.errors())}
@@ -493,6 +505,21 @@ class Settings(BaseSettings):
         return tuple(self.model_copy(update={"workload": name}) for name in names)
 
 
+def _variable(field: str) -> str:
+    return f"{PREFIX}{field.upper()}"
+
+
+def _by_new_names() -> dict[str, Any]:
+    """Return the values of the variables with old names, by the new names of their fields.
+
+    Raises:
+        ParameterError: the variables with the old and the new name have different values.
+    """
+    old = [one for one in RENAMED.items() if _variable(one[0]) in os.environ]
+    fields = [field for field in chain(*old) if _variable(field) in os.environ]
+    return by_new_names({one: os.environ[_variable(one)] for one in fields}, RENAMED, _variable)
+
+
 def _problem(fault: Mapping[str, Any]) -> tuple[str, str]:
     """Return the problem of a variable, with the position in its JSON value, and a hint."""
     name, *inside = map(str, fault["loc"])
@@ -500,5 +527,4 @@ def _problem(fault: Mapping[str, Any]) -> tuple[str, str]:
     inside = [*filter(str.isidentifier, inside)]
     if not inside and fault["type"] != "value_error" and name in _EXAMPLES:
         hint = f"write it as {_EXAMPLES[name]}"
-    variable = f"{PREFIX}{name.upper()}"
-    return ": ".join([variable, *inside, words]), hint
+    return ": ".join([_variable(name), *inside, words]), hint

@@ -35,14 +35,14 @@ TASKS = {
     "backfill_replay": {"needs_replay": {"ingest"}, **REPLAY},
     # Nothing lands.
     "catch_up": {
-        "needs_replay": {"reopen"},
-        "reopen": REPLAY["ingest"],
+        "needs_replay": {"recompute"},
+        "recompute": REPLAY["ingest"],
         **{name: after for name, after in REPLAY.items() if name != "ingest"},
     },
     "nightly_replay": {
-        "wait_for_last_hours": {"find_plan", "judge_day"},
+        "wait_for_last_hours": {"find_plan", "check_day"},
         "find_plan": {"maintain_tables"},
-        "judge_day": {"report", "ended"},
+        "check_day": {"report", "ended"},
         "maintain_tables": {"report", "ended"},
         "report": {"ended"},
         "ended": set(),
@@ -143,7 +143,7 @@ def test_what_landing_gives_is_computed_slice_by_slice(load_dag: Load) -> None:
     }
 
 
-def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recomputed_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from elsinore.orchestration.replay_tasks import run_slices
 
     def hours(start: int, end: int, **told: Any) -> dict[str, Any]:
@@ -153,16 +153,16 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
             **told,
         }
 
-    def slices(*own: tuple[int, int], reopened: Any = ()) -> list[dict[str, Any]]:
+    def slices(*own: tuple[int, int], recomputed: Any = ()) -> list[dict[str, Any]]:
         length = sum(end - start for start, end in own)
         return [
             *(hours(*part, ingested=True, share=(part[1] - part[0]) / length) for part in own),
-            *(hours(start, end, ingested=False, share=share) for start, end, share in reopened),
+            *(hours(start, end, ingested=False, share=share) for start, end, share in recomputed),
         ]
 
     context: Any = {"params": hours(10, 14)}
     assert run_slices(context, (), ingested=True) == slices((10, 14))
-    assert run_slices(context, (), ingested=False) == slices(reopened=[(10, 14, 1.0)])
+    assert run_slices(context, (), ingested=False) == slices(recomputed=[(10, 14, 1.0)])
     for batch_hours in (2, 2.0):  # JSON schema takes either for an integer
         batches: Any = {"params": hours(10, 15) | {"batch_hours": batch_hours}}
         assert run_slices(batches, (), ingested=True) == slices((10, 12), (12, 14), (14, 15))
@@ -172,13 +172,15 @@ def test_reopened_hours_are_slices_like_the_run_s_own(monkeypatch: pytest.Monkey
     monkeypatch.setenv("ELSINORE_SLICES", "3")
     assert run_slices(context, (), ingested=True) == slices((10, 12), (12, 14))
     borders = [("2013-02-08T03:00", "2013-02-08T04:00"), ("2013-02-08T05:00", "2013-02-08T07:00")]
-    reopened = [Interval.parse(*border) for border in borders]
-    assert run_slices(context, reopened, ingested=True) == slices(
-        (10, 12), (12, 14), reopened=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
+    recomputed = [Interval.parse(*border) for border in borders]
+    assert run_slices(context, recomputed, ingested=True) == slices(
+        (10, 12), (12, 14), recomputed=[(3, 4, 1.0), (5, 6, 0.5), (6, 7, 0.5)]
     )
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "4")
-    as_many = slices((10, 12), (12, 14), reopened=[(3, 4, 1.0)])
-    assert run_slices(context, reopened, ingested=True) == as_many, "the next run finds the others"
+    as_many = slices((10, 12), (12, 14), recomputed=[(3, 4, 1.0)])
+    assert run_slices(context, recomputed, ingested=True) == as_many, (
+        "the next run finds the others"
+    )
 
 
 def test_outlets(load_dag: Load, root: Path) -> None:
@@ -274,7 +276,7 @@ def test_a_backfill_lands_its_own_hours_alone(
         ingest = load_dag(name).task_dict["ingest"].python_callable
         monkeypatch.setitem(ingest.__globals__, "call_step", call_step)
         assert len(ingest(**context)) == 1
-    assert told == [{"late_days": 0}, {}]
+    assert told == [{"late_arrival_days": 0}, {}]
 
 
 def test_all_refused_hours_of_a_run_are_one_alert(
@@ -397,7 +399,7 @@ def figures(**changed: Any) -> dict[str, Any]:
     """Return figures of the first job, of a run about which nothing has to be reported."""
     nothing: dict[str, Any] = {
         "refused_first": {}, "emptied_first": {}, "unread_first": "", "silent_hours": 0,
-        "reopened": [], "reasons": [],
+        "recomputed": [], "reasons": [],
     }  # fmt: skip
     return nothing | changed
 

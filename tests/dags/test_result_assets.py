@@ -21,7 +21,9 @@ from tests.topology.processes import Processes, answers, free_port
 pytestmark = pytest.mark.dags
 
 #: Jobs in place of the real ones. A publication changes the hours of its run, and one before them.
-SLICES = "{'reopened': [], 'reopened_hours': 0, 'hours_left': 0, 'catch_up': [], 'silent_hours': 0}"
+SLICES = (
+    "{'recomputed': [], 'recomputed_hours': 0, 'hours_left': 0, 'catch_up': [], 'silent_hours': 0}"
+)
 JOBS = {
     "check_published": "{'hours': 1, 'published_hours': 0, 'other_queries': []}",
     "ingest_events": SLICES[:-1]

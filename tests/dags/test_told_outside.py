@@ -34,7 +34,7 @@ pytestmark = pytest.mark.dags
 PUBLISHED_UNTIL = int((time.time() - 7_200) * 1e6)
 INGESTED = {
     "records": 100, "accepted": 90, "repeated": 7, "bad_records": 3, "silent_hours": 0,
-    "reopened": [], "reopened_hours": 4, "hours_left": 2, "catch_up": [],
+    "recomputed": [], "recomputed_hours": 4, "hours_left": 2, "catch_up": [],
     "provisional_hours": 5, "published_until": PUBLISHED_UNTIL, "refused_first": {},
     "emptied_first": {}, "unread_first": "", "reasons": [],
 }  # fmt: skip

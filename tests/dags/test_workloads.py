@@ -30,7 +30,7 @@ def home(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("home")
-def test_queries_are_aggregated_together_and_results_judged_apart() -> None:
+def test_queries_are_aggregated_together_and_results_checked_apart() -> None:
     bag = load_bag()
     for name in ("hourly_replay", "backfill_replay", "catch_up"):
         tasks = bag.dags[name].task_dict
@@ -46,8 +46,8 @@ def test_queries_are_aggregated_together_and_results_judged_apart() -> None:
             "hours", "ops/results", "ops/results_by_hour"
         }  # fmt: skip
     night = bag.dags["nightly_replay"].task_dict
-    assert {"judge_day_ops", "report_ops"} <= night.keys()
-    assert {"judge_day", "judge_day_ops", "maintain_tables"} <= night["ended"].upstream_task_ids
+    assert {"check_day_ops", "report_ops"} <= night.keys()
+    assert {"check_day", "check_day_ops", "maintain_tables"} <= night["ended"].upstream_task_ids
     choice = bag.dags["backfill_replay"].params.get_param("workload")
     assert choice.schema["enum"] == [None, "flights", "ops", "flights_cancellations"]
 

@@ -44,7 +44,7 @@ def test_a_night_reports_on_the_day_and_publishes_nothing(clean: CleanRun, tmp_p
     assert others == before["run_metrics"]
     page = (mine.path / "var" / "reports" / "night_2013-02-08.html").read_text()
     assert "Sample passed" in page
-    assert (mine.path / "var" / "quality" / day / "judgement.json").is_file()
+    assert (mine.path / "var" / "quality" / day / "validation_results.json").is_file()
     assert not (mine.path / "var" / "alerts.jsonl").exists()
 
 

@@ -34,7 +34,7 @@ def published(clean: CleanRun) -> tuple[Workload, EventTable, Result]:
     """The queries, the events of the raw files, and all that is published."""
     settings = Settings(home=clean[0].path / "var")
     lake = Lake.open(settings)
-    events, _ = read_events([settings.landing], lake.stream, max_bad_share=0.05)
+    events, _ = read_events([settings.landing], lake.stream, max_error_rate=0.05)
     workload = load_workload(settings.workload_file, lake.stream)
     return workload, events, staged(lake, Interval.parse(START, END), RESULTS)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.faults.attempt import Ended, Step, attempt
-from tests.faults.clean import JOBS, CleanRun, reopened
+from tests.faults.clean import JOBS, CleanRun, recomputed
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import PUBLISHED, contents, differences
@@ -103,8 +103,8 @@ class Chain:
         self.wrong += differences(contents(self.place.lake), self.run.after[step])
         # What an ingest returns to the tasks after it, whichever try it is that succeeds.
         expected = [part for part in self.run.points if not part.ingested]
-        if step.job == JOBS[0] and reopened(ended) != expected:
-            self.wrong.append(f"re-opened {ended.figures}, not {[str(part) for part in expected]}")
+        if step.job == JOBS[0] and recomputed(ended) != expected:
+            self.wrong.append(f"recomputed {ended.figures}, not {[str(part) for part in expected]}")
 
     def _published(self) -> list[str]:
         return contents(self.place.lake, [PUBLISHED]).get(PUBLISHED, [])

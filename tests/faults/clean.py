@@ -21,7 +21,7 @@ JOBS = (
     "report_quality",
 )
 
-#: What a run does for each slice of its hours, and for each stretch that it re-opens.
+#: What a run does for each slice of its hours, and for each time range that it recomputes.
 SLICEWISE = JOBS[2:5]
 
 
@@ -83,12 +83,12 @@ def run_clean(folder: Path, intervals: tuple[Interval, ...]) -> list[CleanRun]:
             run.points[step] = ended.points
             run.after[step] = contents(place.lake)
             if step.job == JOBS[0]:
-                steps[-1:-1] = reopened(ended)  # the report comes last
+                steps[-1:-1] = recomputed(ended)  # the report comes last
         runs.append(run)
     return runs
 
 
-def reopened(ingested: Ended) -> list[Step]:
+def recomputed(ingested: Ended) -> list[Step]:
     """What an ingest adds to a run: stale hours that it recomputes."""
-    parts = [Interval.parse(part["start"], part["end"]) for part in ingested.figures["reopened"]]
+    parts = [Interval.parse(part["start"], part["end"]) for part in ingested.figures["recomputed"]]
     return [Step(job, part, ingested=False) for part in parts for job in SLICEWISE]

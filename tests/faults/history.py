@@ -42,7 +42,7 @@ class Place(Settings):
     spark_master: str = "local[2,4]"
     shuffle_partitions: int = 2
     sample_windows: int = 12
-    max_bad_share: float = 0.5
+    max_error_rate: float = 0.5
 
     @property
     def landing(self) -> Path:

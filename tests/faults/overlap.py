@@ -13,7 +13,7 @@ from random import Random
 
 from tests.faults.attempt import Attempt, Ended, Step, attempt
 from tests.faults.chain import Point, left_alone
-from tests.faults.clean import JOBS, CleanRun, reopened
+from tests.faults.clean import JOBS, CleanRun, recomputed
 from tests.faults.history import BOTH, SECOND, Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import Contents, contents, differences
@@ -58,7 +58,7 @@ def overlap(
             if not last.done:
                 wrong.append(f"{step} of the run {side.run}: {last}")
             if step.job == JOBS[0]:
-                more += [part for part in reopened(last) if part not in more]
+                more += [part for part in recomputed(last) if part not in more]
         if wrong:
             return wrong
     return differences(_of_hours(contents(place.lake)), _of_hours(runs[1].end))

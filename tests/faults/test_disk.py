@@ -56,7 +56,7 @@ def test_a_disk_without_room_is_named_and_with_room_again_the_landing_completes(
             "FOLDER": str(tmp_path), "START": start, "END": end,
             "ELSINORE_HOME": str(place.place), "ELSINORE_LOCAL_HOME": str(tmp_path / "local"),
             "ELSINORE_WORKLOAD_FILE": str(place.workload_file),
-            "ELSINORE_MAX_BAD_SHARE": str(place.max_bad_share),
+            "ELSINORE_MAX_ERROR_RATE": str(place.max_error_rate),
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

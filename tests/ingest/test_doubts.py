@@ -48,7 +48,7 @@ class Home:
     def __init__(self, session: SparkSession, home: Path, schema: str = SCHEMA) -> None:
         (home / "s.yaml").write_text(schema)
         self.settings = Settings(
-            home=home, schema_file=home / "s.yaml", max_bad_share=1.0, late_days=1
+            home=home, schema_file=home / "s.yaml", max_error_rate=1.0, late_arrival_days=1
         )
         self.settings.landing.mkdir(parents=True)
         self.tables = IngestTables.open(session, self.settings)

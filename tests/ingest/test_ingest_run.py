@@ -41,8 +41,8 @@ class Home:
         root = Path(tables.store.root)
         self.tables, self.zone = tables, zone
         self.settings = Settings(
-            home=root.parent, schema_file=root.parent / "flights.yaml", late_days=1,
-            max_bad_share=0.5, **options,
+            home=root.parent, schema_file=root.parent / "flights.yaml", late_arrival_days=1,
+            max_error_rate=0.5, **options,
         )  # fmt: skip
         self.ledger = open_ledger(self.settings)
         self.ledger.create()
@@ -232,13 +232,13 @@ def test_without_its_change_feed_all_hours_changed(home: Home) -> None:
 
 
 def test_hours_whose_raw_records_were_removed_are_refused(new_tables: NewTables) -> None:
-    home = Home(*new_tables(), keep_days='{"raw_events": 1}')
+    home = Home(*new_tables(), retention_days='{"raw_events": 1}')
     put(home.zone, hour(9), departure(1, hour=9))
     home.run(9)
     spark, name = home.tables.store.spark, home.tables.store.name("raw_events")
     spark.sql(f"DELETE FROM {name} WHERE true").collect()
     put(home.zone, hour(9), departure(2, hour=9), name="-b")
-    home.settings = home.settings.model_copy(update={"late_days": 3})
+    home.settings = home.settings.model_copy(update={"late_arrival_days": 3})
     done = home.run(9 + 30)
     assert "removed after their retention period" in done.refused["2013-01-01T09"]
 
@@ -260,4 +260,4 @@ def test_the_job(new_tables: NewTables, server: Settings) -> None:
     counts = ("files", "records", "accepted", "repeated", "silent_hours", "provisional_hours")
     assert [figures[name] for name in counts] == [2, 3, 2, 1, 0, 0]
     assert "notes.txt" in figures["unread_first"]
-    assert (figures["reopened"], figures["hours_left"], figures["refused_first"]) == ([], 0, {})
+    assert (figures["recomputed"], figures["hours_left"], figures["refused_first"]) == ([], 0, {})

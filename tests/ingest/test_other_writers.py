@@ -92,11 +92,11 @@ def test_too_many_bad_records_leave_raw_events_as_they_are(new_tables: NewTables
     tables, zone = new_tables()
     put(zone, hour(10), departure(1), "bad", "bad")
     with pytest.raises(DataError, match=r"2 of 3 records are invalid.*2013-01-01T10") as error:
-        ingest(tables, zone, [hour(10)], max_bad_share=0.5)
+        ingest(tables, zone, [hour(10)], max_error_rate=0.5)
     assert error.value.fields == {"records": 3, "bad": 2}
     assert len(rows(tables, "quarantine", "record")) == 2
     assert rows(tables, "raw_events", "record") == []
-    ingest(tables, zone, [hour(10)], max_bad_share=0.7)
+    ingest(tables, zone, [hour(10)], max_error_rate=0.7)
     assert fates(tables) == [("2013-01-01T10", 3, 1, 0, 0, 2)]
     # Names in the catalog, and the same statement for readers without Spark.
     listed = tables.store.register(database="others")

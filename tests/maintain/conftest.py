@@ -28,10 +28,10 @@ def new_home(
     def make() -> Home:
         folder: Path = tmp_path_factory.mktemp("home")
         shared = {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
-        settings = Settings(home=folder / "var", late_days=1, max_bad_share=1.0, **shared)
+        settings = Settings(home=folder / "var", late_arrival_days=1, max_error_rate=1.0, **shared)
         text = settings.schema_file.read_text(encoding="utf-8")
         schema, queries = folder / "flights.yaml", folder / "two.sase"
-        late = text.replace("unit: iso}", "unit: iso, late: 1 hour}")
+        late = text.replace("unit: iso}", "unit: iso, allowed_lateness: 1 hour}")
         assert late != text
         schema.write_text(late, encoding="utf-8")
         queries.write_text(QUERIES, encoding="utf-8")

@@ -58,7 +58,7 @@ class Home:
 
     def remove_old(self, day: int, **keep: int) -> dict[str, int]:
         """Remove what is too old at the start of a day."""
-        changed = self.settings.model_copy(update={"keep_days": keep})
+        changed = self.settings.model_copy(update={"retention_days": keep})
         own = OwnTables.open(self.spark, changed)
         return remove_old(own, longest=2 * HOUR, until=START + day * DAY, run="night")
 

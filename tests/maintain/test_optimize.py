@@ -91,13 +91,13 @@ def test_a_short_retention_is_refused(home: Home, keep_hours: int) -> None:
 
 def test_the_longest_run_is_far_below_the_retention() -> None:
     assert LONGEST_RUN.total_seconds() * 3 <= LEAST_KEPT * HOUR
-    assert Settings().keep_hours >= LEAST_KEPT
+    assert Settings().vacuum_retention_hours >= LEAST_KEPT
 
 
 def test_the_job_of_the_night(home: Home) -> None:
     put(home.zone, hour(10), departure(1))
     home.run(10)
-    settings = home.settings.model_copy(update={"keep_days": {"events": 3}})
+    settings = home.settings.model_copy(update={"retention_days": {"events": 3}})
     done = maintain_tables.main(Arguments(Interval(hour(0, 9), hour(0, 10)), "night"), settings)
     assert (done["events_expired"], done["events_removed"]) == (1, 0)
     assert home.rows("events", "event_id") == []

@@ -122,7 +122,7 @@ def test_later_records_and_replays_of_removed_hours(home: Home) -> None:
 
 
 def ingest_again(home: Home) -> None:
-    settings = home.settings.model_copy(update={"keep_days": {"events": 3, "raw_events": 5}})
+    settings = home.settings.model_copy(update={"retention_days": {"events": 3, "raw_events": 5}})
     Home(home.spark, settings).run(10, until=11 + 24 * 6)
 
 
@@ -138,16 +138,16 @@ def ingest_again(home: Home) -> None:
 )
 def test_periods_that_runs_could_not_work_with(home: Home, keep: Mapping[str, int]) -> None:
     own = home.own
-    stream = replace(own.ingest.stream, keep_days=keep)  # the schema comes before the settings
+    stream = replace(own.ingest.stream, retention_days=keep)  # the schema comes before the settings
     own = replace(own, ingest=replace(own.ingest, stream=stream))
     with pytest.raises(ParameterError, match="runs need 3 days of events, and raw_events and"):
         remove_old(own, longest=2 * HOUR, until=START + 31 * DAY, run="night")
 
 
-def test_an_unknown_name_in_keep_days(home: Home, tmp_path: Path) -> None:
+def test_an_unknown_name_in_retention_days(home: Home, tmp_path: Path) -> None:
     schema = tmp_path / "flights.yaml"
     text = home.settings.schema_file.read_text(encoding="utf-8")
-    schema.write_text(f"{text}\nkeep_days: {{event: 3}}\n", encoding="utf-8")
+    schema.write_text(f"{text}\nretention_days: {{event: 3}}\n", encoding="utf-8")
     settings: Settings = home.settings.model_copy(update={"schema_file": schema})
     with pytest.raises(SchemaError, match=r"event has no retention period .*mean events\?"):
         OwnTables.open(home.spark, settings)

@@ -126,14 +126,14 @@ def test_every_frame_gives_the_rows_of_the_command(part: int, tmp_path: Path) ->
         out = tmp_path / "out.jsonl"
         status = run_command([
             "run", str(tmp_path / "w.sase"), "--schema", str(tmp_path / "s.yaml"), "--input",
-            str(tmp_path / "events.parquet"), "--max-bad-share", "1", "--output", str(out),
+            str(tmp_path / "events.parquet"), "--max-error-rate", "1", "--output", str(out),
         ])  # fmt: skip
         for kind, make in KINDS.items():
             if status:
                 with pytest.raises(AuthorError):
-                    workload.run(make(table), max_bad_share=1)
+                    workload.run(make(table), max_error_rate=1)
                 continue
-            found = workload.run(make(table), max_bad_share=1)
+            found = workload.run(make(table), max_error_rate=1)
             expected = [json.loads(line) for line in out.read_text().splitlines()]
             assert texts(lines_of(found)) == texts(expected), (kind, number, text)
             assert found.events + found.rejected.num_rows == len(rows)

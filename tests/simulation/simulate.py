@@ -44,7 +44,7 @@ _JOBS = ("ingest_events", *SLICEWISE, "report_quality")
 COMPARED = ("raw_events", "events", "results")
 
 #: Hours that a run takes on beside its own, and days back in which it looks for files.
-REOPEN, DAYS = 3, 1
+RECOMPUTE, DAYS = 3, 1
 
 #: Of a query over the whole history; what needs more is compared with one replay alone.
 _BUDGET = 1_000_000
@@ -66,7 +66,7 @@ class Simulation:
         stream = flights() if int(seed) % 2 else drawn(seed, place.place / "drawn")
         suites = own_suites(place.place / "expectations")
         own = {
-            "late_days": DAYS, "reopen_hours": REOPEN, "expectations_dir": suites,
+            "late_arrival_days": DAYS, "recompute_hours": RECOMPUTE, "expectations_dir": suites,
             "sample_budget": 20_000,  # all is compared in the end; some queries spend any budget
         }  # fmt: skip
         self.place = place.model_copy(update={**own, **stream.settings})
@@ -150,7 +150,7 @@ class Simulation:
 
     def _run(self, interval: Interval, first: str, killed: str = "") -> None:
         """All jobs of a run, one of which may be killed, and the runs that catch up after it."""
-        if first == "reopen_hours":
+        if first == "recompute_hours":
             found = self._must(Step("check_published", interval))
             if not is_worth_replaying(found, force=False):
                 return
@@ -159,18 +159,18 @@ class Simulation:
         faults = {killed: Fault("client", at)}
         begun = self._must(Step(first, interval), faults.get(first))
         self._must(Step("find_plan", interval))
-        reopened = [Interval.parse(part["start"], part["end"]) for part in begun["reopened"]]
-        if sum(part.length for part in reopened) > REOPEN * HOUR:
-            self.wrong.append(f"{interval} takes on {len(reopened)} stretches")
+        recomputed = [Interval.parse(part["start"], part["end"]) for part in begun["recomputed"]]
+        if sum(part.length for part in recomputed) > RECOMPUTE * HOUR:
+            self.wrong.append(f"{interval} takes on {len(recomputed)} stretches")
         ingested = first == "ingest_events"
-        for part, own in ((interval, ingested), *((part, False) for part in reopened)):
+        for part, own in ((interval, ingested), *((part, False) for part in recomputed)):
             for job in SLICEWISE:
                 self._must(Step(job, part, own), faults.get(job) if own else None)
         self._must(Step("report_quality", interval), faults.get("report_quality"))
         for left in begun["catch_up"]:
             behind = Interval.parse(left["start"], left["end"])
             self._tell(interval.start, f"catches up with {behind}")
-            self._run(behind, "reopen_hours")
+            self._run(behind, "recompute_hours")
 
     def _must(self, step: Step, fault: Fault | None = None) -> dict[str, Any]:
         """A job until it is done; killed once, if there is a fault."""
@@ -204,7 +204,7 @@ class Simulation:
     def _recompute(self, whole: Interval) -> None:
         """Compare what is published with what the reference finds in the raw files."""
         lake = Lake.open(self.place)
-        events, _ = read_events([self.place.landing], lake.stream, max_bad_share=1)
+        events, _ = read_events([self.place.landing], lake.stream, max_error_rate=1)
         published = staged(lake, whole, RESULTS)
         for query in self._workload.queries:
             windows = query.window.ending_in(whole)

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 RUN = hours(10, 13)
 JOBS = (
     "ingest_events", "find_plan", "aggregate_trends", "validate_results",
-    "publish_results", "judge_quality", "report_quality",
+    "publish_results", "check_expectations", "report_quality",
 )  # fmt: skip
 
 #: Code for a shell, SQL, Python, templates and browsers, paths, and signs that end lines or texts.
@@ -245,7 +245,7 @@ def replay(settings: Settings, folder: Path, name: str) -> Replayed:
     workload.write_text(WORKLOAD, encoding="utf-8")
     elsewhere.mkdir()
     # The share of bad lines that is allowed by default; the reference counts what it cannot build.
-    changes = {"workload_file": workload, "max_bad_share": 0.05, "sample_budget": 2_000_000}
+    changes = {"workload_file": workload, "max_error_rate": 0.05, "sample_budget": 2_000_000}
     settings = settings.model_copy(update=changes)
     held = write_bad(settings.landing)
     beside = set(settings.home.parent.iterdir())

@@ -39,7 +39,7 @@ def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
 
     def settings(name: str) -> Settings:
         # Tests of ingest name the hours.
-        return Settings(home=tmp_path_factory.mktemp(name), max_bad_share=1.0, late_days=0)
+        return Settings(home=tmp_path_factory.mktemp(name), max_error_rate=1.0, late_arrival_days=0)
 
     # Copying tables is quicker than creating them.
     empty = settings("empty")

@@ -77,8 +77,8 @@ def run_jobs(
     own = Arguments(interval, run, ingested=first is ingest_events, by_hand=by_hand)
     figures = dict(first.main(own, settings))
     find_plan.main(own, settings)
-    reopened = [Interval.parse(part["start"], part["end"]) for part in figures["reopened"]]
-    for part in (own, *(Arguments(part, run, ingested=False) for part in reopened)):
+    recomputed = [Interval.parse(part["start"], part["end"]) for part in figures["recomputed"]]
+    for part in (own, *(Arguments(part, run, ingested=False) for part in recomputed)):
         for job in last:
             job.main(part, settings)
     return figures

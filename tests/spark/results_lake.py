@@ -82,7 +82,7 @@ def flight_events() -> EventTable:
     with TemporaryDirectory() as folder:
         generate_flights(Path(folder), start=FIRST, end=LAST)
         schema = load_schema(Settings().schema_file)
-        return read_events([Path(folder)], schema, max_bad_share=0.0)[0]
+        return read_events([Path(folder)], schema, max_error_rate=0.0)[0]
 
 
 def put_events(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import ConflictError, UnsupportedQueryError
@@ -118,7 +118,7 @@ def test_the_whole_workload_gives_what_one_batch_gives_with_and_without_sharing(
     file = Settings(home=Path("unused")).workload_file
     queries, owned = load_workload(file, ground.lake.stream), hours("15", "18")
     fixed = Workload(queries.schema, tuple(q for q in queries.queries if not aseq_refusals(q)))
-    static = find_plan(fixed, observe(queries, events), finder=Finder.GWMIN)
+    static = find_plan(fixed, observe(queries, events), optimizer=Optimizer.GWMIN)
     segments = shared_segments(static)
     assert len(segments) > 0
     shared = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)

@@ -145,7 +145,7 @@ def test_out_of_order_late_and_equal_times_give_the_same(bad: Replayed, tmp_path
     """Same result as of the good events in order; the counts are worked out by hand."""
     lake = Lake.open(bad.settings)
     zone.write_good(tmp_path)
-    events, _ = read_events([tmp_path], lake.stream, max_bad_share=0)
+    events, _ = read_events([tmp_path], lake.stream, max_error_rate=0)
     expected = computed(workload(lake, zone.WORKLOAD), events, zone.RUN)
     assert staged(lake, zone.RUN, PUBLISHED) == expected
     # Of a, (b, c), d: 4 alone, all pairs but (b, c), and two with all three times.

@@ -23,7 +23,7 @@ from elsinore.quality.open_windows import open_windows
 from elsinore.query.load_workload import load_workload
 from elsinore.replay import print_results
 from elsinore.settings import Settings
-from jobs import ingest_events, judge_quality
+from jobs import check_expectations, ingest_events
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import hours, run_hours, run_jobs
 
@@ -92,7 +92,7 @@ def test_events_without_ids_and_types_are_published(settings: Settings, sell: Se
     files = [sell(10), sell(11)]
     ingest_events.main(Arguments(hours(10, 12), "once"), settings)
     assert run_hours(settings, 10, 12)["accepted"] == 2 * 19
-    judge_quality.main(Arguments(hours(10, 12), "by night"), settings)
+    check_expectations.main(Arguments(hours(10, 12), "by night"), settings)
     assert published(settings) == answered(settings, *files)
     assert len(published(settings)) == 4
 
@@ -220,8 +220,8 @@ def test_a_schema_that_grows(
         run_step("report_quality", Arguments(hours(10, 12), "report"), settings)
     assert migrate(optional) == (0, "the table events has all columns of the schema\n")
     assert "has_result" in Lake.open(settings).dataset(VALIDATIONS).schema.names
-    reopened = [{"start": "2013-01-01T10:00:00.000000Z", "end": "2013-01-01T11:00:00.000000Z"}]
-    assert run_hours(settings, 11, 12)["reopened"] == reopened, "its results are still its own"
+    recomputed = [{"start": "2013-01-01T10:00:00.000000Z", "end": "2013-01-01T11:00:00.000000Z"}]
+    assert run_hours(settings, 11, 12)["recomputed"] == recomputed, "its results are still its own"
     assert published(settings) == answered(settings, *files)
     # A query of the new attribute, over events from before and after.
     settings.workload_file.write_text(IN_CASH)

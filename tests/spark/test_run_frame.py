@@ -93,19 +93,19 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     workload = elsinore.workload(QUERIES, schema=SCHEMA)
     again = [CLICKS[3], CLICKS[5] | {"price": 100.0}]  # a duplicate, and a correction
     rows = [*CLICKS, *again, CLICKS[0] | {"id": "bad", "price": -1.0}]
-    expected = workload.run(pa.Table.from_pylist(rows), max_bad_share=0.1)
+    expected = workload.run(pa.Table.from_pylist(rows), max_error_rate=0.1)
     assert (expected.duplicates, expected.rejected.num_rows) == (1, 2)
-    result = elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.1)
+    result = elsinore.spark.run(workload, frame(spark, rows), max_error_rate=0.1)
     assert result.columns == [
         "query", "group", "window_start", "window_end", "aggregate", "value", "exact",
     ]  # fmt: skip
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
     # Spark takes these for names of the same columns.
     beside = frame(spark, [row | {"USER": 1, "Price": None} for row in rows])
-    result = elsinore.spark.run(workload, beside, max_bad_share=0.1)
+    result = elsinore.spark.run(workload, beside, max_error_rate=0.1)
     assert spark_rows(result) == long_rows(expected, group_sizes(workload))
     with pytest.raises(DataError, match=r"1 of 26 rows are invalid.*price: -1.0 is below 0"):
-        elsinore.spark.run(workload, frame(spark, rows), max_bad_share=0.01)
+        elsinore.spark.run(workload, frame(spark, rows), max_error_rate=0.01)
 
 
 def test_counts_of_any_length_come_from_workers(spark: SparkSession) -> None:
@@ -134,7 +134,7 @@ def test_fields_may_lie_inside_of_others_and_other_types_be_ignored(spark: Spark
     schema = (
         SCHEMA.replace("user: string", "user: {type: string, field: body.user}")
         .replace("{type: double", "{type: double, field: body.price")
-        .replace("types:", "other_types: ignore\nquoted_numbers: true\ntypes:")
+        .replace("types:", "unknown_types: skip\nquoted_numbers: true\ntypes:")
     )
     rows = []
     for row in [*CLICKS, click(23, "Ping", None)]:
@@ -168,8 +168,8 @@ def test_random_frames_give_the_rows_of_the_library(spark: SparkSession) -> None
             with pytest.raises(UnsupportedQueryError):
                 elsinore.spark.run(workload, table)
             continue
-        result = elsinore.spark.run(workload, table, max_bad_share=1, parts=2)
-        expected = workload.run(events, max_bad_share=1)
+        result = elsinore.spark.run(workload, table, max_error_rate=1, parts=2)
+        expected = workload.run(events, max_error_rate=1)
         found = spark_rows(result)
         assert found == long_rows(expected, group_sizes(workload)), (number, text)
         answered += bool(found)

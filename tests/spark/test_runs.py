@@ -24,7 +24,7 @@ from jobs import (
     find_plan,
     ingest_events,
     publish_results,
-    reopen_hours,
+    recompute_hours,
     validate_results,
 )
 from tests.spark.conftest import NewHome
@@ -47,7 +47,8 @@ def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
     workload.write_text(QUERIES, encoding="utf-8")
     return new_spark_home().model_copy(
         update={
-            "late_days": 1, "max_bad_share": 0.5, "workload_file": workload, "reopen_hours": 2
+            "late_arrival_days": 1, "max_error_rate": 0.5, "workload_file": workload,
+            "recompute_hours": 2,
         }
     )  # fmt: skip
 
@@ -62,11 +63,11 @@ def replayed(settings: Settings) -> Replayed:
     """Runs the jobs of a run; returns the figures of the first one."""
 
     def run(
-        first: int, end: int, begin: Any = ingest_events, late_days: int = 1, **jobs: Any
+        first: int, end: int, begin: Any = ingest_events, late_arrival_days: int = 1, **jobs: Any
     ) -> dict[str, Any]:
         day = hours(0, 1).start
         interval = Interval(day + first * HOUR, day + end * HOUR)
-        own = settings.model_copy(update={"late_days": late_days})
+        own = settings.model_copy(update={"late_arrival_days": late_arrival_days})
         return run_jobs(own, interval, f"run {first}", first=begin, **jobs)
 
     return run
@@ -98,7 +99,7 @@ def counts(lake: Lake) -> dict[str, str]:
 
 def starts(figures: dict[str, Any]) -> list[str]:
     """The first hours of the ranges that a run recomputed."""
-    return [part["start"][8:13] for part in figures["reopened"]]
+    return [part["start"][8:13] for part in figures["recomputed"]]
 
 
 def raising(error: BaseException) -> Callable[..., None]:
@@ -161,16 +162,16 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
         put(settings, hour, departure(hour, hour=hour))
     replayed(6, 7)
     found = replayed(11, 12)
-    assert (starts(found), found["reopened_hours"], found["hours_left"]) == (["01T09"], 2, 2)
+    assert (starts(found), found["recomputed_hours"], found["hours_left"]) == (["01T09"], 2, 2)
     (left,) = found["catch_up"]
     assert (left["start"][11:13], left["end"][11:13]) == ("07", "09")
-    assert replayed(7, 9, reopen_hours)["catch_up"] == []
+    assert replayed(7, 9, recompute_hours)["catch_up"] == []
     expected = {"06": "1", "07": "3", "08": "3", "09": "3", "10": "3", "11": "3"}
     assert counts(lake) == expected
     # A user deletes an event: only the hours of its windows are stale.
     by_hand(spark, lake, "DELETE FROM {} WHERE event_id = 'd8'", "events")
     found = replayed(12, 13)
-    assert (starts(found), found["reopened_hours"]) == (["01T08"], 2)
+    assert (starts(found), found["recomputed_hours"]) == (["01T08"], 2)
     assert counts(lake) == expected | {"08": "1", "09": "1", "12": "1"}
 
 
@@ -190,7 +191,7 @@ def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_published(
     first = 41 if is_killed else 40
     found = replayed(first, first + 1)
     assert (starts(found), found["hours_left"]) == (["01T09"], 2)
-    while replayed(first + 1, first + 2)["reopened_hours"]:
+    while replayed(first + 1, first + 2)["recomputed_hours"]:
         pass
     assert counts(lake) == {"06": "1", **dict.fromkeys(("07", "08", "09"), "3"), "10": "1"}
     assert provisional(settings)["10"] == ["10"], "it has no file"
@@ -268,9 +269,9 @@ def test_published_rows_that_were_changed_by_hand_are_computed_again(
     replayed(9, 11)
     expected = counts(lake)
     by_hand(spark, lake, "UPDATE {} SET exact = '999' WHERE window_end_hour LIKE '%T10'", "results")
-    assert replayed(11, 12)["reopened_hours"] == 2, "the change concerns a day"
+    assert replayed(11, 12)["recomputed_hours"] == 2, "the change concerns a day"
     assert counts(lake) == expected | {"11": "3"}
-    assert replayed(12, 13)["reopened_hours"] == 0
+    assert replayed(12, 13)["recomputed_hours"] == 0
 
 
 def test_events_that_come_while_results_are_computed_are_in_the_published_results(

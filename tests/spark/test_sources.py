@@ -108,7 +108,7 @@ def test_any_layout_and_format_lands_what_the_plain_one_does(
 
 def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_spark_home: NewHome) -> None:
     settings = with_rules(
-        new_spark_home().model_copy(update={"late_days": 1}), "{date}/{hour}/*.csv"
+        new_spark_home().model_copy(update={"late_arrival_days": 1}), "{date}/{hour}/*.csv"
     )
     lake = Lake.open(settings)
     write(settings.landing / "2013-01-01/09/a.csv", [departure(9, 0, 9)], WRITTEN)
@@ -122,7 +122,9 @@ def test_what_rules_are_about_is_collected_for_all_hours_of_a_stop(new_spark_hom
 
 
 def test_a_late_dump_and_a_corrected_one_land_again(new_spark_home: NewHome) -> None:
-    settings = with_rules(new_spark_home().model_copy(update={"late_days": 1}), "dump-*.parquet")
+    settings = with_rules(
+        new_spark_home().model_copy(update={"late_arrival_days": 1}), "dump-*.parquet"
+    )
     lake = Lake.open(settings)
     path = settings.landing / "dump-1.parquet"
     write(path, [departure(1, 0, 9), departure(2, 0, 10), departure(3, 0, 11)], WRITTEN)
@@ -194,8 +196,8 @@ def test_flights_and_sales_from_dumps_run_side_by_side(
 ) -> None:
     (checkout / "schemas/events/sales.yaml").write_text(SALES)
     (checkout / "schemas/workloads/sales.sase").write_text(RISING)
-    monkeypatch.setenv("ELSINORE_MAX_BAD_SHARE", "0")
-    monkeypatch.setenv("ELSINORE_LATE_DAYS", "1")
+    monkeypatch.setenv("ELSINORE_MAX_ERROR_RATE", "0")
+    monkeypatch.setenv("ELSINORE_LATE_ARRIVAL_DAYS", "1")
 
     def run(settings: Settings, fill: Callable[[Settings, int], None], hour: int) -> dict[str, Any]:
         settings.landing.mkdir(parents=True, exist_ok=True)

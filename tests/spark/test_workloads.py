@@ -21,10 +21,10 @@ from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import (
     aggregate_trends,
+    check_expectations,
     check_published,
     find_plan,
     ingest_events,
-    judge_quality,
     maintain_tables,
     publish_results,
     report_quality,
@@ -56,7 +56,7 @@ def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
     main.write_text(MAIN)
     main.with_suffix("").mkdir()
     (tmp_path / "main" / "ops.sase").write_text(OPS)
-    made = new_spark_home().model_copy(update={"workload_file": main, "late_days": 1})
+    made = new_spark_home().model_copy(update={"workload_file": main, "late_arrival_days": 1})
     for hour in range(8, 12):
         delays = (5, 9, 2, 7, 11, 3)
         put(made, hour, *(departure(10 * hour + n, 9 * n, hour, tailnum=f"N{n % 2}", dep_delay=d)
@@ -67,11 +67,11 @@ def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
 def run(
     settings: Settings, interval: Interval, name: str, *, workloads: tuple[str, ...] = ()
 ) -> None:
-    """What a run does with what it re-opens; each workload is judged by itself."""
+    """What a run does with the hours that it recomputes; each workload is checked separately."""
     own = Arguments(interval, name, workloads=workloads)
-    reopened = ingest_events.main(own, settings)["reopened"]
+    recomputed = ingest_events.main(own, settings)["recomputed"]
     find_plan.main(own, settings)
-    stretches = [Interval.parse(part["start"], part["end"]) for part in reopened]
+    stretches = [Interval.parse(part["start"], part["end"]) for part in recomputed]
     valid = [one.name for one in answered_by(settings, workloads)]
     for part in (own, *(replace(own, interval=one, ingested=False) for one in stretches)):
         aggregate_trends.main(part, settings)
@@ -90,7 +90,7 @@ def published(settings: Settings) -> set[str]:
 
 def alone(settings: Settings, new_spark_home: NewHome, workload: str, *runs: Interval) -> Settings:
     """A home with the same raw files and one workload, after some runs."""
-    single = {"workload_file": settings.of_workload(workload).queries, "late_days": 1}
+    single = {"workload_file": settings.of_workload(workload).queries, "late_arrival_days": 1}
     made = new_spark_home().model_copy(update=single)
     shutil.copytree(settings.landing, made.landing, dirs_exist_ok=True)
     for interval in runs:
@@ -197,7 +197,7 @@ def test_a_workload_runs_by_itself_over_hours_that_it_had_with_others(settings: 
 
 def test_nothing_is_removed_as_too_old_while_a_workload_is_not_valid(settings: Settings) -> None:
     run(settings, hours(8, 10), "run")
-    kept = settings.model_copy(update={"keep_days": {"events": 800}})
+    kept = settings.model_copy(update={"retention_days": {"events": 800}})
     ops, after = settings.of_workload("ops"), hours(0, 1).start + 900 * DAY
     lake, night = Lake.open(settings), Arguments(Interval(after, after + DAY), "night")
     ops.queries.write_text("QUERY")
@@ -210,7 +210,7 @@ def test_nothing_is_removed_as_too_old_while_a_workload_is_not_valid(settings: S
 
 def test_a_new_workload_can_be_judged_before_its_first_run(settings: Settings) -> None:
     run(settings, hours(8, 10), "run", workloads=("",))
-    assert judge_quality.main(Arguments(hours(8, 10), "night"), settings.of_workload("ops"))
+    assert check_expectations.main(Arguments(hours(8, 10), "night"), settings.of_workload("ops"))
 
 
 def test_a_workload_that_was_not_valid_after_a_stop_has_its_hours_when_it_is_mended(

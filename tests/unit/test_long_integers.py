@@ -150,8 +150,8 @@ def test_a_long_integer_of_a_caller_is_refused_in_one_line(files: Path) -> None:
     workload = elsinore.workload("q.sase", schema="s.yaml")
     with pytest.raises(ParameterError, match=r"^10000.*is not a long"):
         workload.why("e.parquet", "q", {}, 10**5_000)
-    with pytest.raises(ParameterError, match="max_bad_share is 1000"):
-        workload.run("e.parquet", max_bad_share=10**5_000)
+    with pytest.raises(ParameterError, match="max_error_rate is 1000"):
+        workload.run("e.parquet", max_error_rate=10**5_000)
 
 
 def test_a_schema_with_a_long_integer_is_refused(tmp_path: Path) -> None:

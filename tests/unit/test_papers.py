@@ -19,7 +19,7 @@ from benchmarks.papers.measure import Found, measure
 from benchmarks.papers.online import Task
 from benchmarks.papers.page import HEADLINES, table_of
 from benchmarks.streams import events_of, stream_of, workload_of
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.engine.linear.segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
@@ -136,14 +136,14 @@ def test_mcep_shares_only_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("clauses", ["WITHIN 30", "WHERE [k] WITHIN 60 SLIDE 20"])
-@pytest.mark.parametrize("finder", [None, Finder.GWMIN, Finder.OPTIMAL])
-def test_spass_joins_pieces(clauses: str, finder: Finder | None) -> None:
+@pytest.mark.parametrize("optimizer", [None, Optimizer.GWMIN, Optimizer.OPTIMAL])
+def test_spass_joins_pieces(clauses: str, optimizer: Optimizer | None) -> None:
     workload = bound(*(f"PATTERN {pattern} {clauses}" for pattern in CHAINS))
     for seed in range(3):
         events, shared = make_events(seed), []
-        if finder is not None:
+        if optimizer is not None:
             statistics = observe(workload, events)
-            shared = shared_segments(find_plan(workload, statistics, finder=finder))
+            shared = shared_segments(find_plan(workload, statistics, optimizer=optimizer))
             assert shared
         found = systems.spass(workload.queries, events, shared)
         assert same(found, workload.queries, events) > 2

@@ -30,7 +30,7 @@ from elsinore.errors import (
 from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
-from elsinore.quality.judge import FILE_NAME, Judgement
+from elsinore.quality.check_expectations import FILE_NAME, ValidationResults
 from elsinore.replay import ProgressPrinter, print_open_windows, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of
@@ -365,7 +365,7 @@ def test_the_pages_of_this_run_are_found(settings: Settings) -> None:
         (settings.reports / f"{run}.html").write_text("x")
         path = settings.quality / run / FILE_NAME
         path.parent.mkdir(parents=True)
-        found = Judgement(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
+        found = ValidationResults(run_name=run, verdicts=(), docs_index=f"/docs of {run}")
         path.write_text(found.model_dump_json())
     text = printed(settings)
     report = settings.reports / "2013-02-08T07_2013-02-08T09.html"

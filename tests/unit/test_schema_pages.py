@@ -41,7 +41,7 @@ def test_the_schema_with_all_settings_reads_what_it_is_about(tmp_path: Path) -> 
     ]  # fmt: skip
     path = tmp_path / "e.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    table, report = read_events([path], schema, max_bad_share=0)
+    table, report = read_events([path], schema, max_error_rate=0)
     assert table.table["user"].to_pylist() == ["u", "u"]
     assert table.table["version"].to_pylist() == [2, None]
     assert table.table["price"].to_pylist() == [None, 5.0]
@@ -85,7 +85,7 @@ def test_every_setting_is_on_the_page() -> None:
     source = (ROOT / "lib/elsinore/catalog/load_schema.py").read_text(encoding="utf-8")
     page = (ROOT / REFERENCE).read_text(encoding="utf-8")
     names = set(re.findall(r"^    (\w+): (?!Any)[A-Z_a-z]", source, re.MULTILINE))
-    assert {"field", "other_types", "quoted_numbers", "nullable"} <= names
+    assert {"field", "unknown_types", "quoted_numbers", "nullable"} <= names
     assert [
         name for name in sorted(names) if f"`{name}" not in page and f".{name}`" not in page
     ] == []
@@ -123,6 +123,6 @@ def test_the_guess_and_the_corrected_schema_read_the_same_events() -> None:
     table, report = read_events(
         [ROOT / "docs/example/clicks.csv"],
         load_schema(ROOT / "docs/example/clicks.yaml"),
-        max_bad_share=0,
+        max_error_rate=0,
     )
     assert (len(table), report.ignored) == (10, 2)

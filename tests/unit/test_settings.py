@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from elsinore.errors import ParameterError, SetupError
-from elsinore.settings import Settings
+from elsinore.renamed import RenamedWarning
+from elsinore.settings import RENAMED, Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,20 +100,20 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("ELSINORE_ROOT", str(tmp_path))
     monkeypatch.setenv("ELSINORE_HOME", "elsewhere/../data")
     monkeypatch.setenv("ELSINORE_JARS", "/opt/jars")
-    monkeypatch.setenv("ELSINORE_MAX_BAD_SHARE", "0.25")
+    monkeypatch.setenv("ELSINORE_MAX_ERROR_RATE", "0.25")
     settings = Settings.load()
     assert settings.lake == tmp_path / "data" / "lake"
     assert settings.jars == Path("/opt/jars")
-    assert settings.max_bad_share == 0.25
+    assert settings.max_error_rate == 0.25
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("MAX_BAD_SHARE", "1.5"),
-        ("KEEP_HOURS", "167"),
+        ("MAX_ERROR_RATE", "1.5"),
+        ("VACUUM_RETENTION_HOURS", "167"),
         ("SPARK_SLOTS", "0"),
-        ("MAX_BAD_SHARE", "nan"),
+        ("MAX_ERROR_RATE", "nan"),
         ("SLICES", "0"),
         ("SHUFFLE_PARTITIONS", "many"),
         ("SPARK_MASTER", "local[*] --conf x"),
@@ -223,13 +224,17 @@ def test_streams_have_names_that_nothing_else_has(
     [
         ("STREAM", "../x", r"ELSINORE_STREAM: '../x' is not a valid name .write it as rides"),
         ("STREAMS", '["a", "a"]', r"ELSINORE_STREAMS: a stream is listed twice \("),
-        ("KEEP_DAYS", '{"events": "x"}', "ELSINORE_KEEP_DAYS: events: 'x' is not a whole number"),
+        (
+            "RETENTION_DAYS",
+            '{"events": "x"}',
+            "ELSINORE_RETENTION_DAYS: events: 'x' is not a whole number",
+        ),
         ("SPARK_MEMORY", "2", "ELSINORE_SPARK_MEMORY: '2' is .*.write it as 2g or 512m"),
         ("SPARK_MASTER", " x", "ELSINORE_SPARK_MASTER: .*.write it as local"),
         (
-            "GRACE",
+            "GRACE_MINUTES",
             "7" * 5_000 + "x",
-            r"^ELSINORE_GRACE: '7{59}\.\.\. is not a whole number \([^)]*\)$",
+            r"^ELSINORE_GRACE_MINUTES: '7{59}\.\.\. is not a whole number \([^)]*\)$",
         ),
         ("HOME", "/tmp/50%", r"tables cannot be stored in /tmp/50%"),
         ("HOME", "/tmp/a\\b", r"tables cannot be stored in /tmp/a\\b"),
@@ -268,10 +273,44 @@ def test_memory_may_be_written_as_java_does(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_each_of_several_wrong_variables_has_its_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELSINORE_GRACE", "99")
+    monkeypatch.setenv("ELSINORE_GRACE_MINUTES", "99")
     monkeypatch.setenv("ELSINORE_STREAMS", "rides")
     with pytest.raises(ParameterError) as caught:
         Settings.load()
     assert caught.value.hint == (
-        'ELSINORE_GRACE: write a number at most 59; ELSINORE_STREAMS: write it as ["rides"]'
+        'ELSINORE_GRACE_MINUTES: write a number at most 59; ELSINORE_STREAMS: write it as ["rides"]'
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "other"),
+    [
+        ("GRACE", "GRACE_MINUTES", "7", "8"),
+        ("KEEP_DAYS", "RETENTION_DAYS", '{"events": 30}', '{"events": 31}'),
+        ("KEEP_HOURS", "VACUUM_RETENTION_HOURS", "200", "201"),
+        ("LATE_DAYS", "LATE_ARRIVAL_DAYS", "3", "4"),
+        ("MAX_BAD_SHARE", "MAX_ERROR_RATE", "0.5", "0.6"),
+        ("REOPEN_HOURS", "RECOMPUTE_HOURS", "9", "10"),
+    ],
+)
+def test_old_names_work_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str, value: str, other: str
+) -> None:
+    old, new = f"ELSINORE_{old}", f"ELSINORE_{new}"
+    monkeypatch.setenv(new, value)
+    expected = Settings.load()
+    monkeypatch.setenv(old, value)
+    for names in ([old, new], [old]):
+        if new not in names:
+            monkeypatch.delenv(new)
+        with pytest.warns(RenamedWarning, match=f"^{old} is now called {new}; use the new name$"):
+            assert Settings.load() == expected
+    monkeypatch.setenv(new, other)
+    with pytest.raises(ParameterError, match=f"{old} and {new} have different values") as refused:
+        Settings.load()
+    assert refused.value.hint == f"remove {old}"
+
+
+def test_each_old_name_has_a_field() -> None:
+    assert set(RENAMED.values()) <= Settings.model_fields.keys()
+    assert not RENAMED.keys() & Settings.model_fields.keys()

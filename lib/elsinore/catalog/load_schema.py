@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import (
@@ -22,6 +22,7 @@ from elsinore.catalog.stream import (
 )
 from elsinore.catalog.yaml_text import Strict, model_of, model_of_mapping, read_model
 from elsinore.choices import InputFormat
+from elsinore.renamed import warn_renamed
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 from elsinore.wording import some_of
 
@@ -43,6 +44,12 @@ def _type_text(value: Any) -> Any:
 
 
 _TypeText = Annotated[FieldName, BeforeValidator(_type_text)]
+
+#: New names of keys by old ones, of a schema and of its `time`; they work until the next release.
+RENAMED_KEYS = {"keep_days": "retention_days", "other_types": "unknown_types"}
+RENAMED_TIME_KEYS = {"late": "allowed_lateness", "early": "max_clock_skew"}
+#: New values by old ones, of keys with an old name.
+_RENAMED_VALUES = {"other_types": {"refuse": "error", "ignore": "skip"}}
 
 #: Columns of the table `events` that are not attributes; compared without case, as in Spark.
 RESERVED_NAMES = frozenset(
@@ -72,6 +79,26 @@ def schema_of(document: Mapping[str, Any]) -> StreamSchema:
     return model_of_mapping(document, _SchemaFile, "<schema>").to_schema()
 
 
+def _by_new_keys(document: Any, keys: Mapping[str, str], file: str, prefix: str = "") -> Any:
+    """Return a mapping with the new names of its keys, with a warning per old name.
+
+    Raises:
+        ValueError: an old and a new name have different values; its second argument is the key.
+    """
+    if not isinstance(document, dict):
+        return document
+    found = dict(document)
+    for old in keys.keys() & found.keys():
+        new, value = keys[old], found.pop(old)
+        values = _RENAMED_VALUES.get(old, {})
+        meant = next((values[name] for name in values if name == value), value)
+        if found.setdefault(new, meant) != meant:
+            raise ValueError(f"{old} and {new} have different values; remove {old}", old)
+        old, new = (f"{old}: {value}", f"{new}: {meant}") if values else (old, new)
+        warn_renamed(f"{file}: {prefix}{old}", f"{prefix}{new}")
+    return found
+
+
 class _PlausibleEntry(Strict):
     within: _Duration | None = None
     min: _Instant | None = None
@@ -94,9 +121,14 @@ class _PlausibleEntry(Strict):
 class _TimeField(Strict):
     field: FieldName
     unit: Annotated[TimeUnit, Field(strict=False)]
-    late: _Duration = StreamSchema.late
-    early: _Duration = StreamSchema.early
+    allowed_lateness: _Duration = StreamSchema.allowed_lateness
+    max_clock_skew: _Duration = StreamSchema.max_clock_skew
     plausible: _PlausibleEntry = _PlausibleEntry()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_new_names(cls, document: Any, info: ValidationInfo) -> Any:
+        return _by_new_keys(document, RENAMED_TIME_KEYS, str(info.context), "time.")
 
     @model_validator(mode="after")
     def _ticks_have_no_years(self) -> Self:
@@ -227,12 +259,17 @@ class _SchemaFile(Strict):
     time: _TimeField
     type: _TypeField | None = None
     id: _IdField | None = None
-    other_types: Literal["refuse", "ignore"] = "refuse"
+    unknown_types: Literal["error", "skip"] = "error"
     quoted_numbers: bool = False
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
-    keep_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
+    retention_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
     buckets: _BucketsEntry | None = None
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_new_names(cls, document: Any, info: ValidationInfo) -> Any:
+        return _by_new_keys(document, RENAMED_KEYS, str(info.context))
 
     @model_validator(mode="after")
     def _buckets_are_by_attributes(self) -> Self:
@@ -267,7 +304,7 @@ class _SchemaFile(Strict):
     @model_validator(mode="after")
     def _each_type_is_written_in_one_way(self) -> Self:
         if self.type is None:
-            if len(self.types) > 1 or self.other_types == "ignore":
+            if len(self.types) > 1 or self.unknown_types == "skip":
                 told = "type may be left out only if all events have one type"
                 raise ValueError(f"{told}; add type: {{field: event}}", "types")
             return self
@@ -312,12 +349,12 @@ class _SchemaFile(Strict):
             self.type.field if self.type else None,
             self.id.field if self.id else None,
             types,
-            self.time.late,
-            self.time.early,
-            self.other_types == "ignore",
+            self.time.allowed_lateness,
+            self.time.max_clock_skew,
+            self.unknown_types == "skip",
             self.quoted_numbers,
             tuple(entry.to_rule() for entry in self.sources),
-            self.keep_days,
+            self.retention_days,
             Buckets(tuple(self.buckets.by), self.buckets.number) if self.buckets else None,
             UNITS[self.id.unique_within] if self.id and self.id.unique_within else None,
             self.time.plausible.to_plausible(),

@@ -107,13 +107,13 @@ class StreamSchema:
         type_field: the raw field of the event type; None if all events have one type.
         id_field: the raw field with the unique event id, if events have one.
         types: event types; their order fixes the codes used in columns.
-        late, early: how long before the hour of a landing that brings it, and after it, an event
-            may have happened; microseconds.
+        allowed_lateness, max_clock_skew: how long before the hour of its file, and after it, an
+            event may have happened; microseconds.
         ignores_others: whether events of unlisted types are ignored instead of rejected.
         quoted_numbers: whether quoted numbers and booleans are accepted in formats that have
             strings and numbers; an empty string is then NULL.
         sources: location of raw files outside of the layout of a landing zone.
-        keep_days: retention in days of tables and directories of a lake, by name.
+        retention_days: retention in days of tables and directories of a lake, by name.
         buckets: layout of events within a day, if any.
         plausible: the rule for plausible times, and the treatment of events with others.
         id_span: length of the day or hour (UTC) of event time within which ids are unique; None if
@@ -126,12 +126,12 @@ class StreamSchema:
     type_field: str | None
     id_field: str | None
     types: tuple[EventType, ...]
-    late: int = 365 * DAY
-    early: int = HOUR
+    allowed_lateness: int = 365 * DAY
+    max_clock_skew: int = HOUR
     ignores_others: bool = False
     quoted_numbers: bool = False
     sources: tuple[SourceRule, ...] = ()
-    keep_days: Mapping[str, int] = field(default_factory=dict, hash=False)
+    retention_days: Mapping[str, int] = field(default_factory=dict, hash=False)
     buckets: Buckets | None = None
     id_span: int | None = None
     plausible: Plausible = Plausible()

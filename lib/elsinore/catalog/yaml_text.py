@@ -156,7 +156,7 @@ def _model_of(text: bytes, model: type[Strict], what: str, file: str) -> Strict:
             begins = f"the file contains queries; swap it with {what}"
         raise SchemaError.of([Diagnostic(told, Location(file), begins)])
     try:
-        return model.model_validate(document)
+        return model.model_validate(document, context=file)
     except pydantic.ValidationError as error:
 
         def position(path: _Path) -> tuple[Location, int]:
@@ -176,7 +176,7 @@ def model_of_mapping(document: Mapping[str, Any], model: type[_Model], file: str
     """
     _require_shallow(document, file)
     try:
-        return model.model_validate(dict(document))
+        return model.model_validate(dict(document), context=file)
     except pydantic.ValidationError as error:
 
         def position(path: _Path) -> tuple[Location, int]:

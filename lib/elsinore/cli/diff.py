@@ -67,7 +67,7 @@ class DiffOptions:
     after: Path
     schema: Path | None
     inputs: Sequence[Path]
-    max_bad_share: float
+    max_error_rate: float
     form: Format | None
     output: Path | None
     top: int | None
@@ -121,7 +121,7 @@ def _answers(options: DiffOptions) -> list[_Values]:
         )
     stream = load_schema(options.schema)
     workloads = [load_workload(path, stream) for path in (options.before, options.after)]
-    events, report = read_events(options.inputs, stream, max_bad_share=options.max_bad_share)
+    events, report = read_events(options.inputs, stream, max_error_rate=options.max_error_rate)
     tell_set_aside(report)
     request = Request(threads=process_cores())
     answers = (answer(workload, events, request=request) for workload in workloads)

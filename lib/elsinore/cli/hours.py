@@ -59,7 +59,7 @@ def _shown(
     days, until = shown_days(state, now, options.days)
     if options.since is not None:
         days = _since(options.since, days.end)
-    since = until - settings.late_days * DAY
+    since = until - settings.late_arrival_days * DAY
     changed = unrecorded_changes(one.lake.root, state[State.PUBLISHED])
     ask = Question(
         reach=reach, until=until, since=since, fingerprint=fingerprint, changed=changed

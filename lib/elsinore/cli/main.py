@@ -6,16 +6,17 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
 from elsinore.cli.build import commands_for
-from elsinore.cli.registry import COMMANDS, READ_FILES, RENAMED
+from elsinore.cli.registry import ALIASES, COMMANDS, READ_FILES, RENAMED, RENAMED_OPTIONS
 from elsinore.errors import (
     DEBUG,
     AuthorError,
@@ -29,6 +30,7 @@ from elsinore.errors import (
 )
 from elsinore.memory_limit import MEMORY_LIMIT, limit_memory
 from elsinore.places import is_here, require_here
+from elsinore.renamed import RenamedWarning
 from elsinore.safe_files import is_reachable
 from elsinore.terminal import guarded_output
 from elsinore.wording import command
@@ -65,7 +67,7 @@ def run_command(arguments: list[str], *, is_process: bool = False) -> int:
         The exit code: 0 done, 1 failed, 2 bad usage, query, schema or parameter, or a missing
         input.
     """
-    with guarded_output():
+    with guarded_output(), _warnings_of_commands():
         return _run_command(arguments, is_process)
 
 
@@ -100,11 +102,47 @@ def _run_command(arguments: list[str], is_process: bool) -> int:
 
 
 def _by_new_name(arguments: list[str]) -> list[str]:
-    """Return the arguments with the new name of a renamed command, and print a warning."""
-    if not arguments or (new := RENAMED.get(arguments[0])) is None:
+    """Return the arguments with the new names of the command and its options, and print warnings.
+
+    Raises:
+        ParameterError: an old and a new option have different values.
+    """
+    if not arguments:
         return arguments
-    typer.echo(f"elsinore: `{arguments[0]}` is now called `{new}`; use the new name", err=True)
-    return [new, *arguments[1:]]
+    first = ALIASES.get(arguments[0], arguments[0])
+    if new := RENAMED.get(first):
+        typer.echo(f"elsinore: `{first}` is now called `{new}`; use the new name", err=True)
+    ends = arguments.index("--", 1) if "--" in arguments[1:] else len(arguments)
+    options = [text.partition("=") for text in arguments[:ends]]
+    values = {  # written as --option=value or --option value
+        name: value if sign else "".join(arguments[at + 1 : at + 2])
+        for at, (name, sign, value) in enumerate(options)
+    }
+    for old in RENAMED_OPTIONS.keys() & values.keys():
+        other = RENAMED_OPTIONS[old]
+        if values.get(other, values[old]) != values[old]:
+            raise ParameterError(f"{old} and {other} have different values", hint=f"remove {old}")
+        typer.echo(f"elsinore: `{old}` is now called `{other}`; use the new name", err=True)
+    named = ["".join((RENAMED_OPTIONS.get(name, name), *rest)) for name, *rest in options]
+    return [new or first, *named[1:], *arguments[ends:]]
+
+
+@contextmanager
+def _warnings_of_commands() -> Iterator[None]:
+    """Print warnings about old names as commands print their warnings."""
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, RenamedWarning):
+            typer.echo(f"elsinore: {message}", err=True)
+        else:
+            before(message, category, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager

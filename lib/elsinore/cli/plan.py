@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.console import SafeConsole
 from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
@@ -45,7 +45,7 @@ def check(workload: Path, schema: Path, as_json: bool, plot: Path | None) -> Non
 
 def plan(
     workload: Path, schema: Path, rates: Path | None, events: Sequence[Path] | None,
-    finder: Finder, time_limit: float, plot: Path | None, as_json: bool,
+    optimizer: Optimizer, time_limit: float, plot: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Find a static plan and print it, as text or as JSON."""
     if (rates is None) == (not events):
@@ -55,7 +55,7 @@ def plan(
     bound = load_workload(workload, load_schema(schema))
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
-    found = find_plan(bound, statistics, finder=finder, time_limit=time_limit)
+    found = find_plan(bound, statistics, optimizer=optimizer, time_limit=time_limit)
     planned = Planned(found, bound, None if as_json else counted)
     if plot is not None:
         planned.draw(plot)
@@ -123,7 +123,7 @@ def read_statistics(
 
         stored = StoredEvents.of(paths[0], workload)
         return stored.statistics(), stored.last()[0]
-    events, report = read_events(list(paths), workload.schema, max_bad_share=1.0)
+    events, report = read_events(list(paths), workload.schema, max_error_rate=1.0)
     for warning in report.warnings:
         typer.echo(f"elsinore: {warning}", err=True)
     return observe(workload, events), events

@@ -97,7 +97,7 @@ def new_stream(name: str, events: Path, type_field: str | None) -> None:
     typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 
 
-def put(events: Sequence[Path], max_bad_share: float) -> None:
+def put(events: Sequence[Path], max_error_rate: float) -> None:
     """Write events to the landing zone, and print the replays that compute their windows."""
     settings = Settings.load()
     stream = load_schema(settings.schema_file)
@@ -113,7 +113,7 @@ def put(events: Sequence[Path], max_bad_share: float) -> None:
         aside = private_directory(settings.local / settings.stream / ASIDE)
         spool = HourLines(aside / f"{INGESTED}{uuid4().hex}")
         try:
-            times = _read(events, stream, max_bad_share, spool, now)
+            times = _read(events, stream, max_error_rate, spool, now)
             hours = sorted(spool.lines)
             new = sum(_move(settings.landing, hour, spool) for hour in hours)
         finally:
@@ -234,7 +234,7 @@ def _read(
         for warning in _odd_times(accepted_parts, stream).warnings:
             typer.echo(f"elsinore: {warning}", err=True)
     report = ReadReport(len(files), lines, accepted, 0, pa.concat_tables(rejected), ignored)
-    if report.bad_share > allowed:
+    if report.error_rate > allowed:
         raise too_many_bad(report, allowed)
     if not accepted:
         raise DataError("the files have no events", hint=f"{lines} records were read")

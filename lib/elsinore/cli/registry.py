@@ -121,6 +121,10 @@ COMMANDS = {
 
 #: Old names of commands, which work until the next release.
 RENAMED = {"land": "ingest"}
+#: Old names of options, which work until the next release.
+RENAMED_OPTIONS = {"--finder": "--optimizer", "--max-bad-share": "--max-error-rate"}
+#: Other names of commands, which stay.
+ALIASES = {"lineage": "why"}
 
 #: Commands that read events, schemas or queries, which can be of others, in their own process.
 READ_FILES = frozenset({

@@ -58,7 +58,7 @@ class RunOptions:
     form: Format | None
     top: int | None
     quarantine: Path | None
-    max_bad_share: float
+    max_error_rate: float
     budget: int
     plan: Path | None
     decisions: Path | None
@@ -170,7 +170,7 @@ def _read(
         paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:
         events, report = read_events(
-            paths, stream, max_bad_share=options.max_bad_share, progress=progress,
+            paths, stream, max_error_rate=options.max_error_rate, progress=progress,
             form=options.input_format, read=attributes,
         )  # fmt: skip
     except DataError as error:

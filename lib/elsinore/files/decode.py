@@ -130,7 +130,9 @@ def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decod
     landings = lines["file_hour"].combine_chunks().take(rows).dictionary_encode()
     starts = [parse_hour(label) for label in landings.dictionary.to_pylist()]
     start = np.array(starts, np.int64)[landings.indices]
-    far = (times < start - schema.late) | (times >= start + HOUR + schema.early)
+    far = (times < start - schema.allowed_lateness) | (
+        times >= start + HOUR + schema.max_clock_skew
+    )
     if not far.any():
         return decoded
     reasons = [

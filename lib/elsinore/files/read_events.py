@@ -45,7 +45,7 @@ from elsinore.files.rejection import (
     REJECTED_SCHEMA,
     Fault,
     Reason,
-    bad_lines,
+    invalid_records,
     rejected_rows,
     shown,
 )
@@ -101,17 +101,17 @@ class ReadReport:
         return dict(sorted((pair["values"], pair["counts"]) for pair in counts))
 
     @property
-    def bad_share(self) -> float:
+    def error_rate(self) -> float:
         """The share of invalid records, of all records that are not ignored."""
-        judged = self.lines - self.ignored
-        return bad_lines(self.by_reason) / judged if judged else 0.0
+        checked = self.lines - self.ignored
+        return invalid_records(self.by_reason) / checked if checked else 0.0
 
 
 def read_events(
     sources: Sequence[Source],
     schema: StreamSchema,
     *,
-    max_bad_share: float,
+    max_error_rate: float,
     progress: OnProgress | None = None,
     form: InputFormat | None = None,
     read: Collection[str] | None = None,
@@ -126,7 +126,7 @@ def read_events(
     Args:
         sources: what to read.
         schema: how to read an event.
-        max_bad_share: the maximum share of rejected lines, of all lines together.
+        max_error_rate: the maximum share of rejected lines, of all lines together.
         progress: called after each batch.
         form: the format of named files whose extension is not known.
         read: the attributes that queries read, None: all (see `read_parquet`).
@@ -163,8 +163,8 @@ def read_events(
         (*odd, *missing.warnings(), *_losses(distinct, decoded)),
         None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
-    if report.bad_share > max_bad_share:
-        raise too_many_bad(report, max_bad_share)
+    if report.error_rate > max_error_rate:
+        raise too_many_bad(report, max_error_rate)
     return EventTable(schema, events), report
 
 
@@ -365,10 +365,10 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
     hint = "correct the records or the schema"
     if cut := [row for row in named if _is_cut(**row)]:
         hint = f"show a line with `{_command_for(**cut[0])}` and correct it"
-    if report.bad_share <= 0.5:
-        hint += ", or allow half of them with --max-bad-share 0.5"
+    if report.error_rate <= 0.5:
+        hint += ", or allow half of them with --max-error-rate 0.5"
     return DataError(
-        f"{bad_lines(report.by_reason)} of {report.lines} records are invalid, more than the "
+        f"{invalid_records(report.by_reason)} of {report.lines} records are invalid, more than the "
         f"allowed share of {allowed:g}: {first}",
         hint=hint,
         report=report,

@@ -116,10 +116,10 @@ class UnreadableFile(DataError):
         return self.message if self.reason_code == Reason.BAD_HEADER else str(self)
 
 
-def bad_lines(reasons: Mapping[str, int]) -> int:
-    """How many of the quarantined lines are bad, by their number for each reason code.
+def invalid_records(reasons: Mapping[str, int]) -> int:
+    """Return the number of invalid records among quarantined ones, from the counts per reason.
 
-    >>> bad_lines({"bad_json": 2, "superseded": 5, "empty_file": 1})
+    >>> invalid_records({"bad_json": 2, "superseded": 5, "empty_file": 1})
     2
     """
     return sum(number for reason, number in reasons.items() if reason not in _HARMLESS)
@@ -130,7 +130,7 @@ def empty_files(reasons: Mapping[str, int]) -> int:
     return reasons.get(Reason.EMPTY_FILE, 0)
 
 
-def judged_lines(lines: int, reasons: Mapping[str, int]) -> int:
+def checked_records(lines: int, reasons: Mapping[str, int]) -> int:
     """Return the number of records that count for the share of invalid ones."""
     return lines - reasons.get(Reason.IGNORED_TYPE, 0)
 

@@ -172,7 +172,7 @@ def _types(
     found.add_missing(rows, typed.array, Reason.MISSING_TYPE, field)
     codes = pc.index_in(typed.array, pa.array(schema.raw_types, pa.string()))
     unknown = pc.and_(pc.is_null(codes), pc.is_valid(typed.array))
-    known = f"known types: {some_of(schema.raw_types)}; other_types: ignore skips it"
+    known = f"known types: {some_of(schema.raw_types)}; unknown_types: skip ignores it"
     for index in positions(unknown):
         text = f"{shown(typed.array[index].as_py())} is not an event type; {known}"
         found.add(rows, [(index, Fault(Reason.UNKNOWN_TYPE, text))], field)

@@ -265,7 +265,8 @@ def packed_copies(
 
     Args:
         lake: The lake of the stream.
-        settings: The landing zone, and in `late_days` how far back source files are looked for.
+        settings: The landing zone, and in `late_arrival_days` how far back source files are looked
+            for.
         state: The state of the hours, with their files.
         interval: The hours of the files.
 
@@ -273,7 +274,7 @@ def packed_copies(
         DataError: the directory of a rule is missing.
     """
     names = [name for files in _modified(state, interval).values() for name in files]
-    looked = Interval(interval.start - settings.late_days * DAY, interval.end + DAY)
+    looked = Interval(interval.start - settings.late_arrival_days * DAY, interval.end + DAY)
     sources = (
         source.name for source in find_sources(settings.landing, lake.stream.sources, looked)
     )

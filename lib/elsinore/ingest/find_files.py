@@ -109,7 +109,7 @@ def missed_hours(state: Fold, until: int) -> Longs:
 
 def find_files(
     zone: Path, rules: Sequence[SourceRule], state: Fold, own: Interval, *,
-    late_days: int, missed: Longs = _NONE,
+    late_arrival_days: int, missed: Longs = _NONE,
 ) -> Found:  # fmt: skip
     """Compare the landing zone with the ledger.
 
@@ -118,8 +118,8 @@ def find_files(
         rules: Rules for files that are ingested where they are stored.
         state: The state of the hours.
         own: The hours of the run, which are ingested in any case.
-        late_days: Number of days before these hours, and before missed ones, in which new and
-            changed files are looked for; 0: only the run's own hours are ingested.
+        late_arrival_days: Number of days before these hours, and before missed ones, in which new
+            and changed files are looked for; 0: only the run's own hours are ingested.
         missed: Earlier hours to ingest, with or without files (`missed_hours`).
 
     Raises:
@@ -127,9 +127,9 @@ def find_files(
     """
     files = landing_files(zone, own, rules)
     asked = tuple(hours_of(own))
-    if not late_days:
+    if not late_arrival_days:
         return Found(Part(asked, (), files), {})
-    first = min(own.start, int(missed.min(initial=own.start))) - late_days * DAY
+    first = min(own.start, int(missed.min(initial=own.start))) - late_arrival_days * DAY
     earlier, faults = readable_files(zone, Interval(first, own.start), rules)
     held = set(map(hour_label, interrupted(state).tolist()))
     faults |= {file.landing: ERASING for file in earlier if file.landing in held}

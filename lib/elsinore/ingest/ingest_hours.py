@@ -21,7 +21,7 @@ class Ingested:
 
 def ingest_hours(
     tables: IngestTables, files: Sequence[LandingFile], hours: Collection[int], *, run: str,
-    max_bad_share: float = 1.0,
+    max_error_rate: float = 1.0,
 ) -> Ingested:  # fmt: skip
     """Ingest all files of some hours, in any order of calls, again, or at the same time as others.
 
@@ -33,12 +33,12 @@ def ingest_hours(
         files: All files of these hours.
         hours: First instants of the hours, at least one, in microseconds since 1970.
         run: Name of the run, for the history of the tables.
-        max_bad_share: Share of rejected records above which only `quarantine` is written.
+        max_error_rate: Share of rejected records above which only `quarantine` is written.
 
     Raises:
         DataError: the share of rejected records is too large, a file cannot be read, or stored
             records no longer fit the schema.
         ConflictError: other writers won each time.
     """
-    written = write_raw(tables, files, hours, run=run, max_bad_share=max_bad_share)
+    written = write_raw(tables, files, hours, run=run, max_error_rate=max_error_rate)
     return Ingested(written.hours, refresh(tables, run=run))

@@ -99,10 +99,10 @@ class _Run:
         stored = stored_counts(self.tables, absent)
         if not hours:
             return Written(stored)
-        share = self.settings.max_bad_share
+        share = self.settings.max_error_rate
         with spark_failures():  # such as a file that was removed since it was found
             written = write_raw(
-                self.tables, part.files, hours, run=self.run, max_bad_share=share,
+                self.tables, part.files, hours, run=self.run, max_error_rate=share,
                 optional=part.others,
             )  # fmt: skip
         return Written({**written.hours, **stored}, written.refused)
@@ -196,14 +196,14 @@ def ingest_run(
         ConflictError: other writers won each time.
     """
     state = fold(ledger.read())
-    looks = settings.late_days and not by_hand
+    looks = settings.late_arrival_days and not by_hand
     missed = missed_hours(state, own.start) if looks else np.array([], np.int64)
-    days = settings.late_days + ceil((own.start - int(missed.min(initial=own.start))) / DAY)
+    days = settings.late_arrival_days + ceil((own.start - int(missed.min(initial=own.start))) / DAY)
     aside = settings.local / settings.stream / ASIDE
     collected = collect(settings.landing, tables.stream, own, days, aside)
     found = find_files(
-        settings.landing, tables.stream.sources, state, own, late_days=settings.late_days,
-        missed=missed,
+        settings.landing, tables.stream.sources, state, own,
+        late_arrival_days=settings.late_arrival_days, missed=missed,
     )  # fmt: skip
     found = _without_removed(tables, settings, state, found, own)
     this = _Run(tables, ledger, settings, own, run, refused=dict(found.refused))
@@ -228,8 +228,8 @@ def _without_removed(
     Raises:
         DataError: of the run's own hours.
     """
-    keep: Mapping[Any, int] = settings.keep_days
-    days = {**keep, **tables.stream.keep_days}.get(RAW)
+    keep: Mapping[Any, int] = settings.retention_days
+    days = {**keep, **tables.stream.retention_days}.get(RAW)
     if days is None:
         return found
     ingested = state[State.INGESTED]
@@ -250,5 +250,5 @@ def _were_removed(hours: Collection[int]) -> DataError:
     return DataError(
         f"the raw records of {some_of(map(hour_label, hours))} were removed after their retention "
         "period",
-        hint="published results stay; to ingest them again, remove raw_events from keep_days",
+        hint="published results stay; to ingest them again, remove raw_events from retention_days",
     )

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
-from elsinore.files.rejection import bad_lines, judged_lines
+from elsinore.files.rejection import checked_records, invalid_records
 from elsinore.ingest.decode_records import RAW_SCHEMA, decode_files
 from elsinore.ingest.event_keys import event_key
 from elsinore.ingest.tables import QUARANTINE, RAW, IngestTables, of_file_hours
@@ -68,7 +68,7 @@ class Written:
 
 def write_raw(
     tables: IngestTables, files: Sequence[LandingFile], hours: Collection[int], *, run: str,
-    max_bad_share: float = 1.0, optional: Collection[int] = (),
+    max_error_rate: float = 1.0, optional: Collection[int] = (),
 ) -> Written:  # fmt: skip
     """Replace the rows of some hours in `quarantine` and `raw_events` by the files' records.
 
@@ -80,7 +80,7 @@ def write_raw(
         files: All files of these hours.
         hours: First instants of the hours, at least one, in microseconds since 1970.
         run: Name of the run, for the history of the tables.
-        max_bad_share: Share of rejected records above which only `quarantine` is written.
+        max_error_rate: Share of rejected records above which only `quarantine` is written.
         optional: Hours that do not count for this share: if too many records of such an hour are
             rejected, the hour stays as it was.
 
@@ -94,24 +94,24 @@ def write_raw(
     if here is not None:
         rows = store.spark.createDataFrame(here, from_arrow_schema(RAW_SCHEMA))
         return _replace(tables, _with_key(rows, tables), _counts(_count_here(here), files, hours),
-                        run=run, max_bad_share=max_bad_share, optional=optional)  # fmt: skip
+                        run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
     rows = _with_key(_decoded_in_tasks(tables, files), tables).persist()
     try:
         return _replace(tables, rows, _counts(_count(rows), files, hours),
-                        run=run, max_bad_share=max_bad_share, optional=optional)  # fmt: skip
+                        run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
     finally:
         rows.unpersist()
 
 
 def _replace(
     tables: IngestTables, rows: DataFrame, counts: Mapping[str, HourCounts], *, run: str,
-    max_bad_share: float, optional: Collection[int],
+    max_error_rate: float, optional: Collection[int],
 ) -> Written:  # fmt: skip
     """Replace the rows of the counted hours; see `write_raw`."""
-    refused = _refused(counts, max_bad_share, optional)
+    refused = _refused(counts, max_error_rate, optional)
     kept = {label: one for label, one in counts.items() if label not in refused}
     own = {label: one for label, one in kept.items() if parse_hour(label) not in optional}
-    error = _too_bad(own, max_bad_share)
+    error = _too_bad(own, max_error_rate)
     _replace_quarantine(tables, rows, own if error else kept, run)
     if error:
         raise error
@@ -277,8 +277,8 @@ def _refused(
 
 def _too_bad(counts: Mapping[str, HourCounts], allowed: float) -> DataError | None:
     """Return the error of hours if too large a share of their records was rejected."""
-    bad = {label: bad_lines(of_hour.reasons) for label, of_hour in counts.items()}
-    records = sum(judged_lines(of_hour.records, of_hour.reasons) for of_hour in counts.values())
+    bad = {label: invalid_records(of_hour.reasons) for label, of_hour in counts.items()}
+    records = sum(checked_records(of_hour.records, of_hour.reasons) for of_hour in counts.values())
     if sum(bad.values()) <= allowed * records:
         return None
     worst = max(bad, key=lambda label: bad[label])

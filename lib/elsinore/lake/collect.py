@@ -199,14 +199,18 @@ class Collected:
 
 
 def collect(
-    zone: Path, stream: StreamSchema, interval: Interval, late_days: int, aside: Path | None = None
+    zone: Path,
+    stream: StreamSchema,
+    interval: Interval,
+    late_arrival_days: int,
+    aside: Path | None = None,
 ) -> Collected:
     """Put the lines of all new and changed source files into files of their hours.
 
     Files that can be ingested where they are stored are skipped. If paths contain a date, only
-    dates from `late_days` before the interval to a day after it are searched, as time zones differ.
-    The lock and temporary files are in the directory `aside`, which other users must not be able to
-    write to; by default it is next to the zone.
+    dates from `late_arrival_days` before the interval to a day after it are searched, as time zones
+    differ. The lock and temporary files are in the directory `aside`, which other users must not be
+    able to write to; by default it is next to the zone.
 
     Raises:
         DataError: the landing zone or the directory of a rule is missing.
@@ -214,7 +218,7 @@ def collect(
     """
     if not stream.sources:
         return Collected()
-    first = interval.start - late_days * DAY
+    first = interval.start - late_arrival_days * DAY
     looked = Interval(first - DAY, interval.end + DAY)
     figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
     refused: dict[str, str] = {}
@@ -277,7 +281,12 @@ def _collect(
     source, file = _as_it_is(zone, source)
     seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
     seen |= {"told": source.told, "size": file.size, "changed": file.changed}
-    seen["time"] = [stream.time_field, str(stream.time_unit), stream.late, stream.early]
+    seen["time"] = [
+        stream.time_field,
+        str(stream.time_unit),
+        stream.allowed_lateness,
+        stream.max_clock_skew,
+    ]
     if columns := source.columns:  # files that earlier releases collected lack them
         seen["columns"] = columns
     name = _file_name(source.name)
@@ -362,11 +371,11 @@ def _hours(
     if "T" in source.told:
         return np.full(len(lines), untold), np.full(len(lines), True)
     times = line_times(lines.to_pylist(), stream)
-    last = file.changed // 1_000 // HOUR * HOUR + HOUR + stream.early
+    last = file.changed // 1_000 // HOUR * HOUR + HOUR + stream.max_clock_skew
     told = times.fill_null(last).to_numpy()
     known = told < last
     if source.told:
-        known &= told >= untold - stream.late
+        known &= told >= untold - stream.allowed_lateness
     return np.where(known, told // HOUR * HOUR, untold), known
 
 

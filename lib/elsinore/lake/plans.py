@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from elsinore.choices import TIME_LIMIT, Finder
+from elsinore.choices import TIME_LIMIT, Optimizer
 from elsinore.engine.profile import measure
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
@@ -241,7 +241,7 @@ def _plan_in_force(
     names = ("fingerprint", "workload_fingerprint", "statistics_fingerprint")
     before = [
         (row["workload_fingerprint"] == own, observed[1], found.per, row["fingerprint"])
-        for row in _rows(lake, *names, kind=PLAN, finder=Finder.OPTIMAL)
+        for row in _rows(lake, *names, kind=PLAN, finder=Optimizer.OPTIMAL)
         if (found := counted.get(row["statistics_fingerprint"])) is not None
         if (observed := found.observed) is not None and observed[1] <= end
     ]
@@ -257,7 +257,9 @@ def _plan_in_force(
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
     """Return the best plan for exactly these; an interrupted run leaves only a plan of GWMIN."""
     own = workload_fingerprint(workload)
-    rows = _found_from(lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Finder.OPTIMAL)
+    rows = _found_from(
+        lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Optimizer.OPTIMAL
+    )
     plans = [StaticPlan.from_json(body) for body in rows if StaticPlan.is_current(body)]
     return max(plans, key=lambda plan: (plan.proven, plan.score, plan.fingerprint), default=None)
 

@@ -95,7 +95,7 @@ class Lake:
 
         Raises:
             SchemaError: the schema of the stream or of a table is invalid, the stream has integer
-                times, which have no hours, or keep_days names an unknown table.
+                times, which have no hours, or retention_days names an unknown table.
         """
         stream = load_schema(settings.schema_file)
         if not stream.time_unit.is_calendar:
@@ -103,11 +103,11 @@ class Lake:
                 f"the stream {stream.name} counts time in ticks; a lake is laid out by hours",
                 hint="declare a unit such as unit: ms in the schema, or use `elsinore run`",
             )
-        for name in stream.keep_days:
+        for name in stream.retention_days:
             if name not in get_args(Expiring):
                 known = get_args(Expiring)
                 hint = suggest(name, known) or f"use one of {', '.join(known)}"
-                raise SchemaError(f"keep_days: {name} has no retention period", hint=hint)
+                raise SchemaError(f"retention_days: {name} has no retention period", hint=hint)
         tables = load_tables(settings.tables_dir, stream)
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 

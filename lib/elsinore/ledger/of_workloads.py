@@ -46,8 +46,8 @@ def hours_to_compute(asked: Sequence[Asked], *, most: int, next_most: int) -> di
         next_most: How many hours `catch_up` takes next.
 
     Returns:
-        `reopened`, the ranges of hours; `reopened_hours`, their number; `hours_left`, how many are
-            too many for the run; `catch_up`, the first range of these; `hours_lost`, how many
+        `recomputed`, the ranges of hours; `recomputed_hours`, their number; `hours_left`, how many
+            are too many for the run; `catch_up`, the first range of these; `hours_lost`, how many
             cannot be computed because their events were removed; and `reasons`, a line per range of
             hours with equal reasons.
     """
@@ -55,8 +55,8 @@ def hours_to_compute(asked: Sequence[Asked], *, most: int, next_most: int) -> di
     gone = {hour for one in asked for hour in lost_hours(one.state, one.question).tolist()}
     chosen = choose(planned, most=most, next_most=next_most, apart=_borders(asked, planned))
     return {
-        "reopened": list(map(_plain, chosen.taken)),
-        "reopened_hours": chosen.hours,
+        "recomputed": list(map(_plain, chosen.taken)),
+        "recomputed_hours": chosen.hours,
         "hours_left": chosen.left,
         "hours_lost": len(gone),
         "catch_up": list(map(_plain, chosen.catch_up)),

@@ -133,8 +133,8 @@ def require_kept(state: Fold, hours: Longs, reach: int) -> None:
         raise DataError(
             f"events in windows of {some_of(labels(gone).to_pylist())} were removed after their "
             "retention period",
-            hint="published results stay; to recompute them, raise keep_days and ingest the raw "
-            "files of these windows again: `elsinore ingest`",
+            hint="published results stay; to recompute them, raise retention_days and ingest the "
+            "raw files of these windows again: `elsinore ingest`",
         )
 
 

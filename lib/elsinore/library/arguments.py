@@ -16,7 +16,7 @@ from elsinore.places import require_here
 
 #: Hints of the command line, and what they are in Python.
 _IN_PYTHON = {
-    "--max-bad-share 0.5": "max_bad_share=0.5",
+    "--max-error-rate 0.5": "max_error_rate=0.5",
     ", or add --input-format jsonl": "",
     ", or allow more steps: `elsinore run --budget 100000000`": "",
     "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE":

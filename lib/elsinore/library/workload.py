@@ -24,6 +24,7 @@ from elsinore.library.results import Results, answer, process_cores
 from elsinore.library.why import Why
 from elsinore.query.bound import Workload as BoundWorkload
 from elsinore.query.load_workload import load_workload, read_workload
+from elsinore.renamed import renamed_parameters
 from elsinore.results.row import sorted_rows
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
@@ -136,12 +137,13 @@ class Workload:
     def __repr__(self) -> str:
         return f"<Workload over {self.schema.name}: {', '.join(self.queries)}>"
 
+    @renamed_parameters(max_bad_share="max_error_rate")
     def run(
         self,
         events: Events,
         *,
         executor: str = "auto",
-        max_bad_share: float = 0.05,
+        max_error_rate: float = 0.05,
         threads: int | None = None,
     ) -> Results:
         r"""Return the results of all queries.
@@ -150,7 +152,7 @@ class Workload:
             events: Events in any form that the class accepts.
             executor: Engine that evaluates the queries, as in `elsinore run --executor`. `auto`
                 picks the fastest one per query.
-            max_bad_share: Share of invalid records above which the call fails, 0 to 1.
+            max_error_rate: Share of invalid records above which the call fails, 0 to 1.
             threads: Maximum number of threads. None: the number of cores of this process.
 
         Raises:
@@ -179,7 +181,7 @@ class Workload:
         if threads is not None:
             require_whole("threads", threads, 1)
         require(self.bound.queries, who)
-        table, report = self._read(events, max_bad_share, self.bound.attributes_read)
+        table, report = self._read(events, max_error_rate, self.bound.attributes_read)
         request = Request(threads=threads or process_cores())
         with hints_in_python():
             rows = answer(self.bound, table, who, request=request)
@@ -242,15 +244,15 @@ class Workload:
         return Why(self.bound, table, query, group, window, limit)
 
     def _read(
-        self, events: Events, max_bad_share: float, read: Collection[str] | None = None
+        self, events: Events, max_error_rate: float, read: Collection[str] | None = None
     ) -> tuple[EventTable, ReadReport]:
-        require_share("max_bad_share", max_bad_share)
+        require_share("max_error_rate", max_error_rate)
         with (
             hints_in_python(),
             memory_failures("reading the events", hint="read fewer events at once"),
         ):
             return read_events(
-                sources_of(events), self.schema, max_bad_share=max_bad_share, read=read
+                sources_of(events), self.schema, max_error_rate=max_error_rate, read=read
             )
 
 

@@ -47,7 +47,7 @@ def maintain(own: OwnTables, *, keep_hours: int, run: str) -> dict[str, int]:
     if keep_hours < LEAST_KEPT:
         raise ParameterError(
             f"files must be kept for at least {LEAST_KEPT} hours, not {keep_hours}",
-            hint=f"set ELSINORE_KEEP_HOURS={LEAST_KEPT} or more",
+            hint=f"set ELSINORE_VACUUM_RETENTION_HOURS={LEAST_KEPT} or more",
         )
     note, removed = {"run": run}, dict[str, int]()
     for table, store in own.data.items():

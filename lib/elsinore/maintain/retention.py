@@ -60,10 +60,10 @@ def remove_old(own: OwnTables, *, longest: int, until: int, run: str) -> dict[st
         ParameterError: a period is shorter than runs look back; nothing is removed then.
         ConflictError: other writers won each time.
     """
-    of_all: Mapping[Any, int] = own.settings.keep_days
+    of_all: Mapping[Any, int] = own.settings.retention_days
     stream = own.ingest.stream
-    keep = {**of_all, **stream.keep_days}
-    _require_kept(keep, own.settings.late_days, stream, longest)
+    keep = {**of_all, **stream.retention_days}
+    _require_kept(keep, own.settings.late_arrival_days, stream, longest)
     first = {name: day_of(until - days * DAY) for name, days in keep.items()}
     if own.is_of_stream:
         _set_borders(own.ingest, first, run)
@@ -114,14 +114,14 @@ def _record_removed(tables: IngestTables, ledger: Ledger, first: date, run: str)
 
 
 def _require_kept(
-    keep: Mapping[str, int], late_days: int, stream: StreamSchema, longest: int
+    keep: Mapping[str, int], late_arrival_days: int, stream: StreamSchema, longest: int
 ) -> None:
     """Refuse periods after which runs would miss rows that they need.
 
     A record may be late, in a file that is late; other records of its id may be in another file
     whose events were late there.
     """
-    reach = late_days * DAY + 2 * stream.late + stream.early + longest
+    reach = late_arrival_days * DAY + 2 * stream.allowed_lateness + stream.max_clock_skew + longest
     least = reach // DAY + 2
     for name, after, more in (
         (EVENTS, None, least), (RAW, EVENTS, 2), (QUARANTINE, RAW, 0)
@@ -131,8 +131,8 @@ def _require_kept(
             raise ParameterError(
                 f"{name} is kept for {keep[name]} days, but runs need {least} days of events, and "
                 "raw_events and quarantine two days longer",
-                hint=f"set {name} to {wanted} or more in keep_days or ELSINORE_KEEP_DAYS, or lower "
-                "time.late",
+                hint=f"set {name} to {wanted} or more in retention_days or "
+                "ELSINORE_RETENTION_DAYS, or lower time.allowed_lateness",
             )
 
 

@@ -41,8 +41,8 @@ class OwnTables:
         """Return the tables of the settings' workload, and create missing ones.
 
         Raises:
-            SchemaError: the schema of the stream or of a table is invalid, or keep_days names an
-                unknown table.
+            SchemaError: the schema of the stream or of a table is invalid, or retention_days names
+                an unknown table.
             SetupError: a table does not fit its declaration.
         """
         own = cls(

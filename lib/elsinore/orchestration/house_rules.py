@@ -40,7 +40,7 @@ gc.disable()
 atexit.register(gc.freeze)
 
 #: When an hour is replayed: some minutes after its end, for its last files to come.
-EVERY_HOUR = f"{Settings.load().grace} * * * *"
+EVERY_HOUR = f"{Settings.load().grace_minutes} * * * *"
 
 #: No run of any DAG goes on for longer; what is vacuumed must be older than that by far.
 LONGEST_RUN = timedelta(hours=24)

@@ -61,7 +61,7 @@ METRICS = (
         "counter",
         "hours",
         "Stale and missed hours that a run recomputed together with its own hours.",
-        "reopened_hours",
+        "recomputed_hours",
         "ingest_events",
     ),
     Metric(

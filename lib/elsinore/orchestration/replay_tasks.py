@@ -84,7 +84,7 @@ def replay_tasks(
     if not is_tested():  # a test run has no scheduler
         # Also after a failure, which does not concern other hours. But failed runs of `catch_up`
         # would start each other endlessly.
-        rule = "none_failed" if first is reopen_task else "all_done"
+        rule = "none_failed" if first is recompute_task else "all_done"
         task_id = slices.operator.task_id
         published >> CatchUp(stream=stream, after=task_id, trigger_rule=rule)
     return slices
@@ -158,7 +158,7 @@ def slice_tasks(
         "same hours (idempotent).",
         **of_slice | {"pool": SPARK_POOL, "execution_timeout": aggregate_timeout},
     )
-    judged = [
+    checked = [
         (_validate_task(stream, *own, **of_slice), _publish_task(stream, *own, **of_slice))
         for own in each_workload(stream).items()
     ]
@@ -168,7 +168,7 @@ def slice_tasks(
         """Aggregates, validates and publishes a slice of the run's hours."""
         own = {"time_slice": time_slice}
         aggregated = aggregate(**own)
-        for validate, publish in judged:
+        for validate, publish in checked:
             chain(aggregated, validate(**own), publish(**own))
 
     return slices.expand(time_slice=found)
@@ -252,7 +252,7 @@ def ingest_task(stream: str, *, late: bool = True, **arguments: Any) -> Any:
         **arguments,
     )
     def ingest(**context: Any) -> list[dict[str, Any]]:
-        changed: dict[str, Any] = {} if late else {"late_days": 0}
+        changed: dict[str, Any] = {} if late else {"late_arrival_days": 0}
         run_slices(context, (), ingested=True)  # refuses more than Airflow maps before any work
         figures = call_step("ingest_events", context, **changed)
         _warn_about_ingest(context, figures)
@@ -292,7 +292,7 @@ def _warn_if_stale(context: Mapping[str, Any], figures: Mapping[str, Any]) -> No
             warn(context, "results_stale", f"{problem}; the limit is {limit}")
 
 
-def reopen_task(_stream: str, **arguments: Any) -> Any:
+def recompute_task(_stream: str, **arguments: Any) -> Any:
     """Add the first task of a run that catches up, which ingests nothing."""
 
     @task(
@@ -300,22 +300,22 @@ def reopen_task(_stream: str, **arguments: Any) -> Any:
         "the slices of its own hours to aggregate.",
         **arguments,
     )
-    def reopen(**context: Any) -> list[dict[str, Any]]:
-        return _slices_of(context, call_step("reopen_hours", context), ingested=False)
+    def recompute(**context: Any) -> list[dict[str, Any]]:
+        return _slices_of(context, call_step("recompute_hours", context), ingested=False)
 
-    return reopen()
+    return recompute()
 
 
 def _slices_of(context: Any, figures: dict[str, Any], *, ingested: bool) -> list[dict[str, Any]]:
     context["ti"].xcom_push("figures", figures)
     for reason in figures["reasons"]:
         _LOG.info("to recompute: %s", reason)
-    reopened = [Interval.parse(**part) for part in figures["reopened"]]
-    return run_slices(context, reopened, ingested=ingested)
+    recomputed = [Interval.parse(**part) for part in figures["recomputed"]]
+    return run_slices(context, recomputed, ingested=ingested)
 
 
 def run_slices(
-    context: Any, reopened: Sequence[Interval], *, ingested: bool
+    context: Any, recomputed: Sequence[Interval], *, ingested: bool
 ) -> list[dict[str, Any]]:
     """Return the slices of a run, as plain data: its own hours, and stale hours to recompute.
 
@@ -334,7 +334,7 @@ def run_slices(
             f"the run has {amount:,} slices; Airflow supports {limit:,} per run",
             hint="choose larger batches or fewer hours, or raise [core] max_map_length of Airflow",
         )
-    for stretch in reopened:
+    for stretch in recomputed:
         pieces = stretch.split(number, grain=HOUR)
         if (amount := amount + len(pieces)) > limit:
             break
@@ -488,7 +488,7 @@ class CatchUp(TriggerDagRunOperator):
             "task_id": "start_catch_up",
             "trigger_dag_id": in_stream(CATCH_UP, stream),
             "doc_md": "Starts `catch_up` if more hours are stale or missed than a run recomputes "
-            "(`ELSINORE_REOPEN_HOURS`). Skipped if there are none.",
+            "(`ELSINORE_RECOMPUTE_HOURS`). Skipped if there are none.",
         }
         super().__init__(**LIGHT | about | arguments)
         self.after = after

@@ -23,7 +23,7 @@ from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import pass_context
 
 from elsinore.errors import ParameterError, PlanError
-from elsinore.files.rejection import bad_lines, judged_lines
+from elsinore.files.rejection import checked_records, invalid_records
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
 from elsinore.wording import escaped, listed, suggest
@@ -185,7 +185,7 @@ class ExpectQuarantinedShareToBeAtMost(RowsExpectation):
         """Yield the hours with larger shares."""
         for row in frame.itertuples():
             reasons = json.loads(row.reasons)
-            share = bad_lines(reasons) / max(judged_lines(int(row.records), reasons), 1)
+            share = invalid_records(reasons) / max(checked_records(int(row.records), reasons), 1)
             if share > self.share:
                 yield f"hour {row.file_hour}: {share:.1%} invalid"
 

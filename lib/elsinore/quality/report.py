@@ -25,7 +25,7 @@ import jinja2
 import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.files.rejection import bad_lines
+from elsinore.files.rejection import invalid_records
 from elsinore.lake.regions import run_key
 from elsinore.lake.run_metrics import RunTime
 from elsinore.lake.views import view_names
@@ -35,8 +35,8 @@ from elsinore.ledger.show import duration
 from elsinore.places import state as file_state
 from elsinore.places import whole_file
 from elsinore.quality.charts import Trend, show_size, story_ticks, time_ticks, trends
+from elsinore.quality.check_expectations import Severity, ValidationResults
 from elsinore.quality.example_trend import find_example
-from elsinore.quality.judge import Judgement, Severity
 from elsinore.quality.lake import TopResult
 from elsinore.quality.open_windows import replay_command, show_minute
 from elsinore.quality.report_data import ReportData
@@ -77,7 +77,7 @@ def write_report(
     state: Fold,
     out: Path,
     interval: Interval,
-    judgement: Judgement | None = None,
+    validation: ValidationResults | None = None,
     *,
     stream: StreamSchema | None = None,
     workload: Workload | None = None,
@@ -95,7 +95,7 @@ def write_report(
         state: the state of the hours of the workload.
         out: directory of the reports; made if it does not exist.
         interval: the hours.
-        judgement: the validation results of the run; contains the path of its Data Docs.
+        validation: the validation results of the run; contains the path of its Data Docs.
         stream: the schema, for NULLs and ranges of fields; None leaves these out.
         workload: the queries, for their texts and CSV files; None leaves these out.
         night: True for the page of a day.
@@ -109,13 +109,13 @@ def write_report(
     out.mkdir(parents=True, exist_ok=True)
     name = f"night_{hour_label(interval.start)[:10]}" if night else run_key(interval)
     page = out / f"{name}.html"
-    docs = judgement.docs if judgement else None
+    docs = validation.docs if validation else None
     data = ReportData(lake, state, interval, stream, out if night else None, workload)
     links = Links(quote(os.path.relpath(docs, out)) if docs else None, airflow, of_stream)
     if workload is not None:
         files = write_csv_files(lake, interval, data.published, workload, out / name)
         links = links._replace(csv={query: f"{name}/{file.name}" for query, file in files.items()})
-    _write_whole(page, _render(data, judgement, links))
+    _write_whole(page, _render(data, validation, links))
     write_index(out)
     return page
 
@@ -164,7 +164,7 @@ def _line(page: Path, size: int, changed: int) -> tuple[str, ...]:
     return page.stem.removeprefix("night_"), page.name, level, html.unescape(headline)
 
 
-def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
+def _render(data: ReportData, validation: ValidationResults | None, links: Links) -> str:
     """Return the page as text."""
     first_day, of_open = hour_label(data.interval.start)[:10], data.open_windows.hours
     by_day = trends(data.days, first_day)
@@ -192,9 +192,9 @@ def _render(data: ReportData, judgement: Judgement | None, links: Links) -> str:
             why_nothing=why_nothing(data),
             open_windows=data.open_windows,
             open_command=of_open and replay_command(of_open, stream=links.stream),
-            verdict=decide(data, judgement),
+            verdict=decide(data, validation),
             observed=data.stream and Interval(*data.stream.observed),
-            judgement=judgement,
+            validation=validation,
             records=_records(data),
             legend=_legend(data),
             size=show_size,
@@ -254,7 +254,7 @@ def _totals(data: ReportData) -> dict[str, Any]:
     )  # fmt: skip
     return {
         **data.hours[["records", *_OUTCOMES]].sum(),
-        "bad": sum(map(bad_lines, data.hours["reasons"])),
+        "bad": sum(map(invalid_records, data.hours["reasons"])),
         "empty": data.hours["empty"].sum(),
         **{part: sum(getattr(query, part) for query in data.queries) for part in queries},
         "seconds": any(step.seconds for step in data.steps),
@@ -328,10 +328,10 @@ class RunVerdict(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def decide(data: ReportData, judgement: Judgement | None) -> RunVerdict:
+def decide(data: ReportData, validation: ValidationResults | None) -> RunVerdict:
     """Return the verdict on a run or a day from its metrics and validation results."""
-    critical = [*_figures_wrong(data), *_judged(judgement, "critical")]
-    warnings = [*_figures_doubtful(data, judgement), *_judged(judgement, "warning")]
+    critical = [*_figures_wrong(data), *_failed(validation, "critical")]
+    warnings = [*_figures_doubtful(data, validation), *_failed(validation, "warning")]
     reasons = (*critical, *warnings)
     if critical:
         return RunVerdict("critical", "Do not use these results", reasons)
@@ -372,7 +372,7 @@ def _figures_wrong(data: ReportData) -> list[str]:
     return found
 
 
-def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str]:
+def _figures_doubtful(data: ReportData, validation: ValidationResults | None) -> list[str]:
     missing, unsettled = data.publishing.missing, data.publishing.unsettled
     provisional = data.publishing.provisional
     unchecked = tuple(one.query for one in data.queries if one.results and not one.results_checked)
@@ -396,7 +396,7 @@ def _figures_doubtful(data: ReportData, judgement: Judgement | None) -> list[str
         f"provisional, because raw files of their windows are missing: "
         f"{some_of(provisional)}": provisional,
         f"no result was recomputed for: {some_of(unchecked)}": unchecked and others,
-        "no expectation was checked for this run": judgement is None,
+        "no expectation was checked for this run": validation is None,
     }
     return [text for text, is_so in doubts.items() if is_so]
 
@@ -407,8 +407,8 @@ def _emptied(data: ReportData) -> str:
     return some_of(f"{show_hour(label)} {', '.join(names)}" for label, names in hours)
 
 
-def _judged(judgement: Judgement | None, severity: Severity) -> list[str]:
-    failed = judgement.failed(severity) if judgement else ()
+def _failed(validation: ValidationResults | None, severity: Severity) -> list[str]:
+    failed = validation.failed(severity) if validation else ()
     return [f"{v.table}: {v.description} Found: {v.observed}" for v in failed]
 
 

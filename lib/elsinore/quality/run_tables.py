@@ -24,8 +24,8 @@ from elsinore.lake.tables import STAGED, Lake
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication, publications
 from elsinore.ledger.rows import Longs
+from elsinore.quality.check_expectations import INGESTED_HOURS, PUBLISHED_HOURS
 from elsinore.quality.ingested_hours import ingested_hours, is_table, usual_records
-from elsinore.quality.judge import INGESTED_HOURS, PUBLISHED_HOURS
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.staged import aggregated, checks_of_staged, hours_in, staged_by_day
 from elsinore.settings import LakePath
@@ -50,7 +50,7 @@ _EXAMPLES, _CHARACTERS = 3, 100
 def read_run_tables(
     lake: Lake, state: Fold, interval: Interval, *, ingested: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """Return by table what the suites check, for `judge`; few rows, however many events there are.
+    """Return the rows that `check_expectations` checks, by table; few, for any number of events.
 
     For `events`, `quarantine` and `results_staged` these are counts by rule (`RuleCounts`); for
     `validations` and `plans` the rows of the run. `ingested_hours` has the columns of the function
@@ -62,7 +62,7 @@ def read_run_tables(
         lake: the tables. Tables of data that no run has created yet count as empty.
         state: the state of the hours of the workload.
         interval: the hours of the run.
-        ingested: True if the run ingested its hours; otherwise the tables `judge.INGESTED` are left
+        ingested: True if the run ingested its hours; otherwise the tables of `INGESTED` are left
             out.
 
     Raises:

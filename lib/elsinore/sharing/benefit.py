@@ -249,9 +249,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a finder decided."""
+    """What an optimizer decided."""
 
     options: tuple[Option, ...]  #: what is shared, at most one option a candidate, in no conflict
-    #: no plan in the finder's search space scores more; None if the finder knows none.
+    #: no plan in the search space of the optimizer scores more; None if it knows none.
     bound: float | None
     proven: bool  #: whether the score reaches the bound, up to the solver's tolerance of 1e-6 of it

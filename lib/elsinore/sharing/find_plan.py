@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
 
-from elsinore.choices import TIME_LIMIT, Finder
+from elsinore.choices import TIME_LIMIT, Optimizer
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.sharing.assignment import assign
@@ -30,9 +30,9 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True)
 class Problem:
-    """The input of a finder: all candidates of a workload, and their savings by id.
+    """The input of an optimizer: all candidates of a workload, and their savings by id.
 
-    `time_limit`: seconds, for finders with a time limit.
+    `time_limit`: seconds, for optimizers with a time limit.
     """
 
     candidates: tuple[Candidate, ...]
@@ -77,15 +77,15 @@ class Problem:
         return expand(self.graph, self.by_id, self.savings)
 
 
-def choose(problem: Problem, finder: Finder) -> Choice:
-    """Return the decision of a finder; BudgetError: `sharon` or `exhaustive` reached its limit."""
-    if finder is Finder.GWMIN:
+def choose(problem: Problem, optimizer: Optimizer) -> Choice:
+    """Return what an optimizer decides; BudgetError: `sharon` or `exhaustive` reached its limit."""
+    if optimizer is Optimizer.GWMIN:
         return Choice(problem.greedy, None, proven=False)
-    if finder is Finder.OPTIMAL:
+    if optimizer is Optimizer.OPTIMAL:
         limit = problem.time_limit
         return assign(problem.candidates, problem.savings, problem.greedy, time_limit=limit)
     expansion = problem.expanded()
-    if finder is Finder.SHARON:
+    if optimizer is Optimizer.SHARON:
         reduction = reduce(expansion.graph)
         found = search(reduction.graph, time_limit=problem.time_limit)
         names = {*reduction.conflict_free, *found.chosen}
@@ -156,10 +156,10 @@ def find_plan(
     workload: Workload,
     statistics: Statistics,
     *,
-    finder: Finder = Finder.OPTIMAL,
+    optimizer: Optimizer = Optimizer.OPTIMAL,
     time_limit: float = TIME_LIMIT,
 ) -> StaticPlan:
-    """The plan that a finder chooses for a workload under the statistics of its stream.
+    """The plan that an optimizer chooses for a workload under the statistics of its stream.
 
     A pure function: the same workload, in whatever order of its queries, and the same statistics
     give the same plan, byte for byte (while the time limit is not met).
@@ -167,9 +167,9 @@ def find_plan(
     Raises:
         ParameterError: the statistics lack a type of the workload, its rates are too large, or the
             time limit is not positive.
-        BudgetError: the finder `sharon` or `exhaustive` met its bound.
+        BudgetError: the optimizer `sharon` or `exhaustive` met its bound.
     """
-    return _plan(workload, statistics, _problem(workload, statistics, time_limit), finder)
+    return _plan(workload, statistics, _problem(workload, statistics, time_limit), optimizer)
 
 
 def find_plans(
@@ -181,11 +181,11 @@ def find_plans(
     """
     quick = min(PATIENCE, time_limit)
     problem = _problem(workload, statistics, quick)
-    plan = _plan(workload, statistics, problem, Finder.OPTIMAL)
+    plan = _plan(workload, statistics, problem, Optimizer.OPTIMAL)
     if not plan.proven and quick < time_limit:
-        yield _plan(workload, statistics, problem, Finder.GWMIN)
+        yield _plan(workload, statistics, problem, Optimizer.GWMIN)
         longer = replace(problem, time_limit=time_limit)
-        plan = _plan(workload, statistics, longer, Finder.OPTIMAL)
+        plan = _plan(workload, statistics, longer, Optimizer.OPTIMAL)
     yield plan
 
 
@@ -196,15 +196,15 @@ def _problem(workload: Workload, statistics: Statistics, time_limit: float) -> P
 
 
 def _plan(
-    workload: Workload, statistics: Statistics, problem: Problem, finder: Finder
+    workload: Workload, statistics: Statistics, problem: Problem, optimizer: Optimizer
 ) -> StaticPlan:
-    choice = choose(problem, finder)
+    choice = choose(problem, optimizer)
     kleene, sharing = shared_kleene(workload), sets_of(workload)
     return StaticPlan(
         workload_fingerprint=workload_fingerprint(workload),
         statistics_fingerprint=statistics.fingerprint,
         queries={q.name: q.fingerprint for q in sorted(workload.queries, key=lambda q: q.name)},
-        finder=finder,
+        finder=optimizer,
         candidates=tell_story(problem, choice),
         chosen=tuple(option.candidate.id for option in choice.options),
         score=fsum(option.benefit for option in choice.options),

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pydantic
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.sharing.candidates import Place
 from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
@@ -201,7 +201,7 @@ class StaticPlan(Artifact):
     workload_fingerprint: str
     statistics_fingerprint: str
     queries: dict[str, str]
-    finder: Finder
+    finder: Optimizer
     candidates: tuple[PlannedCandidate, ...]
     chosen: tuple[str, ...]
     score: float

@@ -1,4 +1,4 @@
-"""The plan finder as published: expansion to options, search (Sharon Algorithms 3 to 6)."""
+"""The plan optimizer as published: expansion to options, search (Sharon Algorithms 3 to 6)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def option_queries(
             if len(found) > most:
                 raise BudgetError(
                     f"the expansion of {candidate.id} has more than {most} options",
-                    hint="use --finder optimal or --finder gwmin",
+                    hint="use --optimizer optimal or --optimizer gwmin",
                 )
         level = following
     return tuple(found)
@@ -140,8 +140,8 @@ def search(graph: SharonGraph, *, plans: int = 2_000_000, time_limit: float | No
             late = ends is not None and len(following) % 4096 == 0 and monotonic() > ends
             if late or looked_at + len(following) > plans:
                 raise BudgetError(
-                    "the plan finder reached its limit before it had compared every valid plan",
-                    hint="use --finder optimal or --finder gwmin",
+                    "the plan optimizer reached its limit before it had compared every valid plan",
+                    hint="use --optimizer optimal or --optimizer gwmin",
                     plans=looked_at + len(following),
                     vertices=len(weights),
                 )
@@ -187,7 +187,7 @@ def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
     if size > _MOST_VERTICES:
         raise BudgetError(
             f"{size} candidates have 2^{size} plans, too many to compare",
-            hint="use --finder optimal",
+            hint="use --optimizer optimal",
         )
     scores = np.zeros(1 << size)
     valid = np.ones(1 << size, dtype=np.bool_)

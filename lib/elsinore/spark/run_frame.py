@@ -18,6 +18,7 @@ from elsinore.files.records import ArrowRecords, first_name
 from elsinore.files.type_records import decoded_schema, type_records
 from elsinore.library.arguments import require_share, require_whole
 from elsinore.library.workload import Workload
+from elsinore.renamed import renamed_parameters
 from elsinore.results.task_rows import TASK_COUNTS
 from elsinore.spark.aggregate_worker import Batches, Task
 from elsinore.spark.partitions import aggregate_partitions
@@ -27,21 +28,22 @@ from elsinore.template.support import require
 _POSITION, _REASON = "record_number", "reason"
 
 
+@renamed_parameters(max_bad_share="max_error_rate")
 def run(
-    workload: Workload, df: DataFrame, *, max_bad_share: float = 0.05, parts: int | None = None
+    workload: Workload, df: DataFrame, *, max_error_rate: float = 0.05, parts: int | None = None
 ) -> DataFrame:
     """Return the results of a workload over a Spark DataFrame of raw events.
 
     It works with classic Spark and with Spark Connect. The Python workers need elsinore installed.
     Spark distributes events by the keys of each query. If a query has no key that all its types
     have, one task evaluates it. Spark reads `df` once for each set of keys, and once more if
-    `max_bad_share` is below 1. Persist `df` if reading it is expensive.
+    `max_error_rate` is below 1. Persist `df` if reading it is expensive.
 
     Args:
         workload: The queries.
         df: The events, with a column for each field of the schema. If several rows have the same
             id, the last one by partition and row wins.
-        max_bad_share: Share of invalid rows above which the call fails, 0 to 1. Results leave
+        max_error_rate: Share of invalid rows above which the call fails, 0 to 1. Results leave
             invalid rows out.
         parts: Maximum number of tasks. None: the value of `spark.sql.shuffle.partitions`.
 
@@ -54,10 +56,10 @@ def run(
     Raises:
         UnsupportedQueryError: Only twostep can run one of the queries.
         DataError: Too many rows are invalid, or a column is missing.
-        ParameterError: `max_bad_share` or `parts` is invalid.
+        ParameterError: `max_error_rate` or `parts` is invalid.
         SetupError: The Python workers lack elsinore, or have another version.
     """
-    require_share("max_bad_share", max_bad_share)
+    require_share("max_error_rate", max_error_rate)
     if parts is not None:
         require_whole("parts", parts, 1)
     bound, schema = workload.bound, workload.schema
@@ -66,8 +68,8 @@ def run(
         raise DataError(f"the DataFrame: {problem[0]}", hint=problem[1])
     require_same_elsinore(df.sparkSession)
     decoded = _decoded(df, schema)
-    if max_bad_share < 1:
-        _require_few_bad(decoded, max_bad_share)
+    if max_error_rate < 1:
+        _require_few_bad(decoded, max_error_rate)
     events = decoded.where(F.col(_REASON).isNull())
     if schema.id_field is not None:  # the last one counts, as in files
         time = F.col(TIME_COLUMN)
@@ -132,5 +134,5 @@ def _require_few_bad(decoded: DataFrame, allowed: float) -> None:
         raise DataError(
             f"{bad} of {rows} rows are invalid, more than the allowed share of {allowed:g}; "
             f"for example: {reason}",
-            hint="correct the rows, or pass a larger max_bad_share",
+            hint="correct the rows, or pass a larger max_error_rate",
         )

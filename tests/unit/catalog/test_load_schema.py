@@ -12,6 +12,7 @@ import pytest
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.catalog.stream import Attribute, AttributeType, Buckets, EventType, StreamSchema
 from elsinore.errors import SchemaError
+from elsinore.renamed import RenamedWarning
 from elsinore.timeline import DAY, HOUR, TimeUnit
 
 RIDES = """\
@@ -45,20 +46,20 @@ def refusal(tmp_path: Path, text: str) -> SchemaError:
     ("bounds", "late", "early"),
     [
         ("", 365 * DAY, DAY // 24),
-        (", late: 2 days, early: 90 minutes", 2 * DAY, DAY // 16),
-        (", late: 0 hours", 0, DAY // 24),
+        (", allowed_lateness: 2 days, max_clock_skew: 90 minutes", 2 * DAY, DAY // 16),
+        (", allowed_lateness: 0 hours", 0, DAY // 24),
     ],
 )
 def test_how_far_an_event_may_lie_from_its_landing(
     tmp_path: Path, bounds: str, late: int, early: int
 ) -> None:
     schema = load(tmp_path, HEAD.replace("unit: us", f"unit: us{bounds}") + "  A: {}\n")
-    assert (schema.late, schema.early) == (late, early)
+    assert (schema.allowed_lateness, schema.max_clock_skew) == (late, early)
 
 
 @pytest.mark.parametrize("late", ["2 fortnights", "-1 days", "3", "100000 days", "[1]"])
 def test_a_distance_that_is_no_duration_is_refused(tmp_path: Path, late: str) -> None:
-    text = HEAD.replace("unit: us", f"unit: us, late: {late}") + "  A: {}\n"
+    text = HEAD.replace("unit: us", f"unit: us, allowed_lateness: {late}") + "  A: {}\n"
     assert "not a duration" in str(refusal(tmp_path, text))
 
 
@@ -126,7 +127,7 @@ def test_no_id_types_without_attributes_and_limits_of_timestamps(tmp_path: Path)
     assert schema.by_name["B"].by_name["at"].minimum == DAY
 
 
-@pytest.mark.parametrize("types", ["types: {A: {}, B: {}}", "other_types: ignore\ntypes: {A: {}}"])
+@pytest.mark.parametrize("types", ["types: {A: {}, B: {}}", "unknown_types: skip\ntypes: {A: {}}"])
 def test_type_may_be_left_out_of_a_schema_with_one_type_only(tmp_path: Path, types: str) -> None:
     head = "stream: s\ntime: {field: t, unit: us}\n"
     assert load(tmp_path, f"{head}types: {{A: {{}}}}").type_field is None
@@ -224,3 +225,33 @@ def test_a_file_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"stream: \xff\n")
     with pytest.raises(SchemaError):
         load_schema(tmp_path / "bad.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "other"),
+    [
+        ("time.late: 2 days", "time.allowed_lateness: 2 days", "3 days"),
+        ("time.early: 2 hours", "time.max_clock_skew: 2 hours", "3 hours"),
+        ("keep_days: {events: 9}", "retention_days: {events: 9}", "{events: 8}"),
+        ("other_types: refuse", "unknown_types: error", "skip"),
+        ("other_types: ignore", "unknown_types: skip", "error"),
+    ],
+)
+def test_old_keys_work_with_a_warning(tmp_path: Path, old: str, new: str, other: str) -> None:
+    def schema(*settings: str) -> str:
+        times = [one.removeprefix("time.") for one in settings if one.startswith("time.")]
+        others = [one for one in settings if not one.startswith("time.")]
+        head = HEAD.replace("unit: us", ", ".join(["unit: us", *times]))
+        return head.replace("types:", "\n".join([*others, "types:"])) + "  A: {}\n"
+
+    expected = load(tmp_path, schema(new))
+    (old_key, _, _), (new_key, _, _) = old.partition(":"), new.partition(":")
+    for settings in ([old], [new, old]):
+        with pytest.warns(RenamedWarning) as warned:
+            assert load(tmp_path, schema(*settings)) == expected
+        assert len(warned) == 1
+        words = (old, new) if "types" in old else (old_key, new_key)
+        assert f"yaml: {words[0]} is now called {words[1]}; use" in str(warned[0].message)
+    told = str(refusal(tmp_path, schema(old, f"{new_key}: {other}")))
+    names = [key.removeprefix("time.") for key in (old_key, new_key)]
+    assert f"{names[0]} and {names[1]} have different values (remove {names[0]})" in told

@@ -255,7 +255,7 @@ EMPTY = "no results, because the input has no events: 1 file read"
     [
         ("A", "", [], f"{EMPTY}, it is empty"),
         ("A", "\n  \n", [], f"{EMPTY}, it is empty"),
-        ("A", '{"a": 1}\n', ["--max-bad-share", "1"], f"{EMPTY}, every record was rejected"),
+        ("A", '{"a": 1}\n', ["--max-error-rate", "1"], f"{EMPTY}, every record was rejected"),
         ("SEQ(A, B)", None, [], "q has no row: the input has no event of type B"),
         ("SEQ(A, B b OR SEQ(C, B c))", None, [], "q has no row: the input has no event of type B"),
         ("SEQ(A, B?, C*, A a)", None, [], "but no match"),

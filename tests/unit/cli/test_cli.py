@@ -13,6 +13,9 @@ from elsinore.cli.pipeline import report
 from elsinore.errors import ParameterError
 from elsinore.orchestration.run_step import Arguments
 
+EXAMPLE = Path(__file__).parents[3] / "docs" / "example"
+QUERIES, EVENTS = str(EXAMPLE / "rides.sase"), str(EXAMPLE / "rides.jsonl")
+
 
 @pytest.mark.parametrize("command", ["check", "plan", "explain", "ingest", "generate", "replay"])
 def test_every_command_has_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,3 +145,44 @@ def test_hours_that_are_not_over_are_refused(
     assert run_command([command, *given]) == 2
     error = capsys.readouterr().err
     assert "the hours before '2198-01-01T01:00Z' are not over (set end to 20" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "old", "new", "value", "other"),
+    [
+        (["plan", QUERIES, "--events", EVENTS], "--finder", "--optimizer", "gwmin", "optimal"),
+        (["run", QUERIES, "--input", EVENTS], "--max-bad-share", "--max-error-rate", "0.5", "0.4"),
+    ],
+)
+def test_old_options_work_with_a_warning(
+    arguments: list[str], old: str, new: str, value: str, other: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    arguments += ["--schema", str(EXAMPLE / "rides.yaml")]
+    assert run_command([*arguments, new, value]) == 0
+    expected = capsys.readouterr()
+    for given in ([old, value], [f"{old}={value}"], [new, value, old, value]):
+        assert run_command([*arguments, *given]) == 0
+        printed = capsys.readouterr()
+        assert printed.out == expected.out
+        assert printed.err.startswith(
+            f"elsinore: `{old}` is now called `{new}`; use the new name\n"
+        )
+    assert run_command([*arguments, old, value, new, other]) == 2
+    problem = f"elsinore: {old} and {new} have different values (remove {old})\n"
+    assert capsys.readouterr().err == problem
+
+
+@pytest.mark.filterwarnings("always::elsinore.renamed.RenamedWarning")
+def test_warnings_about_old_names_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELSINORE_GRACE", "7")
+    assert run_command(["views", "missing.sase"]) != 0
+    warning = "elsinore: ELSINORE_GRACE is now called ELSINORE_GRACE_MINUTES; use the new name\n"
+    assert capsys.readouterr().err.startswith(warning)
+
+
+def test_lineage_is_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["lineage", "--help"]) == 0
+    assert "elsinore why" in capsys.readouterr().out

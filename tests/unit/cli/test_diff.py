@@ -208,7 +208,7 @@ def test_bad_lines_are_told_and_too_many_refused(capsys: pytest.CaptureFixture[s
     Path("e.jsonl").write_text(good + '{"type": "A"}\n' * 30)
     assert run_command(["diff", *WORKLOADS]) != 0
     assert "30 of 111 records are invalid" in capsys.readouterr().err
-    assert run_command(["diff", *WORKLOADS, "--max-bad-share", "0.5"]) == 0
+    assert run_command(["diff", *WORKLOADS, "--max-error-rate", "0.5"]) == 0
 
 
 @pytest.mark.parametrize("name", ["bomb.parquet", "bomb.arrow"])

@@ -33,7 +33,7 @@ def test_what_is_written_can_be_run(
     query = tmp_path / "one.sase"
     query.write_text(workload.read_text(encoding="utf-8").split(";")[-2] + ";", encoding="utf-8")
     run = ["run", str(query), "--schema", schema, "--input", str(events), "--executor", "greta"]
-    assert run_command([*run, "--max-bad-share", "0"]) == 0
+    assert run_command([*run, "--max-error-rate", "0"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert rows
     assert len({row["query"] for row in rows}) == 1

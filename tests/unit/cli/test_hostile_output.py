@@ -105,11 +105,11 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> st
 
 
 COMMANDS = {
-    "run": "run q.sase --schema s.yaml --input in --max-bad-share 1",
-    "run as JSON": "run q.sase --schema s.yaml --input in --max-bad-share 1 --format json",
-    "run as CSV": "run q.sase --schema s.yaml --input in --max-bad-share 1 --format csv",
-    "run over bad lines": "run q.sase --schema s.yaml --input in --max-bad-share 0",
-    "run by twostep": "run q.sase --schema s.yaml --input in --max-bad-share 1 --executor twostep",
+    "run": "run q.sase --schema s.yaml --input in --max-error-rate 1",
+    "run as JSON": "run q.sase --schema s.yaml --input in --max-error-rate 1 --format json",
+    "run as CSV": "run q.sase --schema s.yaml --input in --max-error-rate 1 --format csv",
+    "run over bad lines": "run q.sase --schema s.yaml --input in --max-error-rate 0",
+    "run by twostep": "run q.sase --schema s.yaml --input in --max-error-rate 1 --executor twostep",
     "check": "check q.sase --schema s.yaml",
     "check --json": "check q.sase --schema s.yaml --json",
     "check of a missing file": "check EVIL.sase --schema s.yaml",
@@ -122,13 +122,13 @@ COMMANDS = {
     "explain by a wrong plan": "explain q.sase --schema s.yaml --plan evil.yaml",
     "test": "test cases.yaml",
     "test of a missing file": "test EVIL.yaml",
-    "diff": "diff q.sase other.sase --schema s.yaml --input in --max-bad-share 1",
+    "diff": "diff q.sase other.sase --schema s.yaml --input in --max-error-rate 1",
     "diff of missing files": "diff EVIL.json EVIL.json",
     "schema infer": "schema infer in/EVIL.jsonl",
     "a command that does not exist": "EVIL",
     "an option that does not exist": "run --EVIL",
     "init": "init new --from in/EVIL.jsonl",
-    "put": "put in/EVIL.jsonl --max-bad-share 1",
+    "put": "put in/EVIL.jsonl --max-error-rate 1",
 }
 
 
@@ -192,7 +192,7 @@ def test_why_and_results_are_escaped(project: Path) -> None:
     assert not FORBIDDEN.findall(event_words(event, ()))
     events = project / "in" / f"{PATH}.jsonl"
     work = elsinore.workload(project / "q.sase", schema=project / "s.yaml")
-    assert not FORBIDDEN.findall(repr(work.run(events, max_bad_share=1)))
+    assert not FORBIDDEN.findall(repr(work.run(events, max_error_rate=1)))
     why = work.why(events, "q", {"s": EVIL}, "2023-11-14T22:00")
     assert why.count == 3
     assert not FORBIDDEN.findall(repr(why))

@@ -342,14 +342,14 @@ SCHEMAS: list[tuple[str, str, str]] = [
     (timed("time: {field: ts, unit: ns}"), "2:", "'ns' is not one of iso, s, ms, us, integer (div"),
     (timed("time: {name: ts, unit: iso}"), "2:", "name the field of raw events"),
     (timed("timestamp: {field: ts, unit: iso}"), "2:", "did you mean time?"),
-    (timed("time: {field: ts, unit: iso, late: 2}"), "2:", "write it as 365 days"),
+    (timed("time: {field: ts, unit: iso, allowed_lateness: 2}"), "2:", "write it as 365 days"),
     (timed(""), "1:", "as in time: {field: ts, unit: iso}"),
     (attribute("long").replace("{field: event}", "event"), "3:", "as in type: {field: event}"),
     (attribute("double") + "id: event_id\n", "7:", "as in id: {field: event_id}"),
     (typed("  View: {user-id: string}\n"), "5:", "'user-id' is not a valid name (use only letters"),
     (typed("  View: {'@version': string}\n"), "5:", "user_id: {type: string, field: user-id}"),
     (typed("  page view: {}\n"), "5:", "type: {field: event, names: {PageView: page view}}"),
-    (typed("  View: {}\nother_types: skip\n"), "6:", "'skip' is not valid here (write refuse or i"),
+    (typed("  View: {}\nunknown_types: drop\n"), "6:", "is not valid here (write error or skip"),
     (typed("  View: {}\nquoted_numbers: 1\n"), "6:", "is not true or false"),
     (attribute("{type: long, field: ''}"), "6:", "must not be empty"),
     (typed("  V: {}\n").replace("event}", "event, names: {W: w}}"), "1:", "type.names has W, but"),
@@ -448,7 +448,7 @@ DATA: list[tuple[str, str | bytes, str]] = [
     ("e.jsonl", line(ts="1740996000"), "if it is in s, set unit: s"),
     ("e.jsonl", line(ts=1740996000000), "if it is in ms, set unit: ms"),
     ("e.jsonl", line(ts=None), "ts is missing"),
-    ("e.jsonl", line(event="Login"), "AddToCart, Checkout; other_types: ignore skips it"),
+    ("e.jsonl", line(event="Login"), "AddToCart, Checkout; unknown_types: skip ignores it"),
     ("e.jsonl", line(event=None), "event is missing"),
     ("e.jsonl", line(event_id=None), "event_id is missing"),
     ("e.jsonl", line(price="5"), "remove the quotes, or set quoted_numbers: true in the schema"),
@@ -535,7 +535,7 @@ def test_columns_of_other_types_are_called_as_people_do(
 
 def test_half_of_the_lines_can_be_let_pass_only_if_no_more_are_bad(message: Message) -> None:
     Path("e.jsonl").write_text("\n".join([line(), line(price="x")]))
-    assert "allow half of them with --max-bad-share 0.5" in message([*RUN, "e.jsonl"])
+    assert "allow half of them with --max-error-rate 0.5" in message([*RUN, "e.jsonl"])
     Path("e.jsonl").write_text(line(price="x"))
     assert message([*RUN, "e.jsonl"]).endswith(
         "is not a double (correct the records or the schema)\n"
@@ -589,8 +589,8 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "-", "--input-format", "xml"], "'jsonl', 'csv', 'parquet'"),
     ([*RUN, "w.sase", "--executer", "auto"], "--executor"),
     ([*RUN, "w.sase", "--executor", "flink"], "'greta'"),
-    ([*RUN, "w.sase", "--max-bad-share", "5"], "'--max-bad-share'"),
-    ([*RUN, "w.sase", "--max-bad-share", "5%"], "it must be a number, as in 0.05 (see --help"),
+    ([*RUN, "w.sase", "--max-error-rate", "5"], "'--max-error-rate'"),
+    ([*RUN, "w.sase", "--max-error-rate", "5%"], "it must be a number, as in 0.05 (see --help"),
     ([*RUN, "w.sase", "--top", "all"], "it must be a whole number (see --help"),
     (["run", "w.sase", "e.jsonl", "--schema", "s.yaml"], "Write it before the first file of"),
     ([*RUN, "w.sase", "--output", "o.xlsx"], "let it end in .txt, .json"),
@@ -635,7 +635,7 @@ def test_a_wrong_command(arguments: list[str], words: str, message: Message) -> 
 CASES = """{{schema: {{View: {{price: double}}}}, query: RETURN COUNT(*) PATTERN View WITHIN 9,
   cases: [{{name: one, events: '{}', rows: {}}}]}}"""
 FILES: list[tuple[list[str], str, str]] = [
-    ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-bad-share", "1"],
+    ([*RUN, "f", "--input-format", "jsonl", "--quarantine", "q/q.jsonl", "--max-error-rate", "1"],
      "{", "cannot write q/q.jsonl: No such file or directory (mkdir -p q)"),
     (["explain", *RUN[1:4], "--plan", "f"], "{}", "f: not a static plan (print a plan with"),
     (["plan", *RUN[1:4], "--rates", "f"], "rates: {View: 5}", "it is missing (as in per: hour)"),
@@ -672,7 +672,7 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("HOME", "/dev/null/x", "cannot use /dev/null/x: Not a directory"),
         ("HOME", "/dev/null/x", "(set ELSINORE_HOME to a directory that can be made)"),
-        ("KEEP_DAYS", "30", """30 is not a mapping (write it as {"events": 30})"""),
+        ("RETENTION_DAYS", "30", """30 is not a mapping (write it as {"events": 30})"""),
         ("STREAMS", "rides", """'rides' is not JSON (write it as ["rides"])"""),
         (
             "STREAM",
@@ -685,8 +685,12 @@ def test_elsinore_alone_is_its_help(capsys: pytest.CaptureFixture[str]) -> None:
             "ELSINORE_SCHEMA is not a setting (did you mean ELSINORE_SCHEMA_FILE?)",
         ),
         ("WORKLOADFILE", "x", "did you mean ELSINORE_WORKLOAD_FILE?"),
-        ("MAX_BAD_SHARE", "much", "ELSINORE_MAX_BAD_SHARE: 'much' is not a number"),
-        ("KEEP_HOURS", "5", "ELSINORE_KEEP_HOURS: '5' must be at least 168"),
+        ("MAX_ERROR_RATE", "much", "ELSINORE_MAX_ERROR_RATE: 'much' is not a number"),
+        (
+            "VACUUM_RETENTION_HOURS",
+            "5",
+            "ELSINORE_VACUUM_RETENTION_HOURS: '5' must be at least 168",
+        ),
         ("HOME", "hdfs://name/x", "is an address outside of"),
     ],
 )

@@ -29,7 +29,7 @@ stream: shop
 time: {field: at.ms, unit: UNIT}
 type: {field: event, names: {View: page view}}
 id: {field: key}
-other_types: ignore
+unknown_types: skip
 types: {View: {user: {type: string, field: user-id}, x: {type: double, nullable: true}, seen: timestamp}}
 """  # noqa: E501
 TEN = 1_740_996_000_000  # 2025-03-03T10:00
@@ -105,8 +105,8 @@ def test_the_pipeline_finds_the_events_of_each_hour(
     found = landing_files(zone, DAY)
     assert [file.landing for file in found] == ["2025-03-03T10", "2025-03-03T11"]
     schema = load_schema(tmp_path / "s.yaml")
-    before, _ = read_events([path], schema, max_bad_share=0)
-    after, _ = read_events([zone], schema, max_bad_share=0)
+    before, _ = read_events([path], schema, max_error_rate=0)
+    after, _ = read_events([zone], schema, max_error_rate=0)
     assert after.table.sort_by("_time") == before.table.sort_by("_time")
 
 
@@ -189,7 +189,7 @@ def test_a_field_of_csv_that_is_a_text_and_a_number_is_refused(
     assert not zone.exists()
     schema.write_text(f"{schema.read_text()}quoted_numbers: true\n")
     assert run_command(["put", str(path)]) == 0
-    events, _ = read_events([zone], load_schema(schema), max_bad_share=0)
+    events, _ = read_events([zone], load_schema(schema), max_error_rate=0)
     assert events.table["n"].to_pylist() == [7, 7, 8]
 
 

@@ -149,7 +149,7 @@ def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) ->
     put([*EVENTS, *late])
     with Path("e.jsonl").open("a") as out:
         out.write("{broken\n")
-    assert run(PAIRS, "--quarantine", "bad.jsonl", "--max-bad-share", "0.5") == 0
+    assert run(PAIRS, "--quarantine", "bad.jsonl", "--max-error-rate", "0.5") == 0
     told = capsys.readouterr()
     assert "4 of 8 records rejected (1 bad_json, 3 time_out_of_range)" in told.err
     assert len(told.out.splitlines()) == 1
@@ -157,7 +157,7 @@ def test_bad_lines_are_set_aside_and_kept(capsys: pytest.CaptureFixture[str]) ->
     reasons = [row["reason"] for row in kept]
     assert all("-4611686018427387904 to 4611686018427387903" in reason for reason in reasons)
     assert broken["record_number"] == 8
-    assert run(PAIRS, "--max-bad-share", "0.1") == 1
+    assert run(PAIRS, "--max-error-rate", "0.1") == 1
 
 
 @pytest.mark.parametrize(

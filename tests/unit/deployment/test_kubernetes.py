@@ -208,7 +208,7 @@ def test_there_are_no_other_containers(objects: list[Object]) -> None:
     [
         lambda one: one.update(image="elsinore/airflow:other"),
         lambda one: one["environment"].update(ELSINORE_SPARK_CORES="8"),
-        lambda one: one["environment"].update(ELSINORE_GRACE="10"),
+        lambda one: one["environment"].update(ELSINORE_GRACE_MINUTES="10"),
         lambda one: one["secrets"].append("spark_secret"),
         lambda one: one["volumes"].remove("logs:/logs"),
         lambda one: one["volumes"].remove("/tmp"),
@@ -440,7 +440,7 @@ def test_the_folder_of_the_readme_changes_what_it_says(docker: Path) -> None:
     objects = render(folder)
     images = {container["image"] for _, container in containers(objects)}
     assert not [image for image in images if image.endswith(":local")]
-    assert of_kind(objects, "ConfigMap")["airflow"]["data"]["ELSINORE_GRACE"] == "10"
+    assert of_kind(objects, "ConfigMap")["airflow"]["data"]["ELSINORE_GRACE_MINUTES"] == "10"
     assert of_kind(objects, "Deployment")["spark-worker"]["spec"]["replicas"] == 4
     claims = of_kind(objects, "PersistentVolumeClaim").values()
     assert [claim["spec"].get("storageClassName") for claim in claims].count("shared") == 2

@@ -37,7 +37,7 @@ relaxed = settings(
 
 def account(path: Path) -> tuple[int, int]:
     """Lines, and events in the table; the report checks by itself that it adds up."""
-    events, report = read_events([path], rides(), max_bad_share=1.0)
+    events, report = read_events([path], rides(), max_error_rate=1.0)
     assert len(events) == report.accepted
     positions = report.rejected["record_number"].to_pylist()
     assert positions == sorted(set(positions))

@@ -47,7 +47,7 @@ def put(path: Path, *records: dict[str, Any]) -> Path:
 
 def read(folder: Path, kind: str = "string", schema: str = SCHEMA) -> tuple[list[Any], ReadReport]:
     events, report = read_events([folder], read_schema(schema.replace("KIND", kind)),
-                                 max_bad_share=1)  # fmt: skip
+                                 max_error_rate=1)  # fmt: skip
     return events.table.to_pylist(), report
 
 

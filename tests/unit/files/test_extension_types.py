@@ -60,7 +60,7 @@ def test_a_parquet_file_and_a_frame_of_extension_types(tmp_path: Path) -> None:
         found = elsinore.workload(QUERY, schema=SCHEMA).run(source)
         counts = {row["session"]: row["COUNT(*)"] for row in found["q"].to_pylist()}
         assert counts == {str(IDS[2]): 2, str(IDS[0]): 1}
-    events, report = read_events([path], SCHEMA, max_bad_share=0)
+    events, report = read_events([path], SCHEMA, max_error_rate=0)
     assert report.accepted == 3
     assert events.table["doc"].to_pylist() == ['{"a": 1}', None, "[]"]
     assert events.table["ok"].to_pylist() == [True, False, True]

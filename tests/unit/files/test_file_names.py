@@ -38,7 +38,7 @@ def pack(data: bytes, ending: str) -> bytes:
 
 
 def read(*paths: Path) -> ReadReport:
-    return read_events(paths, SCHEMA, max_bad_share=1)[1]
+    return read_events(paths, SCHEMA, max_error_rate=1)[1]
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def source(folder: Path, form: str, *records: dict[str, Any], name: str = "e") -
 
 
 def warnings(*sources: Source, schema: str = SCHEMA) -> tuple[str, ...]:
-    return read_events(sources, read_schema(schema), max_bad_share=0)[1].warnings
+    return read_events(sources, read_schema(schema), max_error_rate=0)[1].warnings
 
 
 @pytest.mark.parametrize("form", FORMS)

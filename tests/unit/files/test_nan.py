@@ -45,7 +45,7 @@ def read(folder: Path, kind: str, *values: dict[str, Any]) -> tuple[list[Any], R
         write(path, *(",".join(line) for line in [names, *cells]))
     else:
         pq.write_table(pa.Table.from_pylist([dict.fromkeys(names) | row for row in rows]), path)
-    events, report = read_events([path], SCHEMA, max_bad_share=1.0)
+    events, report = read_events([path], SCHEMA, max_error_rate=1.0)
     return events.table["x"].to_pylist(), report
 
 
@@ -98,7 +98,7 @@ def test_equal_events_with_nan_are_duplicates(tmp_path: Path) -> None:
 def test_the_rules_on_nan_hold_for_what_was_read(tmp_path: Path, kind: str) -> None:
     """A comparison with it is not true, and it makes a sum NaN."""
     read(tmp_path, kind, {"x": 1.0}, {"x": NAN}, {"x": 3.0})
-    events, _ = read_events([tmp_path / f"e.{kind}"], SCHEMA, max_bad_share=0.0)
+    events, _ = read_events([tmp_path / f"e.{kind}"], SCHEMA, max_error_rate=0.0)
     for where, values in (
         ("", '"COUNT(*)": 3, "SUM(A.x)": "NaN", "MAX(A.x)": 3.0'),
         ("WHERE NOT A.x < 2", '"COUNT(*)": 1, "SUM(A.x)": 3.0, "MAX(A.x)": 3.0'),

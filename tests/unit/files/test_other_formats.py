@@ -20,7 +20,7 @@ EVENTS = {"t": [1_700_000_000_000_000], "k": ["A"]}
 
 def said_of(events: object) -> str:
     with pytest.raises(elsinore.ElsinoreError) as caught:
-        WORK.run(events, max_bad_share=0)  # type: ignore[arg-type]
+        WORK.run(events, max_error_rate=0)  # type: ignore[arg-type]
     return str(caught.value)
 
 

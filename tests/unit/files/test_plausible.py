@@ -24,7 +24,7 @@ def schema(plausible: str = "", unit: str = "iso") -> str:
 def read(times: list[str], folder: Path, text: str | None = None) -> ReadReport:
     path = folder / "m.csv"
     path.write_text("ts,k\n" + "".join(f"{time},a\n" for time in times))
-    return read_events([path], read_schema(text or schema()), max_bad_share=1)[1]
+    return read_events([path], read_schema(text or schema()), max_error_rate=1)[1]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_files_are_looked_at_separately(tmp_path: Path) -> None:
     old, new = tmp_path / "old.csv", tmp_path / "new.csv"
     old.write_text("ts,k\n1990-01-01,a\n1991-01-01,a\n")
     new.write_text("ts,k\n2025-01-01,a\n")
-    report = read_events([old, new], read_schema(schema()), max_bad_share=0)[1]
+    report = read_events([old, new], read_schema(schema()), max_error_rate=0)[1]
     assert report.warnings == ()
 
 
@@ -134,7 +134,7 @@ def test_ingest_warns_or_leaves_out(
     (tmp_path / "q.sase").write_text(QUERY)
     for name, value in {"HOME": "var", "SCHEMA_FILE": "s.yaml", "WORKLOAD_FILE": "q.sase"}.items():
         monkeypatch.setenv(f"ELSINORE_{name}", str(tmp_path / value))
-    assert run_command(["put", str(tmp_path / "m.csv"), "--max-bad-share", "0.1"]) == 0
+    assert run_command(["put", str(tmp_path / "m.csv"), "--max-error-rate", "0.1"]) == 0
     out, err = capsys.readouterr()
     warns = otherwise == "warn"
     assert ("m.csv:62: 1970-01-01T00:00:00Z is 55 years from" in err) is warns
@@ -159,7 +159,7 @@ def test_reasons_name_what_times_may_be(unit: str, cell: str, hint: str, tmp_pat
 def test_quoted_numbers_are_advised_where_they_are_times(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_text('{"ts": "1717243200000", "k": "a"}\n')
-    report = read_events([path], read_schema(schema(unit="ms")), max_bad_share=1)[1]
+    report = read_events([path], read_schema(schema(unit="ms")), max_error_rate=1)[1]
     assert "quoted_numbers: true in the schema" in report.rejected["reason"].to_pylist()[0]
 
 
@@ -179,6 +179,6 @@ def test_shortened_ids_are_no_longs(
     of_json = f'{{"ts": "2024-01-01", "k": {cell}}}\n'
     path.write_text(f"ts,k\n2024-01-01,{cell}\n" if suffix == "csv" else of_json)
     longs = read_schema(schema().replace("string", "long"))
-    rejected = read_events([path], longs, max_bad_share=1)[1].rejected["reason"].to_pylist()
+    rejected = read_events([path], longs, max_error_rate=1)[1].rejected["reason"].to_pylist()
     assert [reason in text for text in rejected if reason] == [True] * (reason is not None)
     assert bool(rejected) is (reason is not None)

@@ -159,7 +159,7 @@ types: {A: {uid: {type: string, nullable: true}, day: timestamp, n: {type: long,
     table = rows(3).drop_columns(["uid"]).append_column("uid", texts)
     table = table.append_column("day", days).append_column("n", numbers)
     put(path := tmp_path / "p q ü#?", table, partition_by=["day", "uid", "n", "e"])
-    events, report = read_events([path], read_schema(schema), max_bad_share=0)
+    events, report = read_events([path], read_schema(schema), max_error_rate=0)
     assert report.accepted == 3
     found = {row["uid"]: (row["day"], row["n"]) for row in events.table.to_pylist()}
     first = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
@@ -172,7 +172,7 @@ def test_columns_that_files_are_older_than(tmp_path: Path) -> None:
     extra = pa.array(["x", "y"])
     put(path, rows(2, 1, extra=extra), schema_mode="merge")
     schema = SCHEMA.replace("uid: long", "uid: long, extra: {type: string, nullable: true}")
-    events, _ = read_events([path], read_schema(schema), max_bad_share=0)
+    events, _ = read_events([path], read_schema(schema), max_error_rate=0)
     assert sorted(map(str, events.table["extra"].to_pylist())) == ["None", "x", "y"]
 
 
@@ -180,7 +180,7 @@ def test_the_last_row_of_an_id_is_the_one_added_last(tmp_path: Path) -> None:
     schema = read_schema(SCHEMA.replace("types:", "id: {field: id}\ntypes:"))
     for uid in range(12):
         put(tmp_path / "d", rows(1, uid=uid, id=["same"]))
-    events, report = read_events([tmp_path / "d"], schema, max_bad_share=1)
+    events, report = read_events([tmp_path / "d"], schema, max_error_rate=1)
     assert events.table["uid"].to_pylist() == [11]
     rejected = report.rejected.to_pylist()
     assert rejected[0]["file"] == f"{tmp_path}/d@11"
@@ -191,7 +191,7 @@ def test_rejected_rows_name_the_table_and_its_version(tmp_path: Path) -> None:
     put(tmp_path / "d", rows(2))
     put(tmp_path / "d", rows(1).set_column(1, "e", pa.array(["B"])))
     with pytest.raises(DataError, match=r"d@1:3: unknown_type"):
-        read_events([tmp_path / "d"], read_schema(SCHEMA), max_bad_share=0)
+        read_events([tmp_path / "d"], read_schema(SCHEMA), max_error_rate=0)
 
 
 def _z85(data: bytes) -> str:
@@ -227,7 +227,7 @@ def test_rows_of_deletion_vectors(tmp_path: Path) -> None:
     bitmap = struct.pack("<IIHHI2H", 12346, 1, 0, len(numbers) - 1, 16, *numbers)
     vector = struct.pack("<IQI", 1681511377, 1, 0) + bitmap
     delete_rows(path, vector, len(numbers))
-    events, _ = read_events([path], read_schema(SCHEMA), max_bad_share=0)
+    events, _ = read_events([path], read_schema(SCHEMA), max_error_rate=0)
     assert [(t - BASE) // 1_000_000 for t in events.table["_time"].to_pylist()] == [0, 2, 4]
 
 
@@ -254,7 +254,7 @@ def test_columns_that_data_files_call_otherwise(tmp_path: Path) -> None:
     _mark(path, protocol={"minReaderVersion": 2, "minWriterVersion": 5},
           metaData={**meta, "configuration": named})  # fmt: skip
     schema = SCHEMA.replace("uid: long", "uid: long, v: {type: long, field: in.v}")
-    events, _ = read_events([path], read_schema(schema), max_bad_share=0)
+    events, _ = read_events([path], read_schema(schema), max_error_rate=0)
     assert events.table["v"].to_pylist() == [7, 8]
     assert counts(path) == {1: 2}
     by_id = {**named, "delta.columnMapping.mode": "id"}
@@ -422,7 +422,7 @@ def test_data_files_are_read_within_the_bounds_of_parquet(tmp_path: Path) -> Non
     by_s = SCHEMA.replace("uid: long", "uid: long, s: string")
     assert counts(path, schema=by_s) == {1: 3_000}, "no query reads it"
     with pytest.raises(UnreadableFile, match="column s decodes to 3,"):
-        read_events([path], read_schema(by_s), max_bad_share=0)
+        read_events([path], read_schema(by_s), max_error_rate=0)
 
 
 def test_a_checkpoint_that_takes_too_much_memory(tmp_path: Path) -> None:

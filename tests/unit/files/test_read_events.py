@@ -31,7 +31,7 @@ from tests.unit.files.rides import TEN, raw, rides, travel, write
 def read(
     *paths: Path, share: float = 1.0, id_field: str | None = "id"
 ) -> tuple[EventTable, ReadReport]:
-    return read_events(list(paths), rides(id_field=id_field), max_bad_share=share)
+    return read_events(list(paths), rides(id_field=id_field), max_error_rate=share)
 
 
 def test_every_format_by_name(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_events_of_one_type_need_not_say_so(tmp_path: Path, name: str) -> None:
     else:  # a field beside those of the schema takes the careful way
         text = "\n".join(json.dumps(row) for row in rows)
         write(tmp_path / name, text if name == "a.jsonl" else text.replace("{", '{"note": [], '))
-    events, report = read_events([tmp_path / name], schema, max_bad_share=1)
+    events, report = read_events([tmp_path / name], schema, max_error_rate=1)
     assert (report.lines, report.accepted, report.by_reason) == (4, 3, {"superseded": 1})
     assert events.table["price"].to_pylist() == [1.0, 1.5, 5.0]
     (old,) = report.rejected.to_pylist()
@@ -89,7 +89,7 @@ def test_folders_stand_for_the_files_below_in_order(tmp_path: Path) -> None:
     write(tmp_path / ".hidden" / "x.jsonl", "no events")
     seen: list[tuple[str, int]] = []
     events, _ = read_events(
-        [tmp_path], rides(), max_bad_share=0, progress=lambda path, n: seen.append((path.name, n))
+        [tmp_path], rides(), max_error_rate=0, progress=lambda path, n: seen.append((path.name, n))
     )
     assert events.table["stops"].to_pylist() == [1, 2, 3]
     assert seen == [("2.jsonl", 3)]
@@ -102,7 +102,7 @@ def test_small_files_are_decoded_together_and_stay_in_order(tmp_path: Path) -> N
     write(tmp_path / "2.csv", csv, "bad")
     seen: list[tuple[str, int]] = []
     events, report = read_events(
-        [tmp_path], rides(), max_bad_share=1, progress=lambda path, n: seen.append((path.name, n))
+        [tmp_path], rides(), max_error_rate=1, progress=lambda path, n: seen.append((path.name, n))
     )
     assert (len(events), report.lines) == (15_009, 15_013)
     rejected = report.rejected.to_pylist()
@@ -117,7 +117,7 @@ def test_no_lines_are_no_fault(tmp_path: Path) -> None:
     events, report = read(write(tmp_path / "e.jsonl"), write(tmp_path / "e.csv"), share=0.0)
     assert len(events) == 0
     assert events.table.schema == arrow_schema(rides())
-    assert (report.files, report.lines, report.bad_share) == (2, 0, 0.0)
+    assert (report.files, report.lines, report.error_rate) == (2, 0, 0.0)
 
 
 def test_duplicates_are_counted_and_corrected_events_rejected(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_duplicates_are_counted_and_corrected_events_rejected(tmp_path: Path) ->
     assert (report.lines, report.accepted, report.duplicates) == (10, 3, 3)
     assert report.by_reason == {"bad_json": 1, "superseded": 3}
     # What was corrected is not bad.
-    assert report.bad_share == 0.1
+    assert report.error_rate == 0.1
     superseded = [
         (row["file"], row["record_number"], json.loads(row["record"])["id"], row["reason"])
         for row in report.rejected.to_pylist()
@@ -170,7 +170,7 @@ def test_ids_may_be_unique_within_a_span_of_time(
         *(raw(travel(time=at[2], stops=4)) for _ in range(2)),
     )
     schema = replace(rides(), id_span=span)
-    events, report = read_events([path], schema, max_bad_share=1.0)
+    events, report = read_events([path], schema, max_error_rate=1.0)
     assert sorted(events.table["stops"].to_pylist()) == kept
     assert (report.duplicates, report.by_reason) == (duplicates, {"superseded": 4 - len(kept)})
 
@@ -193,7 +193,7 @@ def test_too_many_bad_lines(tmp_path: Path) -> None:
     lines = [raw(travel(id=i)) for i in range(6)] + ["bad", "{}", "[]", "bad"]
     path = write(tmp_path / "e.jsonl", *lines)
     _, report = read(path, share=0.4)
-    assert report.bad_share == 0.4
+    assert report.error_rate == 0.4
     with pytest.raises(DataError) as caught:
         read(path, share=0.39)
     text = str(caught.value)
@@ -274,8 +274,8 @@ def test_too_many_rejected_records_stop_the_read(
     path = tmp_path / name
     path.write_text(text)
     schema = read_schema(document)
-    assert read_events([path], schema, max_bad_share=1.0)[1].rejected.num_rows == 9
+    assert read_events([path], schema, max_error_rate=1.0)[1].rejected.num_rows == 9
     monkeypatch.setattr(read_events_module, "MOST_REJECTED", 8)
     with pytest.raises(DataError, match=f"more than 8 records are invalid: .*{name}:") as raised:
-        read_events([path], schema, max_bad_share=1.0)
+        read_events([path], schema, max_error_rate=1.0)
     assert raised.value.hint

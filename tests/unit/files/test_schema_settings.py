@@ -75,7 +75,7 @@ def read(
     schema: str | StreamSchema, form: str, records: list[dict[str, Any]], folder: Path
 ) -> tuple[EventTable, ReadReport]:
     stream = read_schema(schema) if isinstance(schema, str) else schema
-    return read_events([source(form, records, folder)], stream, max_bad_share=0)
+    return read_events([source(form, records, folder)], stream, max_error_rate=0)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -150,31 +150,31 @@ def test_other_types_are_passed_over_and_counted(form: str, tmp_path: Path) -> N
     good = {"ts": 1740996000000, "event": "A", "n": 1}
     records = [good, good | {"event": "B", "ts": 1, "n": None}, good | {"event": "C"}, good]
     schema = (
-        "stream: s\ntime: {field: ts, unit: ms}\ntype: {field: event}\nother_types: ignore\n"
+        "stream: s\ntime: {field: ts, unit: ms}\ntype: {field: event}\nunknown_types: skip\n"
         "types: {A: {n: long}}\n"
     )
     events, report = read(schema, form, records, tmp_path)
     assert events.table["n"].to_pylist() == [1, 1]
     assert (report.lines, report.accepted, report.ignored) == (4, 2, 2)
     assert report.rejected.num_rows == 0
-    with pytest.raises(DataError, match="other_types: ignore skips it"):
-        read(schema.replace("ignore", "refuse"), form, records, tmp_path)
+    with pytest.raises(DataError, match="unknown_types: skip ignores it"):
+        read(schema.replace("skip", "error"), form, records, tmp_path)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_bad_lines_are_a_share_of_those_that_count(form: str, tmp_path: Path) -> None:
     schema = (
-        "stream: s\ntime: {field: ts, unit: ms}\ntype: {field: event}\nother_types: ignore\n"
+        "stream: s\ntime: {field: ts, unit: ms}\ntype: {field: event}\nunknown_types: skip\n"
         "types: {A: {n: long}}\n"
     )
     other = {"ts": 1740996000000, "event": "B", "n": 1}
     bad = [other | {"event": "A", "n": None}, other | {"event": None}]
     records = [other] * 100 + bad + [other | {"event": "A"}] * 2
     _, report = read_events(
-        [source(form, records, tmp_path)], read_schema(schema), max_bad_share=0.5
+        [source(form, records, tmp_path)], read_schema(schema), max_error_rate=0.5
     )
     assert report.by_reason == {"missing_attribute": 1, "missing_type": 1}
-    assert report.bad_share == 0.5
+    assert report.error_rate == 0.5
 
 
 @pytest.mark.parametrize("form", [*FORMATS, "csv"])
@@ -202,7 +202,7 @@ def test_a_line_of_csv_has_no_inside(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("payload,event\n{},A\n")
     schema = FLAT.replace("ts.ms", "payload.ts")
     with pytest.raises(DataError, match=r"column 'payload\.ts' is missing"):
-        read_events([tmp_path / "e.csv"], read_schema(schema), max_bad_share=0)
+        read_events([tmp_path / "e.csv"], read_schema(schema), max_error_rate=0)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,6 @@ def test_types_may_be_numbers(names: str, as_text: bool | None, form: str, tmp_p
     elif form == "parquet":
         pq.write_table(table, path)
     source = Frame("f", table) if form == "frame" else path
-    events, report = read_events([source], schema, max_bad_share=0)
+    events, report = read_events([source], schema, max_error_rate=0)
     assert report.accepted == 4
     assert events.table["_type"].to_pylist() == [0, 0, 0, 1]

@@ -295,7 +295,7 @@ def test_every_event_is_accepted_as_it_was(
     path = tmp_path / f"events{suffix}"
     told: list[int] = []
     write_events(events, path, told.append)
-    found, report = read_events([path], stream.schema, max_bad_share=0)
+    found, report = read_events([path], stream.schema, max_error_rate=0)
     assert found.table.combine_chunks().equals(events.table.combine_chunks())
     assert (report.lines, report.accepted) == (5_000, 5_000)
     assert told == [*range(700, 5_000, 700), 5_000]

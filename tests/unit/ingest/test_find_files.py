@@ -42,7 +42,7 @@ def own(hour: int) -> Interval:
 
 def find(zone: Path, known: Fold, hour: int = 5, days: int = 1) -> Found:
     """Return what the run of an hour has to ingest, without missed hours."""
-    return find_files(zone, (), known, own(hour), late_days=days)
+    return find_files(zone, (), known, own(hour), late_arrival_days=days)
 
 
 def others(found: Found) -> list[int]:
@@ -75,7 +75,7 @@ def test_missed_hours_are_ingested_without_files_too(tmp_path: Path) -> None:
     missed = missed_hours(known, START + 5 * HOUR)
     assert numbers(missed) == [2, 3, 4]
     put(tmp_path, -20)  # within a day of the first missed hour
-    found = find_files(tmp_path, (), known, own(5), late_days=1, missed=missed)
+    found = find_files(tmp_path, (), known, own(5), late_arrival_days=1, missed=missed)
     assert others(found) == [-20, 2, 3, 4]
     assert len(missed_hours(known, START + 40 * DAY)) == 31 * 24
 

@@ -66,7 +66,7 @@ SCHEMA = read_schema("""\
 stream: s
 time: {field: p.ts, unit: ms}
 type: {field: p.type}
-other_types: ignore
+unknown_types: skip
 quoted_numbers: true
 types: {A: {n: {type: long, field: p.count}}}
 """)

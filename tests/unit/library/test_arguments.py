@@ -18,6 +18,7 @@ import yaml
 import elsinore
 from elsinore.errors import pipeline_packages
 from elsinore.library.results import answer
+from elsinore.renamed import RenamedWarning
 
 SCHEMA = "stream: s\ntime: {field: time, unit: integer}\ntypes: {A: {}}"
 EVENTS = pd.DataFrame({"time": [1, 2]})
@@ -51,14 +52,23 @@ def test_arguments_of_a_wrong_kind_are_said() -> None:
     for share in (None, float("nan"), -1, 1.5, "0.5"):
         runs: tuple[Any, ...] = (work().run, partial(elsinore.spark.run, work()))
         for run in runs:
-            with pytest.raises(elsinore.ParameterError, match=r"max_bad_share is .*from 0 to 1"):
-                run(EVENTS, max_bad_share=share)
+            with pytest.raises(elsinore.ParameterError, match=r"max_error_rate is .*from 0 to 1"):
+                run(EVENTS, max_error_rate=share)
     for number in ("2", 0, -1, 2.5):
         with pytest.raises(elsinore.ParameterError, match=r"threads is .*number of at least 1"):
             work().run(EVENTS, threads=number)  # type: ignore[arg-type]
         with pytest.raises(elsinore.ParameterError, match=r"parts is .*number of at least 1"):
             elsinore.spark.run(work(), EVENTS, parts=number)  # type: ignore[arg-type]
-    assert work().run(EVENTS, max_bad_share=True, threads=1).events == 2
+    assert work().run(EVENTS, max_error_rate=True, threads=1).events == 2
+
+
+def test_an_old_name_of_a_parameter_works_with_a_warning() -> None:
+    bad = pd.DataFrame({"time": [1, None]})
+    run: Any = work().run
+    with pytest.warns(RenamedWarning, match="max_bad_share is now called max_error_rate"):
+        assert run(bad, max_bad_share=0.5).events == 1
+    with pytest.raises(elsinore.ParameterError, match="have different values"):
+        run(bad, max_bad_share=0.5, max_error_rate=0.4)
     for queries in ("a\0b", None, 7):
         with pytest.raises(elsinore.ParameterError, match=r"queries: .* not a path \(pass a str"):
             elsinore.workload(queries, schema=SCHEMA)  # type: ignore[arg-type]
@@ -118,7 +128,7 @@ def test_errors_of_a_dict_name_the_path_of_the_key(
 def test_hints_name_the_parameters_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(elsinore.DataError, match=r"with max_bad_share=0.5") as caught:
+    with pytest.raises(elsinore.DataError, match=r"with max_error_rate=0.5") as caught:
         work().run([EVENTS, EVENTS.assign(time="soon")])
     assert caught.value.fields["report"].lines == 4
     (tmp_path / "events.txt").touch()

@@ -200,7 +200,7 @@ def test_a_field_of_two_kinds_does_not_stop_the_guess(
         assert read_schema(schema).attributes == {"odd": "string"}
     else:
         assert re.search(r"# in\.odd.*: .* in some records and .* in others; ignored", schema)
-    _, report = read_events([path], read_schema(schema), max_bad_share=0)
+    _, report = read_events([path], read_schema(schema), max_error_rate=0)
     assert report.accepted == len(events)
 
 
@@ -209,7 +209,7 @@ def test_types_that_are_numbers_are_found() -> None:
     schema = elsinore.infer_schema(table)
     line = 'type: {field: type, names: {x_4625: "4625", x_4624: "4624"}}  # ?'
     assert line in schema.splitlines()
-    assert read_events([Frame("f", table)], read_schema(schema), max_bad_share=0)[1].accepted == 3
+    assert read_events([Frame("f", table)], read_schema(schema), max_error_rate=0)[1].accepted == 3
 
 
 def test_packed_files_are_read_as_runs_read_them(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_what_is_guessed_reads_all_events(found: list[dict[str, Any]], form: str
         what = _as_frame(events) if form == "frame" else path
         schema = read_schema(elsinore.infer_schema(what))
         source = Frame("frame", what) if form == "frame" else path
-        _, report = read_events([source], schema, max_bad_share=1)
+        _, report = read_events([source], schema, max_error_rate=1)
     assert not report.rejected.num_rows, report.rejected.to_pylist()
 
 
@@ -354,7 +354,7 @@ def test_what_no_attribute_can_have_is_a_comment(columns: dict[str, Any], lines:
     table = pa.table({"time": [5], **columns})
     schema = elsinore.infer_schema(table)
     assert [line.strip() for line in schema.splitlines()][-len(lines) :] == lines
-    _, report = read_events([Frame("f", table)], read_schema(schema), max_bad_share=0)
+    _, report = read_events([Frame("f", table)], read_schema(schema), max_error_rate=0)
     assert report.accepted == 1
 
 
@@ -385,7 +385,7 @@ def test_cells_of_csv_are_numbers_where_these_give_them_back(
     path.write_text(f"time,v\n1,{cells[0]}\n2,{cells[1]}\n")
     schema = read_schema(elsinore.infer_schema(path))
     assert schema.attributes == {"v": kind}
-    assert read_events([path], schema, max_bad_share=0)[1].accepted == 2
+    assert read_events([path], schema, max_error_rate=0)[1].accepted == 2
 
 
 def test_a_column_in_which_more_than_a_few_events_have_no_type_is_not_taken_for_it() -> None:

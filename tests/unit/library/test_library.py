@@ -74,7 +74,7 @@ def test_groups_bounds_and_empty_results_have_their_types() -> None:
         "MIN(A.time), MIN(A.v) PATTERN SEQ(B, A) WITHIN 1 hour",
     )
     results = work.run(
-        events([(1, "A", "ann", None, None), (2, "A", None, 1, None)]), max_bad_share=1
+        events([(1, "A", "ann", None, None), (2, "A", None, 1, None)]), max_error_rate=1
     )
     instant = pa.timestamp("us", "UTC")
     ten = datetime(2025, 3, 3, 10, tzinfo=UTC)
@@ -92,8 +92,8 @@ def test_rows_are_checked_as_lines_of_files_are() -> None:
     both = pd.concat([frame, frame])
     work = workload("COUNT(*) PATTERN B WITHIN 1 hour")
     with pytest.raises(elsinore.DataError, match=r"10 of 12 records .* 1:1: out_of_range"):
-        work.run(both, max_bad_share=0.5)
-    results = work.run(both, max_bad_share=1)
+        work.run(both, max_error_rate=0.5)
+    results = work.run(both, max_error_rate=1)
     codes = ["out_of_range", "not_allowed", "missing_attribute", "unknown_type"]
     assert results.rejected["reason_code"].to_pylist() == [*codes, "time_out_of_range"] * 2
     first = results.rejected.to_pylist()[0]
@@ -188,7 +188,7 @@ def test_what_arrow_cannot_read_of_a_frame_is_in_the_way_only_where_it_is_read()
     ):
         assert work.run(odd)["q0"]["SUM(A.v)"].to_pylist() == [1]
     bad = pa.Table.from_pandas(twice.assign(user=None).set_axis(range(len(names)), axis=1))
-    assert work.run(bad.rename_columns(names), max_bad_share=1).rejected.num_rows == 2
+    assert work.run(bad.rename_columns(names), max_error_rate=1).rejected.num_rows == 2
     with pytest.raises(elsinore.DataError, match=r"column v .*give each column one type"):
         work.run(frame.assign(v=[1, "a"]))
     with pytest.raises(elsinore.DataError, match="more than 64 bits"):

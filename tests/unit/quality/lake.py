@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.lake.tables import Lake, load_tables
 from elsinore.ledger.fold import Fold
-from elsinore.quality.judge import Judgement
+from elsinore.quality.check_expectations import ValidationResults
 from elsinore.quality.report import write_report
 from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
@@ -55,7 +55,7 @@ def plan() -> StaticPlan:
         workload_fingerprint="c" * 64,
         statistics_fingerprint=statistics().fingerprint,
         queries={"delays": "a" * 64, "cascade": "b" * 64},
-        finder=Finder.OPTIMAL,
+        finder=Optimizer.OPTIMAL,
         candidates=(
             PlannedCandidate(
                 id="p1", pattern=("A", "B"), occurrences=places, benefit=1234.5,
@@ -227,7 +227,11 @@ def opened(lake: Path) -> Lake:
 
 
 def report(
-    lake: Path, out: Path, interval: Interval, judgement: Judgement | None = None, **others: Any
+    lake: Path,
+    out: Path,
+    interval: Interval,
+    validation: ValidationResults | None = None,
+    **others: Any,
 ) -> Path:
     """Write the report of a lake."""
-    return write_report(lake, state_of(lake), out, interval, judgement, **others)
+    return write_report(lake, state_of(lake), out, interval, validation, **others)

@@ -23,7 +23,7 @@ from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
 from elsinore.quality.charts import Trend, trends, value_ticks
-from elsinore.quality.judge import Judgement, Verdict
+from elsinore.quality.check_expectations import ValidationResults, Verdict
 from elsinore.quality.report import templates
 from elsinore.quality.report_data import ReportData
 from elsinore.query.bind_query import bind_workload
@@ -48,7 +48,7 @@ def _rows() -> Rows:
     return lake.healthy()
 
 
-def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
+def _validation(success: bool = True, severity: str = "critical") -> ValidationResults:
     verdict = Verdict.model_validate(
         {
             "suite": "trend_results", "table": "results_staged", "expectation": "expect_x",
@@ -56,15 +56,15 @@ def _judgement(success: bool = True, severity: str = "critical") -> Judgement:
             "observed": SCRIPT,
         }
     )  # fmt: skip
-    return Judgement(run_name=lake.RUN, verdicts=(verdict,), docs_index=None)
+    return ValidationResults(run_name=lake.RUN, verdicts=(verdict,), docs_index=None)
 
 
-def _page(folder: Path, rows: Rows, judgement: Judgement | None) -> str:
+def _page(folder: Path, rows: Rows, validation: ValidationResults | None) -> str:
     root = lake.write_lake(folder / "lake", rows)
-    if judgement:
+    if validation:
         docs = str(folder / "quality" / "index.html")
-        judgement = judgement.model_copy(update={"docs_index": docs})
-    return lake.report(root, folder / "reports", lake.INTERVAL, judgement).read_text("utf-8")
+        validation = validation.model_copy(update={"docs_index": docs})
+    return lake.report(root, folder / "reports", lake.INTERVAL, validation).read_text("utf-8")
 
 
 def _headline(page: str) -> str:
@@ -103,7 +103,7 @@ def nested(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 @pytest.mark.slow
 def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) -> None:
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     assert _headline(page) == "Sample passed: 2 of 3 results recomputed, 0 mismatches"
     # 2**1100 has 332 digits and begins with 1.35.
     assert "1.35e331 (332 digits)" in page
@@ -122,7 +122,7 @@ def test_a_good_run_says_so_and_shows_its_figures(tmp_path: Path, rows: Rows) ->
     links = [a["href"] for _, a in nested(page) if "href" in a]
     inside = ["#results", "#quality", "#details"]
     assert links == ["index.html", "../quality/index.html", *inside, "../quality/index.html"]
-    assert page == _page(tmp_path / "again", rows, _judgement())
+    assert page == _page(tmp_path / "again", rows, _validation())
     files = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert files == [f"{lake.RUN}.html", "index.html"]
 
@@ -137,7 +137,7 @@ def test_files_of_which_nothing_landed_are_named(tmp_path: Path, rows: Rows) -> 
         place
         | {"file": "c", "record_number": 1, "reason_code": "bad_encoding", "reason": "c has it"},
     ]
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     escaped = html.escape(SCRIPT).replace("&#x27;", "&#39;")
     assert f"<td>{escaped}</td><td>cut</td>" in page
     assert "is void" not in page, "it says that its hour has no event"
@@ -151,7 +151,7 @@ def test_texts_of_the_data_are_escaped(tmp_path: Path, rows: Rows) -> None:
     rows["validations"].append(lake.check(SCRIPT, "{}", 1, 1, status="skipped", reason=SCRIPT))
     rows["quarantine"][0]["reason_code"] = SCRIPT
     rows["run_metrics"].append(lake.metric(SCRIPT, SCRIPT, None, SCRIPT))
-    page = _page(tmp_path, rows, _judgement(success=False))
+    page = _page(tmp_path, rows, _validation(success=False))
     assert "<script" not in page
     assert page.count("&lt;script&gt;") >= 8
 
@@ -162,7 +162,7 @@ def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows:
     rows["results"].append(nasty)
     rows["results_staged"].append(nasty)
     rows["run_metrics"].append(lake.metric(text, text, None, text))
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     assert "\x1b" not in page
     assert "\u202e" not in page
     assert "\\u001b[31m\\u202elong" in page
@@ -190,7 +190,7 @@ def test_texts_of_the_data_are_bounded_and_control_nothing(tmp_path: Path, rows:
     ],
 )
 def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reason: str) -> None:
-    judgement: Judgement | None = _judgement()
+    validation: ValidationResults | None = _validation()
     match spoil:
         case "mismatch":
             rows["validations"].append(lake.check("delays", "{}", 1, 2))
@@ -199,18 +199,18 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
         case "records":
             rows["ingested"][0]["records"] = 3
         case "judged":
-            judgement = _judgement(success=False)
+            validation = _validation(success=False)
         case "warned":
-            judgement = _judgement(success=False, severity="warning")
+            validation = _validation(success=False, severity="warning")
         case "unchecked":
             rows["validations"] = []
         case "unjudged":
-            judgement = None
+            validation = None
         case "passed over":
             rows["run_metrics"].append(lake.metric("ingest", UNREAD, None, "clicks.csv <b>"))
         case "nothing happened":
             rows = {table: [] for table in rows}
-    page = _page(tmp_path, rows, judgement)
+    page = _page(tmp_path, rows, validation)
     assert _headline(page) == headline
     assert reason in page
 
@@ -227,13 +227,13 @@ def test_doubts_of_the_ingest_are_warnings(
     tmp_path: Path, rows: Rows, metric: str, value: Any, reason: str
 ) -> None:
     rows["run_metrics"].append(lake.metric("ingest", metric, None, json.dumps(value)))
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     assert _headline(page) == WARNED
     assert reason in page
 
 
 def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -> None:
-    assert "The input of this run was not profiled." in _page(tmp_path / "a", rows, _judgement())
+    assert "The input of this run was not profiled." in _page(tmp_path / "a", rows, _validation())
     spread = Spread.of([3, 1234], 1)
     profile = StreamProfile(
         workload_fingerprint="c" * 64,
@@ -255,7 +255,7 @@ def test_the_stream_is_shown_where_it_was_measured(tmp_path: Path, rows: Rows) -
     rows["run_metrics"].append(
         lake.metric("statistics", "profile_fingerprint", None, profile.fingerprint)
     )
-    page = _page(tmp_path / "b", rows, _judgement())
+    page = _page(tmp_path / "b", rows, _validation())
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in page.splitlines()]
     assert "in panes of 30 minutes" in page
     # 1237 events in three panes.
@@ -275,7 +275,7 @@ def test_figures_of_a_step_in_slices_are_added_up(tmp_path: Path, rows: Rows) ->
             ("2013-01-01T11_2013-01-01T13", 500.0),  # another run's, beyond the end of this one
         )
     ]
-    assert "events 43" in _page(tmp_path, rows, _judgement())
+    assert "events 43" in _page(tmp_path, rows, _validation())
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_plans_of_an_earlier_version_are_left_out(tmp_path: Path, rows: Rows) ->
 def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
     tmp_path: Path, rows: Rows
 ) -> None:
-    assert "from the start of the first step" not in _page(tmp_path / "a", rows, _judgement())
+    assert "from the start of the first step" not in _page(tmp_path / "a", rows, _validation())
     slices = ("2013-01-01T10_2013-01-01T11", "2013-01-01T11_2013-01-01T12")
     rows["run_metrics"] = [
         lake.metric(step, name, value) | {"run_key": key}
@@ -341,7 +341,7 @@ def test_the_time_of_a_run_is_that_of_the_clock_and_each_step_has_its_own(
         )
         for name, value in (("began_at", began), ("ended_at", ended), ("events", 102.0))
     ]
-    page = _page(tmp_path / "b", rows, _judgement())
+    page = _page(tmp_path / "b", rows, _validation())
     assert "<b>53.50 s</b><span>from the start of the first step to publication" in page
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in page.splitlines()]
     # 204 events in 20 and 31 seconds.
@@ -359,7 +359,7 @@ def test_many_hours_are_drawn_by_day(tmp_path: Path, rows: Rows) -> None:
     rows |= {"quarantine": [], "events": []}
     interval = Interval.parse("2013-01-01", "2013-01-05")
     root = lake.write_lake(tmp_path / "lake", rows)
-    page = lake.report(root, tmp_path, interval, _judgement()).read_text("utf-8")
+    page = lake.report(root, tmp_path, interval, _validation()).read_text("utf-8")
     assert "Records per day" in page
     assert "Quarantined records" not in page, "there are none"
     drawn = page[page.index("Ingestion") : page.index("Validation against")]
@@ -408,7 +408,7 @@ def test_axes_have_round_numbers_and_times(tmp_path: Path, rows: Rows) -> None:
     assert labels == ["0", "10", "20", "1 Jan", "06:00", "12:00", "18:00"]
     assert [tick.text for tick in value_ticks(2, "{:,.0f}".format)] == ["0", "1", "2"]
     assert value_ticks(0, "{:,.0f}".format) == ()
-    assert 'class="axis end"' in _page(tmp_path, rows, _judgement())
+    assert 'class="axis end"' in _page(tmp_path, rows, _validation())
 
 
 def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> None:
@@ -434,7 +434,7 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
                         value if isinstance(value, str) else None) | {"run_key": key}
             for name, value in sharing_metrics(plan, counts).items()
         ]  # fmt: skip
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
     at = cells.index("hamlet")
     assert cells[at : at + 4] == ["hamlet", "set 1 saves 60 %", "2", "cascade, delays"]
@@ -525,7 +525,7 @@ def test_empty_files_are_no_records(tmp_path: Path, rows: Rows) -> None:
     assert data.hours["bad_records"].to_list() == [1, 0]
     assert list(data.hours["reasons"]) == [{"bad_json": 1}, {}]
     assert data.days["records"].to_list() == [5]
-    page = _page(tmp_path / "page", rows, _judgement())
+    page = _page(tmp_path / "page", rows, _validation())
     assert "<b>5</b><span>records ingested in 2 hours" in page
     assert "1 quarantined = 5 records." in page
     assert "4 empty files not counted" in page
@@ -558,7 +558,7 @@ def test_values_and_searched_windows_are_counted_apart(tmp_path: Path, rows: Row
     ]
     found = {one.query: one for one in read(tmp_path, rows).queries}["delays"]
     assert (found.checked, found.skipped, found.searched) == (1, 1, 2)
-    page = _page(tmp_path / "page", rows, _judgement())
+    page = _page(tmp_path / "page", rows, _validation())
     assert "It compared 2 values, one per aggregate, and searched 2 whole windows" in page
 
 
@@ -566,7 +566,7 @@ def test_one_is_no_plural(tmp_path: Path, rows: Rows) -> None:
     one = lake.result("delays", "{}", 1)
     rows |= {"results": [one], "results_staged": [one], "validations": []}
     rows |= {"ingested": [rows["ingested"][1] | {"records": 1}], "events": rows["events"][-1:]}
-    page = _page(tmp_path, rows, _judgement())
+    page = _page(tmp_path, rows, _validation())
     text = " ".join(re.sub("<[^>]*>", " ", page).split())
     for words in ("1 trend in 1 result", "1 record ingested in 1 hour", "1 result published",
                   "1 result of 1 query", "0 quarantined = 1 record."):  # fmt: skip
@@ -686,7 +686,7 @@ def test_the_night_shows_its_runs_and_links_their_pages(tmp_path: Path, rows: Ro
 
 
 def test_the_strip_at_the_top_counts_hours(tmp_path: Path, rows: Rows) -> None:
-    page = _page(tmp_path / "good", rows, _judgement())
+    page = _page(tmp_path / "good", rows, _validation())
     tiles = page[page.index('class="tiles"') : page.index('<h2 id="results">')]
     text = " ".join(re.sub("<[^>]*>", " ", tiles).split())
     assert "2 of 2 hours complete" in text
@@ -701,7 +701,7 @@ def test_the_strip_at_the_top_counts_hours(tmp_path: Path, rows: Rows) -> None:
     found = data.publishing
     assert (found.complete, found.provisional, found.stale) == (0, lake.HOURS[:1], lake.HOURS[1:])
     assert found.recomputed == 1
-    page = _page(tmp_path / "page", rows, _judgement())
+    page = _page(tmp_path / "page", rows, _validation())
     assert "stale, because events of their windows changed since: 2013-01-01T11" in page
     assert "<b>0 of 2</b><span>hours complete, 1 provisional, 1 stale</span>" in page
     assert "<b>50.0%</b><span>of the hours recomputed" in page
@@ -720,7 +720,7 @@ def test_the_calendar_shows_each_hour_with_the_share_that_was_checked(
     assert [(start, number, cell.value) for start, number, cell in eve.cells] == [
         (0, 22, "."), (22, 1, "i"), (23, 1, "#"),
     ]  # fmt: skip
-    page = _page(tmp_path / "page", rows, _judgement())
+    page = _page(tmp_path / "page", rows, _validation())
     table = page[page.index('class="calendar"') :].partition("</table>")[0]
     assert '<span class="published" title="10:00 to 12:00 published">##</span>' in table
     assert '<td class="n">2/12</td><td class="n">50.0%</td>' in table

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from elsinore.quality.judge import load_suites
+from elsinore.quality.check_expectations import load_suites
 from elsinore.quality.run_tables import rules_of_events, rules_of_quarantine, rules_of_staged
 from elsinore.timeline import HOUR
 from tests.unit.quality import lake

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
 from elsinore.sharing.explain import cut_query, explain_cuts, explain_plan, explain_savings, reason
@@ -285,7 +285,7 @@ def test_why_not(plan: StaticPlan) -> None:
         ("p4", "p2 is shared instead in q1"),  # (C, D) in q1 and q5
     ]
     poor = Statistics.given(10, {"A": 2, "B": 3, "C": 5, "D": 7})
-    costly = find_plan(WORKLOAD, poor, finder=Finder.GWMIN)
+    costly = find_plan(WORKLOAD, poor, optimizer=Optimizer.GWMIN)
     reasons = {u.candidate.id: reason(u, 0) for u in explain_savings(costly, WORKLOAD).unshared}
     assert reasons["p3"] == "sharing it costs more than it saves"
 

@@ -1,4 +1,4 @@
-"""Every finder against exhaustive search on seeded random workloads of up to 18 queries."""
+"""Every optimizer against exhaustive search on seeded random workloads of up to 18 queries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operator import or_
 import numpy as np
 import pytest
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.query.bound import Workload
 from elsinore.sharing.benefit import Savings, weigh
 from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
@@ -43,27 +43,27 @@ def random_workload(seed: int) -> tuple[Workload, Statistics]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(draws(25, 500)))
-def test_every_finder_keeps_its_promises(seed: int) -> None:
+def test_every_optimizer_keeps_its_promises(seed: int) -> None:
     workload, statistics = random_workload(seed)
     candidates = mine_candidates(workload)
     savings = {c.id: weigh(c, workload, statistics) for c in candidates}
     problem = Problem(candidates, savings, 60.0)
     whole = _check_graph(problem.graph)
     scores = {}
-    for finder in Finder:
-        if finder is Finder.EXHAUSTIVE and len(problem.expanded().graph.vertices) > 20:
+    for optimizer in Optimizer:
+        if optimizer is Optimizer.EXHAUSTIVE and len(problem.expanded().graph.vertices) > 20:
             continue
-        plan = find_plan(workload, statistics, finder=finder)
+        plan = find_plan(workload, statistics, optimizer=optimizer)
         verify(plan, workload)
-        scores[finder] = plan.score
-        assert plan.proven == (finder is not Finder.GWMIN)
+        scores[optimizer] = plan.score
+        assert plan.proven == (optimizer is not Optimizer.GWMIN)
     expansion = problem.expanded()
     paper = _check_graph(expansion.graph)
     best = best_of_all_subsets(candidates, savings)
-    assert _close(scores[Finder.SHARON], paper)
-    assert _close(scores.get(Finder.EXHAUSTIVE, paper), paper)
-    assert _close(scores[Finder.OPTIMAL], best)
-    assert scores[Finder.GWMIN] <= whole * (1 + CLOSE)
+    assert _close(scores[Optimizer.SHARON], paper)
+    assert _close(scores.get(Optimizer.EXHAUSTIVE, paper), paper)
+    assert _close(scores[Optimizer.OPTIMAL], best)
+    assert scores[Optimizer.GWMIN] <= whole * (1 + CLOSE)
     assert whole <= paper * (1 + CLOSE)
     assert paper <= best * (1 + CLOSE)
     gains = [gain for own in savings.values() for gain in own.gains.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.query.bound import Workload
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.replan import ANY_CHANGE, BAND, Band, Replan, replan
@@ -31,7 +31,7 @@ def _workload(parts: dict[str, str]) -> Workload:
 def _decide(
     parts: dict[str, str], statistics: Statistics, *, band: Band = ANY_CHANGE, known: bool = True
 ) -> Replan:
-    stored = find_plan(_workload(PARTS), BEFORE, finder=Finder.GWMIN)
+    stored = find_plan(_workload(PARTS), BEFORE, optimizer=Optimizer.GWMIN)
     found_from = BEFORE if known else None
     return replan(stored, found_from, _workload(parts), statistics, band=band)
 
@@ -93,7 +93,7 @@ def test_the_band_of_an_hourly_run(events: int, needed: bool) -> None:
     """A rate may double or halve; fewer than a hundred events count as a hundred."""
     now = Statistics.given(10, RATES | {"B": events}, {("k",): 100})
     assert _decide(PARTS, now, band=BAND).needed is needed
-    stored = find_plan(_workload(PARTS), now, finder=Finder.GWMIN)
+    stored = find_plan(_workload(PARTS), now, optimizer=Optimizer.GWMIN)
     assert replan(stored, now, _workload(PARTS), BEFORE).needed is needed
 
 

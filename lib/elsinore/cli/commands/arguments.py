@@ -23,7 +23,7 @@ EventFiles = Annotated[
         show_default=False,
     ),
 ]
-MaxBadShare = Annotated[
+MaxErrorRate = Annotated[
     float,
     typer.Option(
         metavar="SHARE",

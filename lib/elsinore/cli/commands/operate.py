@@ -77,7 +77,10 @@ def why(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show the origin of a published result, its checks, and its trends."""
+    """Show the origin of a published result, its checks, and its trends.
+
+    `elsinore lineage` is another name of this command.
+    """
     from elsinore.cli.why import WhyOptions, explain_result
 
     explain_result(

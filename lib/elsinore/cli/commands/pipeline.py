@@ -11,12 +11,12 @@ from elsinore.cli.commands.arguments import (
     LAST_HOUR,
     End,
     EventFiles,
-    MaxBadShare,
+    MaxErrorRate,
     Start,
 )
 
 
-def put(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
+def put(events: EventFiles, max_error_rate: MaxErrorRate = 0) -> None:
     """Write events to the landing zone, by the hour of their event time.
 
     The command is idempotent: it overwrites no file and skips events that it wrote before. It
@@ -27,7 +27,7 @@ def put(events: EventFiles, max_bad_share: MaxBadShare = 0) -> None:
     """
     from elsinore.cli.put import put as put_files
 
-    put_files(events, max_bad_share)
+    put_files(events, max_error_rate)
 
 
 def replay(

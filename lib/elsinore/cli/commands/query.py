@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Finder, Format, InputFormat
+from elsinore.choices import BUDGET, TIME_LIMIT, Executor, Format, InputFormat, Optimizer
 from elsinore.cli.commands.arguments import (
     AsJson,
-    MaxBadShare,
+    MaxErrorRate,
     Output,
     QueryFile,
     ResultFormat,
@@ -118,7 +118,7 @@ def run(
     form: _RowFormat = None,
     top: _Top = None,
     quarantine: _Quarantine = None,
-    max_bad_share: MaxBadShare = 0.05,
+    max_error_rate: MaxErrorRate = 0.05,
     budget: _Budget = BUDGET,
     plan: _StaticPlan = None,
     decisions: _Decisions = None,
@@ -142,7 +142,7 @@ def run(
             form=form,
             top=top,
             quarantine=quarantine,
-            max_bad_share=max_bad_share,
+            max_error_rate=max_error_rate,
             budget=budget,
             plan=plan,
             decisions=decisions,
@@ -187,7 +187,7 @@ def diff(
             "--input", metavar="PATH", help="Event files, to compare two files of queries."
         ),
     ] = None,
-    max_bad_share: MaxBadShare = 0.05,
+    max_error_rate: MaxErrorRate = 0.05,
     form: ResultFormat = None,
     output: Output = None,
     top: Annotated[
@@ -212,7 +212,7 @@ def diff(
             after=after,
             schema=schema,
             inputs=input_ or [],
-            max_bad_share=max_bad_share,
+            max_error_rate=max_error_rate,
             form=form,
             output=output,
             top=top,
@@ -244,13 +244,13 @@ def plan(
     schema: SchemaFile,
     rates: _Rates = None,
     events: _Events = None,
-    finder: Annotated[
-        Finder,
+    optimizer: Annotated[
+        Optimizer,
         typer.Option(
-            help="Algorithm that finds the plan. gwmin is greedy. sharon and exhaustive come from "
+            help="Optimizer that finds the plan. gwmin is greedy. sharon and exhaustive come from "
             "the Sharon paper, for small workloads. optimal uses a solver."
         ),
-    ] = Finder.OPTIMAL,
+    ] = Optimizer.OPTIMAL,
     time_limit: Annotated[
         float,
         typer.Option(
@@ -270,7 +270,7 @@ def plan(
     """
     from elsinore.cli.plan import plan as find_and_print
 
-    find_and_print(workload, schema, rates, events, finder, time_limit, plot, as_json)
+    find_and_print(workload, schema, rates, events, optimizer, time_limit, plot, as_json)
 
 
 def explain(

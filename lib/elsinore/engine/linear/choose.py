@@ -12,7 +12,7 @@ from math import ceil, exp, lgamma, log, log2
 
 import numpy as np
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.kernels.segments import START, Op
 from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.chains import passes
@@ -186,7 +186,7 @@ def _solved(workload: Workload, statistics: Statistics) -> list[list[Segment]]:
     from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
 
     savings = {c.id: calibrated_savings(c, workload, statistics) for c in candidates}
-    chosen = choose(Problem(candidates, savings, TIME_LIMIT), Finder.OPTIMAL)
+    chosen = choose(Problem(candidates, savings, TIME_LIMIT), Optimizer.OPTIMAL)
     return [
         [place for place in option.candidate.occurrences if place.query in option.queries]
         for option in chosen.options

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import NamedTuple
 
-from elsinore.choices import Executor, Finder
+from elsinore.choices import Executor, Optimizer
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.engine.linear.choose import choose_segments, predict, window_rate
@@ -316,7 +316,7 @@ def _units(
     if executor is Executor.SHARON and static_plan is None:
         from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
 
-        static_plan = find_plan(workload, observe(workload, events), finder=Finder.GWMIN)
+        static_plan = find_plan(workload, observe(workload, events), optimizer=Optimizer.GWMIN)
     shared = () if static_plan is None else shared_segments(static_plan)
     return [SegmentsUnit.of(queries, shared)]
 

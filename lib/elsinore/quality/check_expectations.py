@@ -39,8 +39,10 @@ from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 
 #: The file with the validation results of a run, next to its Data Docs; written at the end.
-FILE_NAME = "judgement.json"
-#: The suites that every judgement needs; each is a file of this name.
+FILE_NAME = "validation_results.json"
+#: Its name in release 0.2, whose runs can still be reported.
+_OLD_FILE_NAME = "judgement.json"
+#: The suites that every run needs; each is a file of this name.
 SUITES = ("raw_events", "static_plan", "trend_results", "reference_diff")
 #: Names of the tables that the ledger is checked as: a row per ingested, and per published, hour.
 INGESTED_HOURS, PUBLISHED_HOURS = "ingested_hours", "published_hours"
@@ -62,7 +64,7 @@ _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 class Verdict(Strict):
     """The result of one expectation."""
 
-    #: where the expectation stands, and the table whose rows it judged.
+    #: where the expectation stands, and the table whose rows it checked.
     suite: str
     table: str
     expectation: str  #: its type, as in the suite's file
@@ -72,7 +74,7 @@ class Verdict(Strict):
     observed: str  #: what was seen instead, or how much was seen, as text
 
 
-class Judgement(Strict):
+class ValidationResults(Strict):
     """All verdicts on one run."""
 
     run_name: str  #: the run, '<start hour>_<end hour>'
@@ -90,27 +92,27 @@ class Judgement(Strict):
         return tuple(v for v in self.verdicts if not v.success and v.severity == severity)
 
 
-def require_accepted(judgement: Judgement) -> None:
+def require_accepted(validation: ValidationResults) -> None:
     """Stop here if a critical expectation failed.
 
     Raises:
         ValidationError: with every failed expectation in `failures`; trying again cannot help.
     """
-    failures = judgement.failed("critical")
+    failures = validation.failed("critical")
     if not failures:
         return
     first = failures[0]
     more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     raise ValidationError(
         f"{first.table}: {first.description}: {first.observed}{more}",
-        hint=f"open {judgement.docs_index}"
-        if judgement.docs_index
+        hint=f"open {validation.docs_index}"
+        if validation.docs_index
         else "open the report of the run",
         failures=tuple(f"{v.table}: {v.description}: {v.observed}" for v in failures),
     )
 
 
-def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
+def load_validation_results(quality_dir: Path, interval: Interval) -> ValidationResults | None:
     """Load the validation results of a run; None if there are none.
 
     The results of slices are combined: a failed verdict is from the first failed slice, with the
@@ -123,10 +125,13 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     # A year has 8,760 folders; an hour has no slices.
     names = [own] if interval.length == HOUR else [f.name for f in quality_dir.glob("*_*")]
     inside = [name for name in names if own[:13] <= name[:13] and name[14:] <= own[14:]]
-    files = {name: quality_dir / name / FILE_NAME for name in inside}
-    judged = {name: file.stat().st_mtime for name, file in files.items() if file.exists()}
-    chosen = parts_of(interval, judged)
-    parts = [_read_judgement(files[name]) for name in chosen]
+    files = {
+        name: file for name in inside for of_file in (_OLD_FILE_NAME, FILE_NAME)
+        if (file := quality_dir / name / of_file).exists()
+    }  # fmt: skip
+    checked = {name: file.stat().st_mtime for name, file in files.items()}
+    chosen = parts_of(interval, checked)
+    parts = [_read_validation_results(files[name]) for name in chosen]
     if chosen == [own]:
         return parts[0]
     found: dict[tuple[str, str, str], list[Verdict]] = {}
@@ -137,7 +142,7 @@ def load_judgement(quality_dir: Path, interval: Interval) -> Judgement | None:
     if not found:
         return None
     verdicts = tuple(map(_together, found.values()))
-    return Judgement(run_name=own, verdicts=verdicts, docs_index=None)
+    return ValidationResults(run_name=own, verdicts=verdicts, docs_index=None)
 
 
 def _together(slices: Sequence[Verdict]) -> Verdict:
@@ -149,9 +154,9 @@ def _together(slices: Sequence[Verdict]) -> Verdict:
     return failed[0].model_copy(update={"observed": observed})
 
 
-def _read_judgement(path: Path) -> Judgement:
+def _read_validation_results(path: Path) -> ValidationResults:
     try:
-        return Judgement.model_validate_json(path.read_text(encoding="utf-8"))
+        return ValidationResults.model_validate_json(path.read_text(encoding="utf-8"))
     except (pydantic.ValidationError, UnicodeDecodeError) as error:
         raise DataError(
             f"{path} is damaged: {error}", hint="run `elsinore validate` for these hours again"
@@ -246,17 +251,17 @@ def _fault(file: Path, message: str, hint: str) -> SchemaError:
     return SchemaError.of([Diagnostic(message, Location(str(file)), hint=hint)])
 
 
-# ---- judging by Great Expectations
+# ---- checks by Great Expectations
 
 
-def judge(
+def check_expectations(
     tables: Mapping[str, pd.DataFrame],
     quality_dir: Path,
     run_name: str,
     *,
     expectations_dir: Path,
     docs: bool,
-) -> Judgement:
+) -> ValidationResults:
     """Check the rows of a run; see `elsinore.quality.run_tables` for the required tables.
 
     Failures do not raise: `require_accepted` turns them into an error. Earlier results of the same
@@ -278,8 +283,8 @@ def judge(
         raise ParameterError(f"{run_name!r} is not a valid name of a run", hint=hint)
     named = load_suites(expectations_dir)
     suites = [part for part in named if part.table in tables]
-    judged_elsewhere = set() if tables.keys() & set(INGESTED) else set(INGESTED)
-    missing = {p.table: p.suite for p in named if p.table not in {*tables, *judged_elsewhere}}
+    checked_elsewhere = set() if tables.keys() & set(INGESTED) else set(INGESTED)
+    missing = {p.table: p.suite for p in named if p.table not in {*tables, *checked_elsewhere}}
     if missing:
         (table, suite), known = next(iter(missing.items())), {*tables, *INGESTED}
         hint = suggest(table, known) or f"use one of {listed(sorted(known))}"
@@ -292,19 +297,19 @@ def judge(
         made.mkdir()
         with _quiet():
             asked = [(part, _expectations(part, expectations_dir)) for part in suites]
-            judged = [
+            checked = [
                 (part, all_of, _results(all_of, tables[part.table])) for part, all_of in asked
             ]
-            verdicts = tuple(v for part, _, results in judged for v in _verdicts(part, results))
+            verdicts = tuple(v for part, _, results in checked for v in _verdicts(part, results))
             docs = docs or not all(verdict.success for verdict in verdicts)
             if docs:
-                _build_docs(made / _DOCS_INDEX.parent, run_name, judged)
+                _build_docs(made / _DOCS_INDEX.parent, run_name, checked)
         index = str(final / _DOCS_INDEX) if docs else None
-        judgement = Judgement(run_name=run_name, verdicts=verdicts, docs_index=index)
-        (made / FILE_NAME).write_text(judgement.model_dump_json(indent=1), encoding="utf-8")
+        validation = ValidationResults(run_name=run_name, verdicts=verdicts, docs_index=index)
+        (made / FILE_NAME).write_text(validation.model_dump_json(indent=1), encoding="utf-8")
         shutil.rmtree(final, ignore_errors=True)
         made.rename(final)
-    return judgement
+    return validation
 
 
 def _results(expectations: Sequence[Any], rows: pd.DataFrame) -> list[Any]:
@@ -317,8 +322,8 @@ def _results(expectations: Sequence[Any], rows: pd.DataFrame) -> list[Any]:
     batch: Any = Batch(data=PandasBatchData(engine := PandasExecutionEngine(), rows))
     silent: Any = SimpleNamespace(progress_bars={"globally": False})
     validator = Validator(engine, data_context=silent, batches=[batch])
-    judged = validator.graph_validate([one.configuration for one in expectations], dict(_RESULTS))
-    return sorted(judged, key=lambda one: one.expectation_config.meta[_POSITION])
+    checked = validator.graph_validate([one.configuration for one in expectations], dict(_RESULTS))
+    return sorted(checked, key=lambda one: one.expectation_config.meta[_POSITION])
 
 
 def _verdicts(part: TableSuite, results: Sequence[Any]) -> Iterator[Verdict]:
@@ -337,7 +342,7 @@ def _verdicts(part: TableSuite, results: Sequence[Any]) -> Iterator[Verdict]:
 def _build_docs(
     folder: Path,
     run_name: str,
-    judged: Iterable[tuple[TableSuite, Sequence[Any], Sequence[Any]]],
+    checked: Iterable[tuple[TableSuite, Sequence[Any], Sequence[Any]]],
 ) -> None:
     """Write Data Docs: per suite a page of the suite and one of its results, and an index.
 
@@ -347,7 +352,7 @@ def _build_docs(
     from great_expectations.core.run_identifier import RunIdentifier
 
     run = RunIdentifier(run_name=run_name, run_time=datetime.now(UTC))
-    lines = "".join(_suite_pages(folder, run, *each) for each in judged)
+    lines = "".join(_suite_pages(folder, run, *each) for each in checked)
     index = _INDEX.read_text(encoding="utf-8").replace("{run}", run_name).replace("{lines}", lines)
     (folder / "index.html").write_text(index, encoding="utf-8")
 

@@ -13,14 +13,14 @@ import pytest
 from deltalake import DeltaTable
 
 from elsinore.errors import ParameterError, SchemaError, ValidationError
-from elsinore.quality.judge import (
+from elsinore.quality.check_expectations import (
     FILE_NAME,
     INGESTED,
     SUITES,
-    Judgement,
-    judge,
-    load_judgement,
+    ValidationResults,
+    check_expectations,
     load_suites,
+    load_validation_results,
     require_accepted,
 )
 from elsinore.quality.run_tables import read_run_tables
@@ -36,20 +36,22 @@ def run_tables(root: Path, *, ingested: bool = True) -> dict[str, pd.DataFrame]:
     return read_run_tables(lake.opened(root), state, lake.INTERVAL, ingested=ingested)
 
 
-def _judge(folder: Path, rows: dict[str, list[lake.Row]]) -> Judgement:
+def _check(folder: Path, rows: dict[str, list[lake.Row]]) -> ValidationResults:
     root = lake.write_lake(folder / "lake", rows)
-    return _judged(run_tables(root), folder)
+    return _checked(run_tables(root), folder)
 
 
-def _judged(
+def _checked(
     tables: dict[str, pd.DataFrame], folder: Path, docs: bool = False, run: str = lake.RUN
-) -> Judgement:
-    return judge(tables, folder / "quality", run, expectations_dir=lake.EXPECTATIONS, docs=docs)
+) -> ValidationResults:
+    return check_expectations(
+        tables, folder / "quality", run, expectations_dir=lake.EXPECTATIONS, docs=docs
+    )
 
 
 @pytest.fixture(scope="module", name="good")
-def _good(tmp_path_factory: pytest.TempPathFactory) -> Judgement:
-    return _judge(tmp_path_factory.mktemp("good"), lake.healthy())
+def _good(tmp_path_factory: pytest.TempPathFactory) -> ValidationResults:
+    return _check(tmp_path_factory.mktemp("good"), lake.healthy())
 
 
 @pytest.fixture(scope="module", name="spoilt_folder")
@@ -58,7 +60,7 @@ def _spoilt_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", name="spoilt")
-def _spoilt(spoilt_folder: Path) -> Judgement:
+def _spoilt(spoilt_folder: Path) -> ValidationResults:
     rows = lake.healthy()
     rows["ingested"][0]["bad_records"] = 2
     rows["ingested"][1] |= {"records": 2, "first_event": lake.at(11, 30)}
@@ -75,10 +77,10 @@ def _spoilt(spoilt_folder: Path) -> Judgement:
     rows["validations"].append(
         lake.check("delays", f'{{"carrier":"{SCRIPT}"}}', 10**40, 10**40 + 1)
     )
-    return _judge(spoilt_folder, rows)
+    return _check(spoilt_folder, rows)
 
 
-def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
+def test_a_right_run_is_accepted_with_its_warning(good: ValidationResults) -> None:
     require_accepted(good)
     # One of five lines is quarantined, more than one in a hundred.
     assert [(v.table, v.expectation) for v in good.failed("warning")] == [
@@ -89,7 +91,7 @@ def test_a_right_run_is_accepted_with_its_warning(good: Judgement) -> None:
     }  # fmt: skip
 
 
-def test_every_spoilt_row_is_caught(spoilt: Judgement) -> None:
+def test_every_spoilt_row_is_caught(spoilt: ValidationResults) -> None:
     assert {(v.table, v.description) for v in spoilt.failed("critical")} == {
         ("ingested_hours", "Records = accepted + repeated + rejected, equal to the row counts of "
                            "the tables."),
@@ -128,7 +130,9 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     )
     tables |= {name: pd.DataFrame(rows[name]) for name in ("plans", "validations")}
     tables |= {"ingested_hours": hours, "published_hours": done}
-    failed = {(v.table, v.description) for v in _judged(tables, tmp_path).verdicts if not v.success}
+    failed = {
+        (v.table, v.description) for v in _checked(tables, tmp_path).verdicts if not v.success
+    }
     assert failed >= {
         ("ingested_hours", "The name of every ingested hour is its hour."),
         ("ingested_hours", "Every ingested hour has one row."),
@@ -145,14 +149,14 @@ def test_what_few_rows_break_is_caught_too(tmp_path: Path) -> None:
     }
 
 
-def test_a_mismatch_names_query_group_window_and_both_values(spoilt: Judgement) -> None:
+def test_a_mismatch_names_query_group_window_and_both_values(spoilt: ValidationResults) -> None:
     (verdict,) = (v for v in spoilt.failed("critical") if v.table == "validations")
     for part in ("delays", SCRIPT, "2013-01-01 10:00:00", "2013-01-01 11:00:00", str(10**40)):
         assert part in verdict.observed
     assert f"reference {10**40 + 1}" in verdict.observed
 
 
-def test_failures_become_one_terminal_error(spoilt: Judgement) -> None:
+def test_failures_become_one_terminal_error(spoilt: ValidationResults) -> None:
     with pytest.raises(ValidationError) as caught:
         require_accepted(spoilt)
     assert not caught.value.transient
@@ -160,7 +164,7 @@ def test_failures_become_one_terminal_error(spoilt: Judgement) -> None:
     assert str(spoilt.docs) in str(caught.value)
 
 
-def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
+def test_data_docs_show_findings_and_escape_them(spoilt: ValidationResults) -> None:
     assert spoilt.docs is not None
     site = spoilt.docs.parent
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
@@ -185,7 +189,9 @@ def test_data_docs_show_findings_and_escape_them(spoilt: Judgement) -> None:
     assert sum(path.stat().st_size for path in site.parent.parent.rglob("*.json")) < 1_000_000
 
 
-def test_data_docs_load_and_run_nothing_and_tell_outcomes_in_words(spoilt: Judgement) -> None:
+def test_data_docs_load_and_run_nothing_and_tell_outcomes_in_words(
+    spoilt: ValidationResults,
+) -> None:
     assert spoilt.docs is not None
     site, policy = spoilt.docs.parent, "default-src 'none'; style-src 'unsafe-inline'"
     pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
@@ -211,7 +217,7 @@ def test_data_docs_load_and_run_nothing_and_tell_outcomes_in_words(spoilt: Judge
         assert outcomes.count("failed") == failed + (failed > 0)
 
 
-def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: Judgement) -> None:
+def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: ValidationResults) -> None:
     """Both are made of the same results: the pages by Great Expectations, the verdicts by us."""
     assert spoilt.docs is not None
     site, told = spoilt.docs.parent, dict[tuple[str, ...], list[int]]()
@@ -227,10 +233,12 @@ def test_what_data_docs_have_judged_is_what_the_verdicts_say(spoilt: Judgement) 
     assert sum(failed for _, failed in told.values()) >= 3
 
 
-def test_the_judgement_outlives_the_process(spoilt: Judgement, spoilt_folder: Path) -> None:
-    assert load_judgement(spoilt_folder / "quality", lake.INTERVAL) == spoilt
+def test_the_validation_results_outlive_the_process(
+    spoilt: ValidationResults, spoilt_folder: Path
+) -> None:
+    assert load_validation_results(spoilt_folder / "quality", lake.INTERVAL) == spoilt
     other = Interval.parse("2013-01-01", "2013-01-01T01:00")
-    assert load_judgement(spoilt_folder / "quality", other) is None
+    assert load_validation_results(spoilt_folder / "quality", other) is None
     assert [path.name for path in (spoilt_folder / "quality").iterdir()] == [lake.RUN]
 
 
@@ -241,55 +249,55 @@ def test_data_docs_are_built_where_somebody_will_read_them(tmp_path: Path) -> No
     rows["ingested"][0]["bad_records"] = 0
     tables = run_tables(lake.write_lake(tmp_path / "lake", rows))
     for docs in (True, False):
-        found = _judged(tables, tmp_path, docs)
+        found = _checked(tables, tmp_path, docs)
         assert found.failed("warning") == ()
         assert (found.docs is not None and found.docs.is_file()) is docs
-    # A run that is as it should be leaves its verdicts, and nothing of an earlier judgement.
+    # A run that is as it should be leaves its verdicts, and nothing of an earlier validation.
     files = [path.name for path in (tmp_path / "quality").rglob("*") if path.is_file()]
-    assert files == ["judgement.json"]
+    assert files == ["validation_results.json"]
 
 
 def test_an_empty_run_is_not_validated_and_nothing_else(tmp_path: Path) -> None:
-    judgement = _judge(tmp_path, {table: [] for table in lake.healthy()})
-    require_accepted(judgement)
-    found = {v.table: v.observed for v in judgement.failed("warning")}
+    validation = _check(tmp_path, {table: [] for table in lake.healthy()})
+    require_accepted(validation)
+    found = {v.table: v.observed for v in validation.failed("warning")}
     assert found["validations"] == "no result was checked: 0 checked, 0 skipped"
     assert set(found) == {"ingested_hours", "validations"}
 
 
 def test_missing_tables_and_names_that_are_paths_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="results_staged, validations"):
-        _judged({}, tmp_path)
+        _checked({}, tmp_path)
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     tables = run_tables(root)
     del tables["ingested_hours"]
     with pytest.raises(SchemaError, match=r"raw_events\.yaml.*ingested_hours"):
-        _judged(tables, tmp_path)
+        _checked(tables, tmp_path)
     with pytest.raises(ParameterError, match="not a valid name of a run"):
-        _judged({}, tmp_path, run="../run")
+        _checked({}, tmp_path, run="../run")
 
 
 @pytest.mark.slow
 def test_what_others_landed_is_not_judged_again(tmp_path: Path) -> None:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
-    own = _judged(run_tables(root, ingested=False), tmp_path)
-    every = _judged(run_tables(root), tmp_path)
+    own = _checked(run_tables(root, ingested=False), tmp_path)
+    every = _checked(run_tables(root), tmp_path)
     assert {v.table for v in every.verdicts} - {v.table for v in own.verdicts} == set(INGESTED)
 
 
 @pytest.mark.slow
 def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path) -> None:
     rows = lake.healthy()
-    good = _judge(tmp_path / "good", rows)
+    good = _check(tmp_path / "good", rows)
     rows["validations"][-1]["reason"] = None
-    bad = _judge(tmp_path / "bad", rows)
+    bad = _check(tmp_path / "bad", rows)
     day, folder = Interval.parse("2013-01-01", "2013-01-02"), tmp_path / "quality"
-    assert load_judgement(folder, day) is None
+    assert load_validation_results(folder, day) is None
     for first, judged in ((0, good), (12, bad)):
         part = folder / f"2013-01-01T{first:02}_2013-01-{1 + first // 12:02}T{12 - first:02}"
         part.mkdir(parents=True)
         (part / FILE_NAME).write_text(judged.model_dump_json())
-    found = load_judgement(folder, day)
+    found = load_validation_results(folder, day)
     assert found is not None
     assert len(found.verdicts) == len(bad.verdicts)
     both, one = bad.failed("warning")
@@ -300,13 +308,13 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
     failed, whole = min(folder.iterdir()), folder / "2013-01-01T00_2013-01-02T00"
     whole.mkdir()
     (whole / FILE_NAME).write_text(good.model_dump_json())
-    assert load_judgement(folder, day) == good
+    assert load_validation_results(folder, day) == good
     os.utime(whole / FILE_NAME, (0, 0))
-    assert load_judgement(folder, day) == found
+    assert load_validation_results(folder, day) == found
     shutil.rmtree(failed)
-    assert load_judgement(folder, day) == good
+    assert load_validation_results(folder, day) == good
     shutil.rmtree(whole)
-    last = load_judgement(folder, day)
+    last = load_validation_results(folder, day)
     assert last is not None
     assert last.verdicts == bad.verdicts
 
@@ -315,29 +323,29 @@ def test_a_run_that_was_judged_in_slices_is_as_good_as_its_worst(tmp_path: Path)
 def test_a_skipped_check_must_say_why(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["validations"][-1]["reason"] = None
-    warned = {v.description: v.observed for v in _judge(tmp_path, rows).failed("warning")}
+    warned = {v.description: v.observed for v in _check(tmp_path, rows).failed("warning")}
     assert warned["Every skipped row has a reason."].startswith("1 of 1 rows")
 
 
 def test_hours_that_are_not_published_yet_are_no_fault(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["published"] = []
-    require_accepted(_judge(tmp_path, rows))
+    require_accepted(_check(tmp_path, rows))
 
 
 def test_records_of_ignored_types_are_not_invalid(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["quarantine"] = [row | {"reason_code": "ignored_type"} for row in rows["quarantine"]]
-    assert _judge(tmp_path, rows).failed("warning") == ()
+    assert _check(tmp_path, rows).failed("warning") == ()
 
 
 def test_quarantine_is_not_compared_if_a_later_ingest_of_the_hour_failed(tmp_path: Path) -> None:
     rows = lake.healthy()
     rows["quarantine"] += [row | {"record_number": 5} for row in rows["quarantine"]]
-    assert len(_judge(tmp_path / "a", rows).failed("critical")) == 1
+    assert len(_check(tmp_path / "a", rows).failed("critical")) == 1
     failed = lake.hour_row("failed", lake.HOURS[0], reason="too many") | {"workload": ""}
     rows["published"].append(failed)
-    assert _judge(tmp_path / "b", rows).failed("critical") == ()
+    assert _check(tmp_path / "b", rows).failed("critical") == ()
 
 
 def test_hours_are_compared_with_the_same_hour_of_the_weeks_before(tmp_path: Path) -> None:
@@ -349,7 +357,7 @@ def test_hours_are_compared_with_the_same_hour_of_the_weeks_before(tmp_path: Pat
                                           bad_records=0))  # fmt: skip
     del rows["ingested"][1]
     rows["events"] = [row for row in rows["events"] if row["file_hour"] == lake.HOURS[0]]
-    (verdict,) = (v for v in _judge(tmp_path, rows).failed("warning") if "usual" in v.expectation)
+    (verdict,) = (v for v in _check(tmp_path, rows).failed("warning") if "usual" in v.expectation)
     assert "hour 2013-01-01T10: 5 records, usually 78; hour 2013-01-01T11: no file" in (
         verdict.observed
     )
@@ -357,7 +365,7 @@ def test_hours_are_compared_with_the_same_hour_of_the_weeks_before(tmp_path: Pat
 
 def test_tables_that_no_run_has_created_count_as_empty(tmp_path: Path) -> None:
     records = {name: lake.healthy()[name] for name in ("plans", "validations", "run_metrics")}
-    found = _judge(tmp_path, records | {"validations": []})
+    found = _check(tmp_path, records | {"validations": []})
     require_accepted(found)
     page = lake.report(tmp_path / "lake", tmp_path / "reports", lake.INTERVAL)
     assert "not published: 2 of 2 hours" in page.read_text("utf-8")
@@ -435,14 +443,16 @@ def test_an_expectation_that_nobody_knows_is_refused(
 ) -> None:
     _replace(folder, old, new)
     with pytest.raises(SchemaError, match=rf"reference_diff\.yaml.*{told}"):
-        _judged_by(folder, tmp_path)
+        _checked_by(folder, tmp_path)
     assert list((tmp_path / "quality").glob("*")) == []
 
 
-def _judged_by(folder: Path, tmp_path: Path) -> Judgement:
+def _checked_by(folder: Path, tmp_path: Path) -> ValidationResults:
     root = lake.write_lake(tmp_path / "lake", lake.healthy())
     tables = run_tables(root)
-    return judge(tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True)
+    return check_expectations(
+        tables, tmp_path / "quality", lake.RUN, expectations_dir=folder, docs=True
+    )
 
 
 _MORE = """
@@ -472,7 +482,7 @@ def test_an_expectation_of_ones_own_is_judged_and_shown(
 ) -> None:
     with (folder / "trend_results.yaml").open("a") as file:
         file.write(_MORE.format(name=name, arguments=arguments))
-    found = _judged_by(folder, tmp_path)
+    found = _checked_by(folder, tmp_path)
     (verdict,) = (one for one in found.verdicts if one.description == "More of it.")
     assert not verdict.success
     assert observed in verdict.observed
@@ -485,7 +495,7 @@ def test_an_expectation_of_ones_own_is_judged_and_shown(
 def test_a_rule_that_nobody_counts_is_named(folder: Path, tmp_path: Path) -> None:
     file = folder / "raw_events.yaml"
     file.write_text(file.read_text().replace("{rule: once}", "{rule: onze}"))
-    failed = _judged_by(folder, tmp_path).failed("critical")
+    failed = _checked_by(folder, tmp_path).failed("critical")
     assert ["has no rule onze (did you mean once?)" in one.observed for one in failed] == [True]
 
 

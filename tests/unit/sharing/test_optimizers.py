@@ -1,4 +1,4 @@
-"""Reduction, search, expansion and the finders: the paper's values, bounds, and errors."""
+"""Reduction, search, expansion and the optimizers: the paper's values, bounds, and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elsinore.choices import Finder
+from elsinore.choices import Optimizer
 from elsinore.errors import BudgetError, ParameterError
 from elsinore.sharing.benefit import weigh
 from elsinore.sharing.candidates import mine_candidates
@@ -86,10 +86,10 @@ def test_gwmin_is_algorithm_8_line_by_line(graph: SharonGraph) -> None:
     assert guaranteed_weight(graph) == pytest.approx(promised, rel=1e-12)
 
 
-@pytest.mark.parametrize("finder", Finder)
-def test_the_traffic_example_from_rates_to_plan(finder: Finder) -> None:
+@pytest.mark.parametrize("optimizer", Optimizer)
+def test_the_traffic_example_from_rates_to_plan(optimizer: Optimizer) -> None:
     workload, statistics = traffic()
-    plan = find_plan(workload, statistics, finder=finder)
+    plan = find_plan(workload, statistics, optimizer=optimizer)
     verify(plan, workload)
     found = {NAMES[c.pattern]: c for c in plan.candidates}
     assert found.keys() == TRAFFIC["candidates"].keys()
@@ -98,10 +98,10 @@ def test_the_traffic_example_from_rates_to_plan(finder: Finder) -> None:
         assert found[name].degree == expected["degree"]
         assert list(found[name].queries) == expected["queries"]
     assert round(plan.guaranteed_weight, 2) == TRAFFIC["guaranteed_weight"]
-    published = TRAFFIC["gwmin" if finder is Finder.GWMIN else "optimal"]
+    published = TRAFFIC["gwmin" if optimizer is Optimizer.GWMIN else "optimal"]
     assert sorted(NAMES[plan.by_id[each].pattern] for each in plan.chosen) == published["chosen"]
     assert plan.score == pytest.approx(published["score"], abs=1e-9)
-    assert plan.proven == (finder is not Finder.GWMIN)
+    assert plan.proven == (optimizer is not Optimizer.GWMIN)
     if plan.proven:
         assert plan.bound == pytest.approx(published["score"], abs=1e-4)
         (pruned,) = (name for name, c in found.items() if c.fate == "pruned by the reduction")
@@ -110,11 +110,11 @@ def test_the_traffic_example_from_rates_to_plan(finder: Finder) -> None:
 
 def test_gwmin_first_where_the_optimal_plan_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, statistics = traffic()
-    optimal = find_plan(workload, statistics, finder=Finder.OPTIMAL)
+    optimal = find_plan(workload, statistics, optimizer=Optimizer.OPTIMAL)
     assert list(find_plans(workload, statistics)) == [optimal]
     monkeypatch.setattr("elsinore.sharing.find_plan.PATIENCE", 1e-9)
     first, second = find_plans(workload, statistics)
-    assert (first.finder, round(first.score, 6), first.proven) == (Finder.GWMIN, 43, False)
+    assert (first.finder, round(first.score, 6), first.proven) == (Optimizer.GWMIN, 43, False)
     assert first.bound is None
     assert second == optimal
 
@@ -126,8 +126,8 @@ def test_a_candidate_may_be_shared_by_some_of_its_queries() -> None:
     statistics = Statistics.given(10, {"A": 10, "B": 2, "C": 4, "D": 1})
     # (A, B): 160 + 120 - 120 - (16 + 40) = 104. (B, C) in all: 12 + 12 + 160 - 12 - (100 + 20)
     # = 52; in q1 and q2: 12. (A, B, C) is in one query only.
-    for finder in (Finder.OPTIMAL, Finder.SHARON, Finder.EXHAUSTIVE):
-        plan = find_plan(workload, statistics, finder=finder)
+    for optimizer in (Optimizer.OPTIMAL, Optimizer.SHARON, Optimizer.EXHAUSTIVE):
+        plan = find_plan(workload, statistics, optimizer=optimizer)
         sharing = {c.pattern: c.shared_by for c in plan.candidates}
         assert sharing == {("A", "B"): ("q3", "q4"), ("B", "C"): ("q1", "q2")}
         assert plan.score == 116
@@ -150,7 +150,7 @@ def test_a_shorter_window_is_not_made_to_pay_for_a_longer_one() -> None:
     assert (plan.score, plan.candidates[0].shared_by) == (20, ("q3", "q4"))
 
 
-def test_finders_with_a_bound_say_so() -> None:
+def test_optimizers_with_a_bound_say_so() -> None:
     graph = graph_of({f"p{n}": 1.0 for n in range(25)}, [])
     with pytest.raises(BudgetError, match="every valid plan"):
         search(graph, plans=10_000)
