@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from elsinore.errors import DataError
@@ -16,20 +15,17 @@ from elsinore.lake.landing_zone import raw_names, unread_files
 from elsinore.lake.regions import interval_of, run_key
 from elsinore.lake.run_metrics import EMPTIED, UNREAD, note_metrics, text_metrics
 from elsinore.lake.tables import Lake
-from elsinore.ledger.fold import Fold, fold
+from elsinore.ledger.fold import Fold
 from elsinore.ledger.inputs import silent_hours
 from elsinore.ledger.of_run import RunLedger
-from elsinore.ledger.of_workloads import Asked, hours_to_compute
 from elsinore.ledger.results import standing
 from elsinore.ledger.rows import State
-from elsinore.ledger.table import Ledger
-from elsinore.ledger.to_compute import Question
 from elsinore.orchestration.run_step import Arguments, Figures
-from elsinore.publish.changed_results import unrecorded_changes
+from elsinore.planned_hours import hours_to_recompute
 from elsinore.publish.tables import ResultTables
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
-from elsinore.timeline import DAY, Interval, instant_of
+from elsinore.timeline import DAY, Interval
 from elsinore.wording import some_of
 
 #: The figure with the reasons of files that could not be collected, as JSON.
@@ -80,25 +76,6 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         )
     silent = {"silent_hours": silent_hours(state, interval.end)}
     return {**figures, **planned, **standing(state), **silent, **first}
-
-
-def hours_to_recompute(
-    ledger: Ledger, settings: Settings, answered: Sequence[Answered], interval: Interval, *,
-    most: int | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Return what a run computes in addition to its own hours; see `hours_to_compute`."""
-    asked = []
-    for one in answered:
-        state = fold(ledger.read(workloads=[one.title]), one.title)
-        question = Question(
-            reach=one.reach, until=interval.end,
-            since=interval.start - settings.late_arrival_days * DAY,
-            fingerprint=one.fingerprint, own=interval, now=instant_of(datetime.now(UTC)),
-            changed=unrecorded_changes(one.lake.root, state[State.PUBLISHED]),
-        )  # fmt: skip
-        asked.append(Asked(state, question))
-    limit = settings.recompute_hours
-    return hours_to_compute(asked, most=limit if most is None else most, next_most=limit)
 
 
 def _figures(

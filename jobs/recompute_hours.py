@@ -5,8 +5,8 @@ from __future__ import annotations
 from elsinore.lake.answered import answered_by
 from elsinore.ledger.table import Ledger
 from elsinore.orchestration.run_step import Arguments, Figures
+from elsinore.planned_hours import hours_to_recompute
 from elsinore.settings import Settings
-from jobs.ingest_events import hours_to_recompute
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:

@@ -39,6 +39,7 @@ from elsinore.lake.regions import Hours, run_key
 from elsinore.lake.validate import EVERY_AGGREGATE
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import state_of
+from elsinore.ledger.to_compute import in_words, named
 from elsinore.orchestration.airflow_environment import (
     airflow_environment,
     is_prepared,
@@ -47,6 +48,7 @@ from elsinore.orchestration.airflow_environment import (
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
 from elsinore.places import make_home
+from elsinore.planned_hours import planned_replay
 from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.ingested_hours import ingested_hours
 from elsinore.quality.lake import ResultCounts, count_results
@@ -128,21 +130,8 @@ def _alone(home: Path, interval: Interval) -> Iterator[None]:
 
 def _replay(settings: Settings, interval: Interval, console: Console) -> None:
     began = time.monotonic()
-    landing = settings.landing
-    missing = [
-        hour
-        for hour in hours_of(interval)
-        if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
-    ]
-    if load_schema(settings.schema_file).sources:
-        missing = []  # landing looks where they lie
-    if settings.schema_file == settings.root / FLIGHTS:  # what others land is theirs
-        for stretch in stretches(missing):
-            generate_flights(landing, start=_moment(stretch.start), end=_moment(stretch.end))
-    elif len(missing) == interval.length // HOUR and not _is_reached(settings, interval):
-        hours = " to ".join(map(hour_label, (interval.start, interval.end)))
-        hint = f"add events with `elsinore put FILE`, or change --start and --end; {RAW_NAMES}"
-        raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
+    for stretch in stretches(_hours_to_generate(settings, interval)):
+        generate_flights(settings.landing, start=_moment(stretch.start), end=_moment(stretch.end))
     with ThreadPoolExecutor(1) as thread:
         # While Airflow starts; should it fail, the first task says why.
         thread.submit(server_url, settings)
@@ -153,6 +142,68 @@ def _replay(settings: Settings, interval: Interval, console: Console) -> None:
             console.print(own.queries.stem, style="bold", highlight=False)
         print_results(own, interval, console, log=log, seconds=time.monotonic() - began)
     print_open_windows(every, interval, console)
+
+
+def _hours_to_generate(settings: Settings, interval: Interval) -> list[int]:
+    """Return the hours whose raw files a replay generates: missing ones of the sample flights.
+
+    Raises:
+        DataError: none of the hours has a file, and the stream is not flights.
+    """
+    landing = settings.landing
+    missing = [
+        hour
+        for hour in hours_of(interval)
+        if not any(hour_path(landing, hour).parent.glob(f"events-{hour_label(hour)}*"))
+    ]
+    if load_schema(settings.schema_file).sources:
+        return []  # the ingest finds its files where they are stored
+    if settings.schema_file == settings.root / FLIGHTS:  # files of other streams have producers
+        return missing
+    if len(missing) == interval.length // HOUR and not _is_reached(settings, interval):
+        hours = " to ".join(map(hour_label, (interval.start, interval.end)))
+        hint = f"add events with `elsinore put FILE`, or change --start and --end; {RAW_NAMES}"
+        raise DataError(f"no raw file of these hours ({hours}) is in {landing}", hint=hint)
+    return []
+
+
+def print_plan(settings: Settings, start: str, end: str, console: Console) -> None:
+    """Print the hours that a replay would compute, each with the reason; change nothing.
+
+    Raises:
+        ParameterError: the time range is empty, not over, or not of whole hours.
+        DataError: none of the hours has a file, and the stream is not flights; or the landing zone
+            is missing.
+        AuthorError: no workload is valid.
+    """
+    interval, own = run_interval(start, end), _as_replayed(settings)
+    plan = planned_replay(own, interval, made=_hours_to_generate(own, interval))
+    hours = f"{show_minute(interval.start)} to {show_minute(interval.end)}"
+    lines = [f"would compute {count_of(len(plan.own), 'hour')} of {hours}"]
+    lines += [f"  {line}" for line in in_words(plan.own)]
+    if plan.others:
+        lines.append(f"would also recompute {count_of(len(plan.others), 'hour')}")
+        lines += [f"  {line}" for line in in_words(plan.others)]
+    if len(plan.changed):
+        lines.append(f"files are new, changed or removed in {named(plan.changed)}")
+    if plan.collected:
+        files = f"{count_of(len(plan.collected), 'file')}: {some_of(plan.collected, 3)}"
+        lines.append(f"would first collect {files}; the hours of their events are not listed")
+    lines += [f"cannot ingest {label}: {why}" for label, why in sorted(plan.refused.items())]
+    if plan.lost:
+        removed = count_of(plan.lost, "hour")
+        lines.append(f"cannot compute {removed}, because events of their windows were removed")
+    if plan.left:
+        lines.append(f"would leave {count_of(plan.left, 'hour')} to later runs")
+    lines.append(f"in total {count_of(len(plan.own) + len(plan.others), 'hour')}")
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _as_replayed(settings: Settings) -> Settings:
+    """Return the settings of the tasks of a replay."""
+    # No scheduler runs that could recompute the backlog.
+    return settings.model_copy(update={"recompute_hours": 1_000, "workload": ""})
 
 
 def _is_reached(settings: Settings, interval: Interval) -> bool:
@@ -216,8 +267,7 @@ def _command(interval: Interval) -> list[str]:
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
     """Airflow's environment, in which tasks find the very settings that this process has."""
-    # No scheduler runs that could recompute the backlog.
-    settings = settings.model_copy(update={"recompute_hours": 1_000, "workload": ""})
+    settings = _as_replayed(settings)
     # As a process reads them: what is written in JSON is written in JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
     ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}

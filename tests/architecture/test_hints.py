@@ -14,6 +14,7 @@ import typer
 
 from elsinore import errors
 from elsinore.cli.main import COMMANDS, commands_for
+from elsinore.cli.registry import ALIASES
 from elsinore.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +91,9 @@ def _assert_exists(place: str, program: str, rest: str) -> None:
         return
     if words[0] == _VALUE:  # one of several, each of which is named elsewhere
         return
-    assert words[0] in COMMANDS, f"{place}: there is no command `elsinore {words[0]}`"
+    assert words[0] in COMMANDS.keys() | ALIASES, (
+        f"{place}: there is no command `elsinore {words[0]}`"
+    )
     assert {*_OPTION.findall(rest)} <= options_of(words), place
 
 

@@ -13,14 +13,17 @@ from elsinore.lake.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.places import make_home
-from elsinore.replay import DEFAULT_END, DEFAULT_START, FLIGHTS, replay
+from elsinore.replay import DEFAULT_END, DEFAULT_START, FLIGHTS, print_plan, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
 from elsinore.timeline import Interval
 
 
-def replay_hours(start: str | None, end: str | None) -> None:
-    """Run the whole pipeline over a range of hours; the sample stream has default hours."""
+def replay_hours(start: str | None, end: str | None, *, dry_run: bool = False) -> None:
+    """Run the whole pipeline over a range of hours, or print the hours that it would compute.
+
+    The sample stream has default hours.
+    """
     settings = Settings.load()
     if settings.schema_file == settings.root / FLIGHTS:
         start, end = start or DEFAULT_START, end or DEFAULT_END
@@ -29,6 +32,9 @@ def replay_hours(start: str | None, end: str | None) -> None:
             f"replay needs the hours of the stream {settings.stream}",
             hint="add --start TIME and --end TIME; `elsinore put` prints them",
         )
+    if dry_run:
+        print_plan(settings, start, end, SafeConsole())
+        return
     make_home(settings.home)
     warn_of_open_home(settings.home)
     replay(settings, start, end, SafeConsole())

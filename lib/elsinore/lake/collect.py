@@ -219,7 +219,7 @@ def collect(
     if not stream.sources:
         return Collected()
     first = interval.start - late_arrival_days * DAY
-    looked = Interval(first - DAY, interval.end + DAY)
+    looked = _looked(interval, late_arrival_days)
     figures = dict.fromkeys(("files", "lines", "untimed", "old_hours"), 0)
     refused: dict[str, str] = {}
     old: set[int] = set()
@@ -239,6 +239,31 @@ def collect(
                 old.update(hour for hour in done.changed if hour < first)
     figures["old_hours"] = len(old)
     return Collected({f"collected_{name}": count for name, count in figures.items()}, refused)
+
+
+def uncollected(
+    zone: Path, stream: StreamSchema, interval: Interval, late_arrival_days: int
+) -> list[str]:
+    """Return the names of the source files that `collect` would read, and read none.
+
+    Raises:
+        DataError: the directory of a rule is missing.
+    """
+    sources = find_sources(zone, stream.sources, _looked(interval, late_arrival_days))
+    return [printable(one.name) for one in sources if not one.is_raw and _is_new(zone, one, stream)]
+
+
+def _looked(interval: Interval, late_arrival_days: int) -> Interval:
+    """Return the hours whose dates are searched, as time zones differ."""
+    return Interval(interval.start - (late_arrival_days + 1) * DAY, interval.end + DAY)
+
+
+def _is_new(zone: Path, source: Source, stream: StreamSchema) -> bool:
+    """Return whether a file was not collected as it is, or cannot be read now."""
+    try:
+        return not _Seen.of(zone, source, stream).is_noted
+    except DataError:
+        return True
 
 
 @contextmanager
@@ -269,6 +294,43 @@ class _Done:
     changed: list[int] = field(default_factory=list)
 
 
+@dataclass
+class _Seen:
+    """A source file in its current state, and the note of when it was collected.
+
+    Attributes:
+        source: The file.
+        file: Its size and modification time.
+        note: What is noted about it.
+        name: Its name in the landing zone.
+        before: The earlier note; empty if it was not collected.
+    """
+
+    source: Source
+    file: LandingFile
+    note: dict[str, Any]
+    name: str
+    before: dict[str, Any]
+
+    @classmethod
+    def of(cls, zone: Path, source: Source, stream: StreamSchema) -> _Seen:
+        """Return the state of a file; DataError: the file or its note cannot be read."""
+        source, file = _as_it_is(zone, source)
+        note: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
+        note |= {"told": source.told, "size": file.size, "changed": file.changed}
+        limits = [stream.allowed_lateness, stream.max_clock_skew]
+        note["time"] = [stream.time_field, str(stream.time_unit), *limits]
+        if columns := source.columns:  # files that earlier releases collected lack them
+            note["columns"] = columns
+        name = _file_name(source.name)
+        return cls(source, file, note, name, _noted(zone / COLLECTED / f"{name}.json", zone))
+
+    @property
+    def is_noted(self) -> bool:
+        """Return whether the file was collected as it is."""
+        return bool(self.before) and self.note.items() <= self.before.items()
+
+
 def _collect(
     zone: Path, source: Source, stream: StreamSchema, spool: Path, made: int
 ) -> _Done | None:
@@ -278,22 +340,17 @@ def _collect(
         DataError: it cannot be read; none of it can be used now, for example while it is rewritten;
             its events are in too many hours; or this run has `made` the maximum number of files.
     """
-    source, file = _as_it_is(zone, source)
-    seen: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
-    seen |= {"told": source.told, "size": file.size, "changed": file.changed}
-    seen["time"] = [
-        stream.time_field,
-        str(stream.time_unit),
-        stream.allowed_lateness,
-        stream.max_clock_skew,
-    ]
-    if columns := source.columns:  # files that earlier releases collected lack them
-        seen["columns"] = columns
-    name = _file_name(source.name)
-    path = zone / COLLECTED / f"{name}.json"
-    before = _noted(path, zone)
-    if before and seen.items() <= before.items():
+    found = _Seen.of(zone, source, stream)
+    if found.is_noted:
         return None
+    source, file, seen, name, before = (
+        found.source,
+        found.file,
+        found.note,
+        found.name,
+        found.before,
+    )
+    path = zone / COLLECTED / f"{name}.json"
     if made > MOST_HOURS:
         problem = f"this run has written {made:,} files of hours, the limit of a run"
         raise DataError(problem, hint="run it again to ingest the rest")

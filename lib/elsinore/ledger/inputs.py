@@ -131,6 +131,24 @@ def late(state: Fold, listing: pa.Table) -> LateFiles:
     return LateFiles(np.unique(hours_from(found["hour"])), found)
 
 
+def withdrawn(state: Fold, listing: pa.Table, hours: Longs) -> Longs:
+    """Return the hours of which a file that was ingested is gone; see `late` for the listing.
+
+    Only a run of these hours withdraws the events of the file.
+
+    Args:
+        state: the state of the hours.
+        listing: the files of the hours.
+        hours: the hours of a run.
+    """
+    known = _files_of(state[State.INGESTED])
+    gone = known.join(
+        listing.select(["hour", "name"]), ["hour", "name"], join_type="left anti",
+        use_threads=False,
+    )  # fmt: skip
+    return np.intersect1d(hours_from(gone["hour"]), hours)
+
+
 def _files_of(ingested: LastRows) -> pa.Table:
     """Return a row per file of the ingested hours."""
     lists = ingested.rows["files"].combine_chunks()

@@ -13,12 +13,15 @@ from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import lost
 from elsinore.ledger.rows import Longs
 from elsinore.ledger.to_compute import (
+    Chosen,
     Planned,
     Question,
+    Why,
     choose,
     in_words,
     lost_hours,
     merge,
+    requested,
     to_compute,
 )
 from elsinore.timeline import HOUR, Interval, format_instant
@@ -51,9 +54,8 @@ def hours_to_compute(asked: Sequence[Asked], *, most: int, next_most: int) -> di
             cannot be computed because their events were removed; and `reasons`, a line per range of
             hours with equal reasons.
     """
-    planned = merge([to_compute(one.state, one.question) for one in asked])
+    planned, chosen = chosen_hours(asked, most=most, next_most=next_most)
     gone = {hour for one in asked for hour in lost_hours(one.state, one.question).tolist()}
-    chosen = choose(planned, most=most, next_most=next_most, apart=_borders(asked, planned))
     return {
         "recomputed": list(map(_plain, chosen.taken)),
         "recomputed_hours": chosen.hours,
@@ -62,6 +64,29 @@ def hours_to_compute(asked: Sequence[Asked], *, most: int, next_most: int) -> di
         "catch_up": list(map(_plain, chosen.catch_up)),
         "reasons": in_words(planned),
     }
+
+
+def chosen_hours(
+    asked: Sequence[Asked], *, most: int, next_most: int
+) -> tuple[list[Planned], Chosen]:
+    """Return all hours to compute in addition to a run's own, and which ones the run takes.
+
+    Args:
+        asked: The workloads of the run.
+        most: How many hours the run takes.
+        next_most: How many hours `catch_up` takes next.
+    """
+    planned = merge([to_compute(one.state, one.question) for one in asked])
+    return planned, choose(planned, most=most, next_most=next_most, apart=_borders(asked, planned))
+
+
+def requested_hours(asked: Sequence[Asked]) -> list[Planned]:
+    """Return the own hours of a run, ascending, each with the best reason of any workload."""
+    every = [one for each in asked for one in requested(each.state, each.question)]
+    found: dict[int, Planned] = {}
+    for one in sorted(every, key=lambda one: one.why is Why.REQUESTED):
+        found.setdefault(one.hour, one)
+    return [found[hour] for hour in sorted(found)]
 
 
 def _borders(asked: Sequence[Asked], planned: Sequence[Planned]) -> list[int]:

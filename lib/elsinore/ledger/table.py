@@ -120,21 +120,24 @@ class Ledger:
     def _append(self, rows: pa.Table, run: str) -> int:
         log = self._log()
         version = int(log.version()) + 1
-        own = {"version": version, "time": time.time_ns() // 1_000}
-        schema = self.schema.arrow()
-        for name, value in own.items():
-            column = pa.repeat(
-                pa.scalar(value, pa.int64()).cast(schema.field(name).type), len(rows)
-            )
-            rows = rows.append_column(name, column)
         # Without retries of delta-rs: a later commit would need other versions in its rows.
         commit = deltalake.CommitProperties(custom_metadata={"run": run}, max_commit_retries=0)
         with write_failures(self.path):
             deltalake.write_deltalake(
-                open_table(self.path, version - 1),
-                rows.select(schema.names).cast(schema), mode="append", commit_properties=commit,
+                open_table(self.path, version - 1), self._of_version(rows, version),
+                mode="append", commit_properties=commit,
             )  # fmt: skip
         return version
+
+    def _of_version(self, rows: pa.Table, version: int) -> pa.Table:
+        """Return rows of `entries` with the columns that a commit adds."""
+        schema = self.schema.arrow()
+        for name, value in {"version": version, "time": time.time_ns() // 1_000}.items():
+            column = pa.repeat(
+                pa.scalar(value, pa.int64()).cast(schema.field(name).type), len(rows)
+            )
+            rows = rows.append_column(name, column)
+        return rows.select(schema.names).cast(schema)
 
     def _compact(self, run: str) -> None:
         """Replace the latest small files by one, unless others commit at the same time.
@@ -182,17 +185,23 @@ class Ledger:
         rows = arrow_dataset(self._log(), conditions, any_text=True)
         return rows.to_table(columns=None if columns is None else list(columns), filter=where)
 
-    def state(self, workload: str = "") -> Fold:
+    def state(self, workload: str = "", *, expected: Sequence[pa.Table] = ()) -> Fold:
         """Return the state of the hours; see `fold`. If the table does not exist, it is empty.
 
         Args:
             workload: name of the workload; without a name, only the states of the stream are known.
+            expected: rows of `entries` that count as appended, to find out what would follow.
         """
         try:
             open_table(self.path)
+            rows = self.read(workloads=[workload])
         except TableNotFoundError:
-            return fold(self.schema.arrow().empty_table(), workload)
-        return fold(self.read(workloads=[workload]), workload)
+            rows = self.schema.arrow().empty_table()
+        if expected:
+            version = (pc.max(rows["version"]).as_py() or 0) + 1
+            more = self._of_version(pa.concat_tables(expected), version)
+            rows = pa.concat_tables([rows.select(more.column_names).cast(more.schema), more])
+        return fold(rows, workload)
 
     def _log(self) -> OpenTable:
         try:

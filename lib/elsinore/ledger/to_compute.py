@@ -16,6 +16,7 @@ from elsinore.ledger.inputs import arrived
 from elsinore.ledger.results import (
     failed_unchanged,
     lost,
+    provisional,
     provisional_rows,
     published,
     stale,
@@ -23,7 +24,7 @@ from elsinore.ledger.results import (
     unsettled,
     waiting,
 )
-from elsinore.ledger.rows import Longs, State, hours_from
+from elsinore.ledger.rows import Longs, State, hours_from, hours_in
 from elsinore.timeline import HOUR, Interval, hour_label, stretches
 from elsinore.wording import plural, some_of
 
@@ -40,6 +41,9 @@ class Why(StrEnum):
     UNSETTLED = "unsettled"  #: its published rows are not the recorded ones
     WAITING = "waiting"  #: it is provisional, and a missing input has arrived
     STALE = "stale"  #: events of its windows changed
+    OTHER_QUERIES = "other_queries"  #: it was published for other queries
+    PROVISIONAL = "provisional"  #: it is provisional, and its missing inputs are still missing
+    REQUESTED = "requested"  #: the run was asked for it, and its inputs are unchanged
 
 
 class Planned(NamedTuple):
@@ -100,6 +104,29 @@ def to_compute(state: Fold, ask: Question) -> list[Planned]:
     return _in_order(planned)
 
 
+def requested(state: Fold, ask: Question) -> list[Planned]:
+    """Return the hours that a run was asked for, ascending, each with the best reason.
+
+    The run computes them with or without one of the reasons of `to_compute`. Hours whose events
+    were removed (`lost`) are left out.
+    """
+    if ask.own is None:
+        return []
+    reasons = _reasons(state, ask)
+    hours = hours_in(ask.own)
+    hours = np.setdiff1d(hours, lost(state, hours, ask.reach))
+    others: dict[Why, Longs] = {
+        Why.UNPUBLISHED: np.setdiff1d(hours, published(state).hours),
+        Why.OTHER_QUERIES: np.setdiff1d(hours, published(state, ask.fingerprint).hours),
+        Why.PROVISIONAL: provisional(state),
+        Why.REQUESTED: hours,
+    }
+    for why, found in others.items():  # the first reason stays
+        reasons = dict.fromkeys(found.tolist(), why) | reasons
+    texts = _Texts(state, ask)
+    return [Planned(hour, reasons[hour], texts.of(hour, reasons[hour])) for hour in hours.tolist()]
+
+
 def merge(planned: Iterable[Sequence[Planned]]) -> list[Planned]:
     """Return the hours to compute for any of several workloads, in order, each hour once.
 
@@ -150,8 +177,9 @@ class _Texts:
         lists = inputs.rows["missing_inputs"].combine_chunks()
         awaited = hours_from(pc.list_flatten(lists))
         came = is_in(arrived(state), awaited)
-        parents = np.asarray(pc.list_parent_indices(lists))[came]
-        self._waiting_hours, self._came = inputs.hours[parents], awaited[came]
+        waiting_hours = inputs.hours[np.asarray(pc.list_parent_indices(lists))]
+        self._arrived = waiting_hours[came], awaited[came]
+        self._absent = waiting_hours[~came], awaited[~came]
         self._place_of_failure = {hour: at for at, hour in enumerate(last.hours.tolist())}
 
     def of(self, hour: int, why: Why) -> str:
@@ -159,6 +187,8 @@ class _Texts:
         text = {
             Why.UNPUBLISHED: self._unpublished, Why.UNSETTLED: self._unsettled,
             Why.WAITING: self._waiting, Why.STALE: self._stale,
+            Why.OTHER_QUERIES: self._other_queries, Why.PROVISIONAL: self._provisional,
+            Why.REQUESTED: self._requested,
         }[why](hour)  # fmt: skip
         at, failed = self._place_of_failure.get(hour), self._state.failed
         if at is None:
@@ -176,8 +206,16 @@ class _Texts:
         return "its published rows changed after their publication was recorded"
 
     def _waiting(self, hour: int) -> str:
-        start, end = np.searchsorted(self._waiting_hours, [hour, hour + 1])
-        return f"files arrived for {named(self._came[start:end])}"
+        return f"files arrived for {_inputs_of(hour, *self._arrived)}"
+
+    def _provisional(self, hour: int) -> str:
+        return f"provisional; no file arrived for {_inputs_of(hour, *self._absent)}"
+
+    def _other_queries(self, _hour: int) -> str:
+        return "published for other queries of the workload"
+
+    def _requested(self, _hour: int) -> str:
+        return "requested; its inputs are unchanged"
 
     def _stale(self, hour: int) -> str:
         starts, ends = reached(self._changed.hours, np.array([hour]), self._ask.reach)
@@ -185,6 +223,12 @@ class _Texts:
         version = lookup(self._done.hours, self._done.longs("events_version"), np.array([hour]))[0]
         newer = self._changed.hours[at[self._versions[at] > version]]
         return f"events of {named(newer)} changed"
+
+
+def _inputs_of(hour: int, waiting_hours: Longs, inputs: Longs) -> str:
+    """Return the inputs of an hour in words, from pairs of an hour and one of its inputs."""
+    start, end = np.searchsorted(waiting_hours, [hour, hour + 1])
+    return named(inputs[start:end])
 
 
 def named(hours: Longs) -> str:

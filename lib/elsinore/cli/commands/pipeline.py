@@ -47,6 +47,12 @@ def replay(
             "flights: 2013-02-10T00:00Z.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only list the hours that would be computed, each with the reason."
+        ),
+    ] = False,
 ) -> None:
     """Run the whole pipeline over a range of hours, in Airflow.
 
@@ -59,7 +65,7 @@ def replay(
     """
     from elsinore.cli.pipeline import replay_hours
 
-    replay_hours(start, end)
+    replay_hours(start, end, dry_run=dry_run)
 
 
 def ingest(
