@@ -48,7 +48,7 @@ def by_new_names(
     {'grace_minutes': 5}
     """
     found = dict(given)
-    for old in names.keys() & given.keys():
+    for old in filter(given.__contains__, names):
         new, value = names[old], found.pop(old)
         if found.setdefault(new, value) != value:
             raise ParameterError(

@@ -91,9 +91,8 @@ def _assert_exists(place: str, program: str, rest: str) -> None:
         return
     if words[0] == _VALUE:  # one of several, each of which is named elsewhere
         return
-    assert words[0] in COMMANDS.keys() | ALIASES, (
-        f"{place}: there is no command `elsinore {words[0]}`"
-    )
+    words[0] = ALIASES.get(words[0], words[0])
+    assert words[0] in COMMANDS, f"{place}: there is no command `elsinore {words[0]}`"
     assert {*_OPTION.findall(rest)} <= options_of(words), place
 
 

@@ -88,7 +88,7 @@ def _by_new_keys(document: Any, keys: Mapping[str, str], file: str, prefix: str 
     if not isinstance(document, dict):
         return document
     found = dict(document)
-    for old in keys.keys() & found.keys():
+    for old in filter(document.__contains__, keys):
         new, value = keys[old], found.pop(old)
         values = _RENAMED_VALUES.get(old, {})
         meant = next((values[name] for name in values if name == value), value)

@@ -118,7 +118,7 @@ def _by_new_name(arguments: list[str]) -> list[str]:
         name: value if sign else "".join(arguments[at + 1 : at + 2])
         for at, (name, sign, value) in enumerate(options)
     }
-    for old in RENAMED_OPTIONS.keys() & values.keys():
+    for old in filter(values.__contains__, RENAMED_OPTIONS):
         other = RENAMED_OPTIONS[old]
         if values.get(other, values[old]) != values[old]:
             raise ParameterError(f"{old} and {other} have different values", hint=f"remove {old}")
