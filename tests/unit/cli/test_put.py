@@ -243,7 +243,9 @@ def test_an_hour_between_without_an_event_has_an_empty_file(
         return capsys.readouterr().out.splitlines()[0]
 
     whole = Interval.parse("2025-03-03", "2025-03-12")
-    assert put_hours(*times).endswith("3 new files and 2 empty ones for hours without an event; next:")
+    assert put_hours(*times).endswith(
+        "3 new files and 2 empty ones for hours without an event; next:"
+    )
     found = {
         file.landing[-5:]: gzip.decompress(Path(file.path).read_bytes()).count(b"\n")
         for file in landing_files(zone, whole)
