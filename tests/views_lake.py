@@ -23,6 +23,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, Instant, Interval
+from tests.data_tables import create_tables
 from tests.draws import draws
 from tests.long_rows import to_long
 from tests.spark.results_lake import flight_events
@@ -90,7 +91,7 @@ def publish_odd_rows(settings: Settings) -> tuple[Workload, Results]:
     """Fill a new lake with drawn rows; the workload, and the library's results of these rows."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    lake.create_records()
+    create_tables(lake)
     rows = sorted_rows(_rows(workload))
     put(lake, workload, rows)
     return workload, results_of(workload, rows)
@@ -108,7 +109,7 @@ def publish_flights(settings: Settings) -> None:
     """Fill a new lake with the results of a day and more of flights."""
     lake = Lake.open(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    lake.create_records()
+    create_tables(lake)
     put(lake, workload, sorted_rows(answer(workload, flight_events())))
 
 

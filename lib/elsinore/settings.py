@@ -473,9 +473,14 @@ class Settings(BaseSettings):
         return home / "workloads" / self.workload if self.workload else home
 
     @property
+    def stream_lake(self) -> Path:
+        """The directory of the tables that all workloads of the stream share."""
+        return self.home / self.stream / "lake"
+
+    @property
     def lake(self) -> LakePath:
-        """Delta tables, one folder each."""
-        folder = self.home / self.stream / "lake"
+        """Delta tables, one directory each."""
+        folder = self.stream_lake
         return LakeFolders(folder, self._own(self.home) / "lake") if self.workload else folder
 
     @property

@@ -10,10 +10,17 @@ ROOT = Path(__file__).parents[2]
 STANDARD = frozenset(sys.stdlib_module_names)
 MAY_IMPORT = {
     "dags": STANDARD | {"airflow", "elsinore.orchestration"},
-    # Publishing computes anew what changed under it, by the steps before it; the page of a night is
-    # written as that of a run.
+    # Publishing recomputes what changed since the earlier steps, by these steps; the page of a
+    # night is written as the page of a run; hours to recompute are found after ingest.
     "jobs": STANDARD
-    | {"elsinore", "jobs.aggregate_trends", "jobs.validate_results", "jobs.report_quality"},
+    | {
+        "elsinore",
+        "jobs.aggregate_trends",
+        "jobs.ingest_events",
+        "jobs.report_quality",
+        "jobs.validate_results",
+        "pyspark.sql",
+    },
 }
 
 

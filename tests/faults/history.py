@@ -49,7 +49,7 @@ class Place(Settings):
         return in_place(self.address or self.place) / "landing"
 
     @property
-    def lake(self) -> Path:
+    def stream_lake(self) -> Path:
         return in_place(self.address or self.place) / "lake"
 
     @property

@@ -28,7 +28,6 @@ from elsinore.settings import Settings
 from elsinore.store.spark_tables import SparkTables
 from elsinore.timeline import HOUR, Interval
 from jobs.ingest_events import main as ingest_events
-from jobs.ingest_events import open_ledger
 from tests.ingest.landing_zone import START, NewTables, departure, hour, put, rows
 
 pytestmark = pytest.mark.spark
@@ -44,7 +43,7 @@ class Home:
             home=root.parent, schema_file=root.parent / "flights.yaml", late_arrival_days=1,
             max_error_rate=0.5, **options,
         )  # fmt: skip
-        self.ledger = open_ledger(self.settings)
+        self.ledger = Ledger.open(self.settings)
         self.ledger.create()
 
     def run(self, number: int, tables: IngestTables | None = None) -> IngestedRun:

@@ -86,7 +86,7 @@ def judged(rows: list[ResultRow], patterns: tuple[str, ...]) -> Iterator[Compare
         numbers = {label: numbers_of(value) for label, value in row.values}
         published = {label: (exact, value) for label, (value, exact, _) in numbers.items()}
         place = Place(row.query, group_text(row.group), row.window_start // 10)
-        check = Check(place, 0, 0, published)
+        check = Check(place, 0, published)
         yield from compare(query, check, [expected], ENUMERATED)
 
 

@@ -14,8 +14,7 @@ from elsinore.lake.tables import Lake
 from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
-from elsinore.spark.aggregate import Aggregated
-from elsinore.spark.aggregate_hours import Asked, EventsTable, aggregate_hours
+from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours
 from elsinore.spark.session import open_session
 from elsinore.timeline import Interval
 from tests.spark.results_lake import event_rows, flight_events, sorted_results, workload
@@ -77,9 +76,7 @@ def ground(new_ground: Callable[[], Ground]) -> Ground:
 
 def rows_of_events(settings: Settings) -> pa.Table:
     """The events of `flight_events` as rows of the table `events`."""
-    rows = event_rows(Lake.open(settings), flight_events())
-    new = {"file_hour": "file_hour", "record_number": "record_number"}
-    return rows.rename_columns([new.get(name, name) for name in rows.column_names])
+    return event_rows(Lake.open(settings), flight_events())
 
 
 def staged_rows(tables: ResultTables, table: str = STAGED) -> list[dict[str, Any]]:

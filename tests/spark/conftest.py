@@ -35,20 +35,14 @@ def spark(server: Settings) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
-    """Makes settings of a new home with empty tables and an empty landing zone."""
-
-    def settings(name: str) -> Settings:
-        # Tests of ingest name the hours.
-        return Settings(home=tmp_path_factory.mktemp(name), max_error_rate=1.0, late_arrival_days=0)
-
-    # Copying tables is quicker than creating them.
-    empty = settings("empty")
-    (empty.home / "lake").mkdir()
+    """Makes settings of a new home without tables, and with an empty landing zone."""
 
     def make() -> Settings:
-        new = settings("home")
+        # Tests of ingest name the hours.
+        home = tmp_path_factory.mktemp("home")
+        new = Settings(home=home, max_error_rate=1.0, late_arrival_days=0)
         new.landing.mkdir()
-        shutil.copytree(empty.home / "lake", new.home / "lake")
+        (new.home / "lake").mkdir()
         return new
 
     return make
@@ -67,11 +61,7 @@ def laid_home(new_home: NewHome, tmp_path: Path) -> Callable[[str], Settings]:
     """Makes such settings of a home whose events are laid out by buckets."""
 
     def make(buckets: str) -> Settings:
-        new = new_home()
-        shutil.rmtree(new.home / "lake" / "events")
-        settings = with_schema(new, tmp_path, "\ntypes:", f"\nbuckets: {buckets}\ntypes:")
-        assert Lake.open(settings).create_all() == ("events",)
-        return settings
+        return with_schema(new_home(), tmp_path, "\ntypes:", f"\nbuckets: {buckets}\ntypes:")
 
     return make
 

@@ -30,6 +30,7 @@ from elsinore.lake.tables import RECORDS, Column, Lake
 from elsinore.settings import Settings
 from elsinore.store.task_failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval
+from tests.data_tables import create_data_tables
 from tests.spark.landing_zone import hours, rows
 
 
@@ -60,6 +61,7 @@ def test_rows_are_added_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_data_is_not_written_as_records(lake: Lake) -> None:
+    create_data_tables(lake, ["raw_events"])
     with pytest.raises(ParameterError, match="raw_events is a partitioned table"):
         lake.add("raw_events", [{"file": "f"}], key=["file"], run="r")
 

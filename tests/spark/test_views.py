@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import elsinore
+from elsinore.errors import DataError
 from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
@@ -91,6 +92,11 @@ def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path
     finally:
         named.sql("DROP DATABASE other CASCADE")
         named.sql("USE odd")
+
+
+def test_a_lake_without_tables_is_refused(named: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"lacks tables \(create them: `elsinore ingest"):
+        elsinore.spark.register(named, settings_of(tmp_path))
 
 
 def test_samples_of_the_docs_have_the_rows_that_duckdb_has(

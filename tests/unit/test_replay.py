@@ -436,4 +436,4 @@ def test_progress_is_a_line_for_each_step() -> None:
     tell(TaskProgress("ingest", "started"))
     tell(TaskProgress("aggregate", "failed", label="07 to 08", reason="[x] went wrong"))
     lines = console.export_text().splitlines()
-    assert lines == ["  started  land", "  failed   aggregate (07 to 08): [x] went wrong"]
+    assert lines == ["  started  ingest", "  failed   aggregate (07 to 08): [x] went wrong"]

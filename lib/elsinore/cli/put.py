@@ -92,7 +92,7 @@ def new_stream(name: str, events: Path, type_field: str | None) -> None:
     tell_of_doubts(inferred)
     typer.echo("review both files, then run:")
     typer.echo(f"export ELSINORE_STREAM={name}")
-    typer.echo(f"{program()} ingest {shlex.quote(str(events))}")
+    typer.echo(f"{program()} put {shlex.quote(str(events))}")
     typer.echo("and set in the environment of Airflow:")
     typer.echo(f"export ELSINORE_STREAMS={shlex.quote(others)}")
 

@@ -44,9 +44,6 @@ KEEP_ROWS = {
     "VACUUM END", "VACUUM START",
 }  # fmt: skip
 
-#: The table of commits that Delta has cleaned from the logs of others.
-HISTORY = "history"
-
 #: The operation of commits that Delta has cleaned from the log.
 UNKNOWN = "unknown"
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -54,9 +52,6 @@ _PARTS = (".part", ".tmp")
 _LONGEST_STOP = 31 * DAY
 #: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
-#: Names that stand in `landings` beside those of files: until their landing has ended, and until a
-#: key has been forgotten, for which files were made anew that no landing is to take for changed.
-UNDER_WAY, FORGETTING = "", "/"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -417,24 +412,6 @@ def describe_table(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     return replace(source, table=table._replace(version=version)), file
 
 
-def listings(files: Iterable[LandingFile]) -> dict[str, dict[str, list[int]]]:
-    """By hour, the names of its files with size and time, as `landings.listing` holds them."""
-    found: dict[str, dict[str, list[int]]] = defaultdict(dict)
-    for file in files:
-        found[file.landing][file.name] = [file.size, file.changed]
-    return found
-
-
-def held(listing: str, mark: str = UNDER_WAY, others: Iterable[Interval] = ()) -> str:
-    """A listing with a mark, which names other landings that are judged again with this one.
-
-    What is under way stays so.
-    """
-    known = json.loads(listing)
-    again = [[hour_label(part.start), hour_label(part.end)] for part in others]
-    return listing if UNDER_WAY in known else json.dumps({mark: [0, again], **known})
-
-
 #: What rows of lines have beside their place: here with a `_`, in tables without.
 OF_LINES = ("record", "reason_code", "reason")
 
@@ -455,11 +432,6 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
             *((name, _stored(kind)) for name, kind in stream.attributes.items()),
         ]
     )
-
-
-def scanned_name(name: str) -> str:
-    """What rows of `scanned_schema` call a column of the tables of lines."""
-    return f"_{name}" if name in OF_LINES else name
 
 
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:

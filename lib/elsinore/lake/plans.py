@@ -24,7 +24,7 @@ from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
-from elsinore.sharing.replan import ANY_CHANGE, BAND, replan, verify
+from elsinore.sharing.replan import ANY_CHANGE, BAND, Replan, replan, verify
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 
@@ -101,6 +101,18 @@ def plan_run(
     stored = _stored_plan(lake, workload, statistics) if decision.needed else earlier
     plan = stored or _find_and_keep(lake, events, statistics, time_limit=time_limit, run=run)
     verify(plan, workload)
+    figures = _figures(plan, decision, statistics, version)
+    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
+    for profile in _found_from(lake, "fingerprint", own, source, kind=PROFILE)[:1]:
+        figures[PROFILE_FINGERPRINT] = profile
+    note_metrics(lake, workload, interval, PLAN, figures)
+    return FoundPlan(plan, stored is not None, figures)
+
+
+def _figures(
+    plan: StaticPlan, decision: Replan, statistics: Statistics, version: int
+) -> dict[str, Metric]:
+    """Return what the metrics of a run record of its plan."""
     figures: dict[str, Metric] = {
         PLAN_FINGERPRINT: plan.fingerprint,
         "finder": str(plan.finder),
@@ -113,15 +125,11 @@ def plan_run(
         "replanned": decision.needed,
         "reason": decision.reason,
         "events_version": str(version),
+        **{f"events_{name}": number for name, number in statistics.events.items()},
     }
     if plan.bound is not None:
         figures["bound"] = plan.bound
-    own, source = plan.workload_fingerprint, plan.statistics_fingerprint
-    for profile in _found_from(lake, "fingerprint", own, source, kind=PROFILE)[:1]:
-        figures[PROFILE_FINGERPRINT] = profile
-    figures |= {f"events_{name}": number for name, number in statistics.events.items()}
-    note_metrics(lake, workload, interval, PLAN, figures)
-    return FoundPlan(plan, stored is not None, figures)
+    return figures
 
 
 def _counted(

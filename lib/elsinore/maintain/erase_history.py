@@ -30,9 +30,6 @@ from elsinore.store.spark_tables import Note
 #: An entry of a log, or its checksum.
 _ENTRY = re.compile(r"\.?(\d{20})\..*")
 
-#: Writes a checkpoint of a table with a note, and returns its version.
-Checkpoint = Callable[[Note], int]
-
 
 def erase_history(own: OwnTables, key: Key, *, run: str) -> dict[str, int]:
     """Remove all files of old versions, and log entries that may contain a key.

@@ -48,7 +48,7 @@ class EventsTable:
         """
         stream = load_schema(settings.schema_file)
         declared = load_tables(settings.tables_dir, stream)
-        root: Path = settings.home / settings.stream / "lake"
+        root: Path = settings.stream_lake
         schemas = {_EVENTS: declared[_EVENTS]}
         return cls(
             SparkTables.open(spark, root, schemas),

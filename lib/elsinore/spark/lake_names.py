@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from elsinore.choices import Engine
+from elsinore.errors import DataError
 from elsinore.lake.views import statements
 from elsinore.settings import Settings
+from elsinore.store.spark_tables import MISSING
 
 
 def register(spark: SparkSession, settings: Settings | None = None) -> None:
@@ -20,9 +23,19 @@ def register(spark: SparkSession, settings: Settings | None = None) -> None:
         settings: Settings that name the lake and the workload. None: read the environment.
 
     Raises:
+        DataError: The lake has no tables yet.
         QueryError: The workload has an error.
         SchemaError: The stream's schema is invalid.
         SetupError: The settings name no lake.
     """
-    for statement in statements(settings or Settings.load(), Engine.SPARK):
-        spark.sql(statement)
+    settings = settings or Settings.load()
+    for statement in statements(settings, Engine.SPARK):
+        try:
+            spark.sql(statement)
+        except PySparkException as error:
+            if error.getCondition() not in MISSING:
+                raise
+            raise DataError(
+                f"the lake in {settings.home} lacks tables",
+                hint="create them: `elsinore ingest --start HOUR --end HOUR`",
+            ) from error

@@ -177,7 +177,7 @@ class SparkTables:
         try:
             stored = self.read(table).schema
         except PySparkException as error:
-            if error.getCondition() in _MISSING:
+            if error.getCondition() in MISSING:
                 return None
             raise
         schema = self.schema(table)
@@ -234,7 +234,7 @@ class SparkTables:
         try:
             self.read(table).schema  # noqa: B018  (Spark Connect asks the server only now)
         except PySparkException as error:
-            if error.getCondition() in _MISSING:
+            if error.getCondition() in MISSING:
                 return False
             raise
         return True
@@ -558,7 +558,7 @@ _VACUUMED = "VACUUM END"
 #: The property with the number of commits per checkpoint.
 _INTERVAL = "delta.checkpointInterval"
 #: Conditions of a path without a table.
-_MISSING = frozenset({"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "PATH_NOT_FOUND"})
+MISSING = frozenset({"DELTA_TABLE_NOT_FOUND", "DELTAMISSING_DELTA_TABLE", "PATH_NOT_FOUND"})
 
 
 def _pairs(properties: Mapping[str, str]) -> str:

@@ -103,7 +103,9 @@ def test_every_parameter_has_help(words: list[str], entry: Entry) -> None:
     command, _ = command_of([*words])
     context = typer.Context(command)
     for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
+        if (record := parameter.get_help_record(context)) is None:
+            assert parameter.hidden, f"{words}: {parameter.name}"
+            continue
         assert record[1].endswith((".", "]")), f"{words}: {record}"
         assert record[1][0].isupper(), f"{words}: {record}"
 
@@ -120,7 +122,7 @@ def test_examples_of_queries_and_projects_run(
     monkeypatch.setenv("ELSINORE_SCHEMA_FILE", str(Path("schema.yaml").resolve()))
     monkeypatch.setenv("ELSINORE_WORKLOAD_FILE", str(Path("queries.sase").resolve()))
     runnable = ["run", "check", "test", "diff", "plan", "explain"]
-    runnable += ["init", "schema", "ingest", "views", "bench"]
+    runnable += ["init", "schema", "put", "views", "bench"]
     entries = [COMMANDS[name] for name in runnable] + [SUBCOMMANDS["generate"]["stock"]]
     for line in [line for entry in entries for line in entry.example.splitlines()]:
         program, *arguments = shlex.split(line, comments=True)

@@ -118,7 +118,7 @@ def test_lines_of_json_stay_as_they_are(zone: Path, tmp_path: Path) -> None:
     assert json.loads(gzip.decompress(Path(file.path).read_bytes())) == record
 
 
-def test_nothing_is_overwritten_nor_ingested_twice(
+def test_nothing_is_overwritten_nor_put_twice(
     zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written("csv", tmp_path)
@@ -156,8 +156,8 @@ def test_two_at_once_lose_no_line_whatever_their_processes_are_called(
     assert sum(text.count(b"\n") for text in found) == 3, "one hour's lines are alike in both"
 
 
-def test_what_is_ingested_last_comes_last(zone: Path, tmp_path: Path) -> None:
-    """Behind a producer's files, and those that were ingested under names of before."""
+def test_what_is_put_last_comes_last(zone: Path, tmp_path: Path) -> None:
+    """Behind a producer's files, and those that were put under earlier names."""
     path, folder = written("jsonl", tmp_path), zone / "2025" / "03" / "03"
     assert run_command(["put", str(path)]) == 0
     [own] = folder.glob("*T10*")
@@ -236,31 +236,33 @@ def test_an_hour_between_without_an_event_has_an_empty_file(
     base = RECORDS[0]
     times = [0, 3, 3 + 7 * 24 + 1]  # a night, and longer than a week
 
-    def ingest(*hours: int) -> str:
+    def put_hours(*hours: int) -> str:
         lines = [json.dumps(base | {"key": str(n), "at.ms": TEN + n * hour}) for n in hours]
         path.write_text("".join(f"{line}\n" for line in lines))
         assert run_command(["put", str(path)]) == 0
         return capsys.readouterr().out.splitlines()[0]
 
     whole = Interval.parse("2025-03-03", "2025-03-12")
-    assert ingest(*times).endswith("3 new files and 2 empty ones for hours without an event; next:")
+    assert put_hours(*times).endswith(
+        "3 new files and 2 empty ones for hours without an event; next:"
+    )
     found = {
         file.landing[-5:]: gzip.decompress(Path(file.path).read_bytes()).count(b"\n")
         for file in landing_files(zone, whole)
     }
     assert found == {"03T10": 1, "03T11": 0, "03T12": 0, "03T13": 1, "10T14": 1}
-    assert ingest(*times).endswith("0 new files; next:")
-    assert ingest(0, 1, 3).endswith("1 new file; next:"), "beside the empty one"
+    assert put_hours(*times).endswith("0 new files; next:")
+    assert put_hours(0, 1, 3).endswith("1 new file; next:"), "beside the empty one"
     assert len(landing_files(zone, whole)) == 6
 
 
 # ---- the replay that is printed
 
 
-def ingested(
+def put_commands(
     folder: Path, capsys: pytest.CaptureFixture[str], *times: datetime
 ) -> tuple[list[str], str]:
-    """The commands that `ingest` prints for events of some times, and its standard error."""
+    """The commands that `put` prints for events of some times, and its standard error."""
     path = folder / "e.jsonl"
     records = (
         RECORDS[0] | {"key": str(n), "at.ms": int(time.timestamp() * 1000)}
@@ -288,7 +290,7 @@ def test_it_ends_with_the_last_window_that_holds_an_event(
 ) -> None:
     ask(tmp_path, within)
     times = datetime(2025, 3, 3, 10, tzinfo=UTC), datetime(2025, 3, 3, 11, 10, tzinfo=UTC)
-    found, error = ingested(tmp_path, capsys, *times)
+    found, error = put_commands(tmp_path, capsys, *times)
     assert (found, error) == (replays(f"2025-03-03T10 2025-03-{end}"), "")
 
 
@@ -299,13 +301,13 @@ def test_it_covers_all_workloads_of_the_stream(
     ask(tmp_path / "q", "1 day")
     (tmp_path / "q" / "q.sase").rename(tmp_path / "q" / "ops.sase")
     time = datetime(2025, 3, 3, 10, tzinfo=UTC)
-    assert ingested(tmp_path, capsys, time)[0] == replays("2025-03-03T10 2025-03-04T00")
+    assert put_commands(tmp_path, capsys, time)[0] == replays("2025-03-03T10 2025-03-04T00")
     (tmp_path / "q" / "ops.sase").write_text("QUERY x RETURN COUNT(*) PATTERN Boat B WITHIN 1 day;")
-    found, error = ingested(tmp_path, capsys, time)
+    found, error = put_commands(tmp_path, capsys, time)
     assert found == replays("2025-03-03T10 2025-03-03T11")
     assert "cannot read the queries (ops.sase: " in error
     (tmp_path / "q.sase").unlink()
-    found, error = ingested(tmp_path, capsys, time)
+    found, error = put_commands(tmp_path, capsys, time)
     assert found == replays("2025-03-03T10 2025-03-03T11")
     assert "the hours below do not include windows" in error
 
@@ -315,10 +317,10 @@ def test_hours_far_from_all_others_have_a_command_of_their_own(
 ) -> None:
     times = [datetime(2025, 6, day, 6, tzinfo=UTC) for day in (3, 10)]
     old = datetime(1975, 1, 1, 0, 0, 36, tzinfo=UTC)
-    found, _ = ingested(tmp_path, capsys, *times, old)
+    found, _ = put_commands(tmp_path, capsys, *times, old)
     assert found == replays("1975-01-01T00 1975-01-01T01", "2025-06-03T06 2025-06-10T07")
     months = [datetime(2020, month, 1, tzinfo=UTC) for month in range(1, 13)]
-    found, _ = ingested(tmp_path, capsys, *months, old)
+    found, _ = put_commands(tmp_path, capsys, *months, old)
     assert len(found) == 10
     assert found[0] == replays("1975-01-01T00 1975-01-01T01")[0]
 
@@ -328,13 +330,13 @@ def test_what_is_not_over_is_left_to_scheduled_runs(
 ) -> None:
     now = datetime.now(UTC)
     ask(tmp_path, "30 days")
-    found, error = ingested(tmp_path, capsys, now - timedelta(hours=3))
+    found, error = put_commands(tmp_path, capsys, now - timedelta(hours=3))
     [command] = found
     assert run_interval(*command.split()[3::2])
     assert "scheduled runs publish them, or run this command then: elsinore replay --start" in error
     assert "in the future" not in error
     local = now + timedelta(hours=5, minutes=30)
-    found, error = ingested(tmp_path, capsys, local)
+    found, error = put_commands(tmp_path, capsys, local)
     assert found == []
     assert "1 event in the future, the latest at" in error
     assert "(times without an offset are read as UTC)" in error
@@ -349,26 +351,26 @@ def test_commands_name_the_program_as_it_was_called(
         ("/x/elsinore/__main__.py", f"{sys.executable} -m elsinore"),
     ):
         monkeypatch.setattr(sys, "argv", [called])
-        [command] = ingested(tmp_path, capsys, time)[0]
+        [command] = put_commands(tmp_path, capsys, time)[0]
         assert command.startswith(f"{named} replay --start")
     program = tmp_path / "bin" / "elsinore"
     program.parent.mkdir()
     program.touch(mode=0o755)
     monkeypatch.setattr(sys, "argv", [str(program)])
-    assert ingested(tmp_path, capsys, time)[0][0].startswith(f"{program} replay")
+    assert put_commands(tmp_path, capsys, time)[0][0].startswith(f"{program} replay")
     monkeypatch.setenv("PATH", str(program.parent))
-    assert ingested(tmp_path, capsys, time)[0][0].startswith("elsinore replay")
+    assert put_commands(tmp_path, capsys, time)[0][0].startswith("elsinore replay")
 
 
 def test_a_small_file_does_not_make_very_many(
     zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("lake.collect", "cli.ingest"):
+    for module in ("lake.collect", "cli.put"):
         monkeypatch.setattr(f"elsinore.{module}.MOST_EMPTY", 1_000)
     start = datetime(1975, 1, 1, tzinfo=UTC)
     nights = [start + timedelta(hours=3 * n) for n in range(20)]
     sparse = [start + timedelta(days=10 + 6.9 * n) for n in range(30)]
-    _, error = ingested(tmp_path, capsys, *nights, *sparse)
+    _, error = put_commands(tmp_path, capsys, *nights, *sparse)
     files = [path for path in zone.rglob("*") if path.is_file()]
     assert len(files) == 50 + 2 * 19, "the shortest stretches have their empty files"
     assert "hours without events got no empty file (at most 1,000" in error

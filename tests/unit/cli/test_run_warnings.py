@@ -91,7 +91,7 @@ def test_a_missing_field_is_reported_also_of_a_pipe(folder: Path, said: Said) ->
     assert "elsinore: no event has a value in the field day\n" in told
 
 
-def test_plan_and_ingest_report_missing_fields(
+def test_plan_and_put_report_missing_fields(
     folder: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "e.csv").write_text(
@@ -101,10 +101,10 @@ def test_plan_and_ingest_report_missing_fields(
     wanted = "elsinore: no event has a value in the field price (did you mean Price?)\n"
     assert wanted in said("plan", "q.sase", "--schema", "s.yaml", "--events", "e.csv")
     use_home(folder, monkeypatch)
-    assert wanted in said("ingest", "e.csv")
+    assert wanted in said("put", "e.csv")
 
 
-def test_ingest_keeps_the_columns_of_directories(
+def test_put_keeps_the_columns_of_directories(
     folder: Path, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for user in ("a", "b%2Fc"):
@@ -112,7 +112,7 @@ def test_ingest_keeps_the_columns_of_directories(
         path.mkdir(parents=True)
         (path / "e.csv").write_text(f"id,ts,event\n{user[:1]},2024-01-01T10:00:01Z,Login\n")
     use_home(folder, monkeypatch)
-    said("ingest", "in")
+    said("put", "in")
     (file,) = (folder / "home" / "landing").rglob("*.jsonl.gz")
     events = [json.loads(each) for each in gzip.decompress(file.read_bytes()).splitlines()]
     assert [(event["user"], event["n"]) for event in events] == [("a", "007"), ("b/c", "007")]

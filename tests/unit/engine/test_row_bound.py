@@ -146,4 +146,6 @@ def test_a_lack_of_memory_names_the_query(
     monkeypatch.setattr("elsinore.cli.run.read_events", fail)
     assert run_command(["run", *arguments]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "elsinore: out of memory (read fewer events, or allow more memory)"
+    assert line == (
+        "elsinore: out of memory (read fewer events, or set a higher ELSINORE_MEMORY_LIMIT)"
+    )

@@ -30,7 +30,7 @@ def workload(text: str) -> Workload:
 
 
 def whole(window: int, *groups: str) -> Check:
-    return Check(Place("q", EVERY_GROUP, window), 0, None, {}, frozenset(groups))
+    return Check(Place("q", EVERY_GROUP, window), None, {}, frozenset(groups))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Search:
             return [table.between(window.start, window.end) for window in windows]
 
         monkeypatch.setattr("elsinore.lake.validate.events_of_places", found)
-        return list(check_all(cast("Lake", None), asked, checks, steps))
+        return list(check_all(cast("Lake", None), asked, checks, 0, steps))
 
     return made
 
@@ -84,7 +84,7 @@ def test_trends_that_cannot_be_counted_are_built(search: Search) -> None:
 
 def test_what_costs_too_much_is_skipped_and_takes_nothing_from_results(search: Search) -> None:
     events = " ".join(f"a{100 * n}..{100 * n + 69}(g=2)" for n in range(5)) + " a500(g=7)"
-    single = Check(Place("q", '{"g": 7}', 5), 0, 0, {
+    single = Check(Place("q", '{"g": 7}', 5), 0, {
         "COUNT(*)": ("1", 1.0), "SUM(A.g)": ("7", 7.0),
     })  # fmt: skip
     result, other, *windows = search(

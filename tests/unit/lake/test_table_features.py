@@ -150,23 +150,23 @@ def add_column(path: Path, name: str) -> None:
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Lake]:
     """Opens a new lake of flights."""
     monkeypatch.setenv("ELSINORE_HOME", str(tmp_path))
-    Lake.open(settings := Settings.load()).create_all()
+    Lake.open(settings := Settings.load()).create_records()
     return lambda: Lake.open(settings)
 
 
 def test_a_column_of_a_user_is_named_with_the_way_back(lake: Callable[[], Lake]) -> None:
-    path = lake().path("events")
+    path = lake().path("plans")
     assert isinstance(path, Path)
     version = deltalake.DeltaTable(str(path)).version()
     add_column(path, "comment")
     add_column(path, "checked_by")
     with pytest.raises(SetupError) as caught:
-        lake().create_all()
+        lake().create_records()
     assert str(caught.value) == (
-        "the table events differs from its declaration: the schema does not declare its column "
+        "the table plans differs from its declaration: the schema does not declare its column "
         "checked_by "
         "(string); the schema does not declare its column comment (string) (run in Spark: "
         f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {version})"
     )
     deltalake.DeltaTable(str(path)).restore(version)
-    lake().create_all()
+    lake().create_records()
