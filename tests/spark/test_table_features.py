@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
+from pyarrow.acero import AggregateNodeOptions
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import SetupError
-from elsinore.lake.delta_log import open_table, write_failures
+from elsinore.lake.delta_log import (
+    aggregate_rows,
+    open_table,
+    read_by_day,
+    read_rows,
+    write_failures,
+)
+from elsinore.lake.event_files import events_in_order
+from elsinore.lake.regions import Landings
+from elsinore.lake.stored_events import files_of
+from elsinore.lake.tables import Lake
+from elsinore.settings import Settings
+from elsinore.timeline import Interval
+from tests.data_tables import append, create_data_tables
 from tests.draws import draws
+from tests.spark.results_lake import flights_lake
 
 #: Properties that a Spark user sets, by the feature that they turn on. Features that readers need,
 #: such as deletion vectors, are not among them: Delta drops those a day after their last use.
@@ -63,3 +81,47 @@ def test_the_hint_makes_the_table_usable(feature: str, spark: SparkSession, tmp_
                 if "DROP_WAIT_FOR_RETENTION_PERIOD" not in str(error):
                     raise
     pytest.fail(f"{feature} is still there: {open_table(path).protocol()}")
+
+
+def test_tables_with_deletion_vectors_are_read_without_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, events = flights_lake(Settings(home=tmp_path))
+    path = lake.path("events")
+    carriers = events.table["carrier"].to_pylist()
+    others = Counter(carrier for carrier in carriers if carrier != "UA")
+    assert 0 < others.total() < len(carriers)
+    set_properties(spark, Path(str(path)), {"delta.enableDeletionVectors": "true"})
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE carrier = 'UA'").collect()
+    assert open_table(path).kept_rows()
+
+    hours = Interval.parse("2013-02-07", "2013-02-10")
+    files, types = files_of(path, None, hours), lake.stream.by_name
+    found = events_in_order(files, hours, lake.stream, types, ["carrier"])
+    assert Counter(name for batch in found for name in batch["carrier"].to_pylist()) == others
+    rows = read_rows(lake.root, "events", columns=["carrier"], hours=Landings(hours))
+    assert Counter(rows["carrier"].to_pylist()) == others
+    count = AggregateNodeOptions([([], "hash_count_all", None, "events")], keys=["carrier"])
+    counts = aggregate_rows(
+        lake.root, "events", {"carrier": ds.field("carrier")}, count, hours=Landings(hours)
+    )
+    assert sum(counts["events"].to_pylist()) == others.total()
+
+
+def test_days_of_a_table_with_deletion_vectors(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake.open(Settings(home=tmp_path))
+    create_data_tables(lake, ["raw_events"])
+    path, hours = lake.path("raw_events"), ["2013-02-07T23", "2013-02-08T00", "2013-02-08T01"]
+    append(lake, "raw_events", [
+        {"file_day": date.fromisoformat(hour[:10]), "file_hour": hour, "file": name,
+         "record_number": 1, "record": "{}"}
+        for hour in hours for name in ("a", "b")
+    ])  # fmt: skip
+    set_properties(spark, Path(str(path)), {"delta.enableDeletionVectors": "true"})
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE file = 'a' AND file_hour < '2013-02-08T01'")
+    own = Landings(Interval.parse("2013-02-07", "2013-02-09"))
+    days = [
+        day["file"].to_pylist()
+        for day in read_by_day(lake.root, "raw_events", own, columns=["file"])
+    ]
+    assert [sorted(files) for files in days] == [["b"], ["a", "b", "b"]]

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlparse
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake.exceptions import (
     CommitFailedError,
@@ -33,7 +34,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, OutOfMemoryError, SetupError, storage_error
-from elsinore.lake.regions import Conditions, Hours, Landings
+from elsinore.lake.regions import Conditions, Hours, Landings, sql
 from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
@@ -43,6 +44,9 @@ KEEP_ROWS = {
     "ADD COLUMNS", "CREATE TABLE", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
     "VACUUM END", "VACUUM START",
 }  # fmt: skip
+
+#: The feature of tables whose data files can contain deleted rows.
+DELETION_VECTORS = "deletionVectors"
 
 #: The operation of commits that Delta has cleaned from the log.
 UNKNOWN = "unknown"
@@ -262,6 +266,11 @@ class OpenTable(deltalake.DeltaTable):
         """The rows of some hours in a table by day, a day at a time, in order."""
         where, found = hours.expression(by_day=True), defaultdict(list)
         table = self.dataset(hours.conditions(by_day=True))
+        if isinstance(table, ds.InMemoryDataset):
+            rows = table.to_table(filter=where)
+            days = pc.unique(rows[hours.day]).sort().to_pylist()
+            of_days = (rows.filter(pc.equal(rows[hours.day], day)) for day in days)
+            return (part.select(list(columns)) if columns else part for part in of_days)
         for file in table.get_fragments(where):
             found[ds.get_partition_keys(file.partition_expression)[hours.day]].append(file)
         # Listed at once: delta-rs cannot be called where it takes these rows.
@@ -271,6 +280,14 @@ class OpenTable(deltalake.DeltaTable):
             )
             for day in sorted(found)
         )
+
+    def kept_rows(self) -> dict[str, pa.BooleanArray]:
+        """Return which rows are not deleted, by the path of data files with deleted rows."""
+        if DELETION_VECTORS not in (self.protocol().reader_features or ()):
+            return {}
+        masks = pa.table(self.deletion_vectors())
+        paths = (str(_path_of(uri)) for uri in masks["filepath"].to_pylist())
+        return dict(zip(paths, (mask.values for mask in masks["selection_vector"]), strict=True))
 
     def files(self) -> pa.Table:
         """What its log says of its files, a row each: `path`, `size_bytes`, `min.<column>`, ..."""
@@ -353,6 +370,8 @@ def arrow_dataset(
     schema = pa.schema(table.schema().to_arrow())
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     chosen_by = [name for name in texts if any_text or name in _CHOSEN_BY]
+    if DELETION_VECTORS in (table.protocol().reader_features or ()):
+        return _selected(table, schema, conditions)
     with feature_failures(_path_of(table.table_uri)):
         dataset = table.to_pyarrow_dataset(
             filesystem=_files_of(table.table_uri),
@@ -361,6 +380,19 @@ def arrow_dataset(
         )
     files = list(dataset.get_fragments())
     return ds.FileSystemDataset(files, schema, dataset.format, dataset.filesystem)
+
+
+def _selected(
+    table: deltalake.DeltaTable, schema: pa.Schema, conditions: Conditions | None
+) -> ds.Dataset:
+    """Return the rows that meet any of some conjunctions, of a table that Arrow cannot read.
+
+    They are in memory. Arrow reads no deletion vectors, delta-rs does.
+    """
+    statement = f"SELECT * FROM t{f' WHERE {sql(conditions)}' if conditions else ''}"  # noqa: S608
+    with feature_failures(_path_of(table.table_uri)):
+        rows = deltalake.QueryBuilder().register("t", table).execute(statement)
+        return ds.dataset(pa.table(rows.read_all()).cast(schema))
 
 
 def _path_of(uri: str) -> Path:
@@ -405,7 +437,7 @@ def read_rows(
 def read_by_day(
     lake: LakePath,
     table: str,
-    hours: Hours,
+    hours: Hours | Landings,
     *,
     columns: Sequence[str] | None = None,
     version: int | None = None,

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeVar
@@ -69,7 +69,8 @@ def bucket_numbers(table: pa.Table, keys: Sequence[str], of: int) -> np.ndarray:
 class EventFile:
     """One file of events and its bytes; no event is earlier than `first`, or later than `last`.
 
-    All are of `bucket`, if the table is laid out by buckets.
+    All are of `bucket`, if the table is laid out by buckets. `kept` says which of its rows are not
+    deleted; None: all. Rows after its end are not deleted.
     """
 
     path: str
@@ -77,6 +78,7 @@ class EventFile:
     first: int
     last: int
     bucket: Bucket | None = None
+    kept: pa.BooleanArray | None = field(default=None, compare=False, repr=False)
 
     def overlaps(self, interval: Interval) -> bool:
         """Return whether it can hold events of an interval."""
@@ -228,7 +230,18 @@ def _row_groups(
             there = set(parquet.schema_arrow.names)
             columns = ["event_time", "event_type", *(name for name in attributes if name in there)]
             table = parquet.read_row_group(max(group, 0), columns, use_threads=False)
+            table = _without_deleted(table, files[number].kept, parquet.metadata, max(group, 0))
         yield files[number], table, ahead[0][0] if ahead else MAX_INSTANT + 1
+
+
+def _without_deleted(
+    rows: pa.Table, kept: pa.BooleanArray | None, metadata: pq.FileMetaData, group: int
+) -> pa.Table:
+    """Return the rows of a row group that are not deleted."""
+    if kept is None:
+        return rows
+    own = kept.slice(sum(metadata.row_group(at).num_rows for at in range(group)), rows.num_rows)
+    return rows.filter(pa.concat_arrays([own, pa.repeat(True, rows.num_rows - len(own))]))
 
 
 def _spans(metadata: pq.FileMetaData, file: EventFile) -> Iterator[tuple[EventFile, int]]:

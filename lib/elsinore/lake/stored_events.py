@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
-from elsinore.lake.delta_log import BUCKET, buckets_of, open_table
+from elsinore.lake.delta_log import BUCKET, DELETION_VECTORS, buckets_of, open_table
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
@@ -30,8 +30,10 @@ from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
 #: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
-#: and named features (3), deletion vectors among them, under which a file is not what it seems.
+#: and named features (3).
 _PLAIN_READER = 1
+#: Features under which files have the columns of the table.
+_READABLE = frozenset({DELETION_VECTORS, "v2Checkpoint", "vacuumProtocolCheck"})
 
 #: Events that a profile is measured from, at most: some 2 s for the workload of flights. They are
 #: the last ones, all of a stretch of time: bursts and pairs need the neighbours of an event, and
@@ -57,10 +59,12 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     """
     table = open_table(root, version)
     protocol = table.protocol()
-    if protocol.min_reader_version != _PLAIN_READER:
-        features = ", ".join(protocol.reader_features or ()) or "none named"
+    features_used = frozenset(protocol.reader_features or ())
+    is_readable = features_used and features_used <= _READABLE
+    if protocol.min_reader_version != _PLAIN_READER and not is_readable:
+        features = ", ".join(sorted(features_used)) or "none named"
         refusal = f"its reader version is {protocol.min_reader_version} ({features})"
-        fix = how_to_remove(root, sorted(protocol.reader_features or ["columnMapping"]))
+        fix = how_to_remove(root, sorted((features_used - _READABLE) or ["columnMapping"]))
         raise _not_plain(root, refusal, fix)
     actions = table.files()
     if interval is not None:  # files are few of those of years
@@ -71,12 +75,13 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     names = ["path", "size_bytes", "min.event_time", "max.event_time"]
     names += ["partition.event_day", f"partition.{BUCKET}"]
     known = [name for name in names if name in actions.column_names]
-    found = []
+    found, kept = [], table.kept_rows()
     for action in actions.select(known).to_pylist():
         if "://" in action["path"] or action["path"].startswith("/"):
             raise _not_plain(root, "some of its files are outside of its directory")
         bucket = layout and Bucket(layout.by, action[f"partition.{BUCKET}"], layout.number)
         file = _file(root, action, bucket)
+        file = replace(file, kept=kept.get(file.path))
         if interval is None or file.overlaps(interval):
             found.append(file)
     return tuple(sorted(found, key=lambda file: (file.first, file.path)))
