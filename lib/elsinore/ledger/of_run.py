@@ -22,7 +22,7 @@ from elsinore.timeline import Interval
 
 #: Characters of a reason.
 _LONGEST = 1_000
-#: Errors that can concern some of the hours alone. Others, such as a full disk, concern all runs.
+#: Errors that can be limited to some hours. Others, such as a full disk, concern all runs.
 OF_HOURS = DataError, EngineError, LostWorkerError, ValidationError
 
 
@@ -48,7 +48,7 @@ class RunLedger:
         return cls(Ledger.open(settings), stream, step, run)
 
     def state(self, workload: str = "") -> Fold:
-        """Return the state of the hours of a workload; DataError: there is no ledger."""
+        """Return the state of the hours of a workload; DataError: the ledger does not exist."""
         return fold(self.ledger.read(workloads=[workload]), workload)
 
     def append(
@@ -57,7 +57,7 @@ class RunLedger:
         """Append a row for each hour of an interval, in one commit.
 
         Args:
-            state: What was done.
+            state: The new state of the hours.
             hours: The hours.
             workload: Name of the workload.
             columns: Further columns, each a value for all hours or a column with a value per hour.
@@ -87,7 +87,7 @@ class RunLedger:
         """
         try:
             yield
-        except BaseException as error:  # Airflow's timeouts are no exceptions of other kinds
+        except BaseException as error:  # a timeout of Airflow is a BaseException
             if not isinstance(error, ElsinoreError) or isinstance(error, OF_HOURS):
                 for name, columns in workloads.items():
                     reason = " ".join(f"{error or type(error).__name__}".split())[:_LONGEST]

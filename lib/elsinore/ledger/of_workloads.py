@@ -33,7 +33,7 @@ class Asked:
 
     Attributes:
         state: The state of its hours.
-        question: What is asked about them.
+        question: The question about them.
     """
 
     state: Fold

@@ -24,7 +24,7 @@ from elsinore.timeline import Interval, hours_of, parse_hour
 #: Hours whose results one task compares.
 _FEW_HOURS = 48
 
-#: Commits among which those of the run are looked for.
+#: Number of latest commits that are searched for the commits of the run.
 _RECENT = 20
 
 
