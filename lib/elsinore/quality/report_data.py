@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -447,6 +448,12 @@ class ReportData:
             finds_percent=[power(results, n, -(-results // 100)) for results, n in sampled],
         )
         return tuple(found.itertuples(index=False, name="QueryResults"))
+
+    @property
+    def skip_reasons(self) -> list[tuple[str, int]]:
+        """Why values were not checked, the most frequent first."""
+        skipped = self._checks["reason"][self._checks["status"] == "skipped"]
+        return Counter(skipped.fillna("no reason given")).most_common()
 
     @cached_property
     def runs(self) -> tuple[Any, ...] | None:
