@@ -467,6 +467,11 @@ class Settings(BaseSettings):
         return LakeFolders(folder, self._own(self.home) / "lake") if self.workload else folder
 
     @property
+    def stream_lake(self) -> Path:
+        """The directory of the Delta tables of the stream, which all its workloads read."""
+        return self.lake.stream if isinstance(self.lake, LakeFolders) else self.lake
+
+    @property
     def reports(self) -> Path:
         """Finished reports."""
         return self._own(self.local) / "reports"

@@ -55,7 +55,7 @@ class IngestTables:
                 hint="declare a unit such as unit: ms in the schema, or use `elsinore run`",
             )
         schemas = load_tables(settings.tables_dir, stream)
-        store = SparkTables.open(spark, settings.home / settings.stream / "lake", schemas)
+        store = SparkTables.open(spark, settings.stream_lake, schemas)
         return cls(store, stream, settings.spark_cores)
 
     def create(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Ledger:
     @classmethod
     def open(cls, settings: Settings) -> Ledger:
         """Return the ledger of the stream of the settings; SchemaError: it is not declared."""
-        folder = settings.home / settings.stream / "lake" / TABLE
+        folder = settings.stream_lake / TABLE
         return cls.declared(folder, settings.tables_dir / f"{TABLE}.yaml")
 
     @classmethod

@@ -48,7 +48,7 @@ def require_data(settings: Settings, stream: StreamSchema) -> None:
     Raises:
         DataError: it has neither raw files nor tables.
     """
-    raw = settings.home / settings.stream / "lake" / RAW
+    raw = settings.stream_lake / RAW
     if not DeltaTable.is_deltatable(str(raw)) and not all_files(settings.landing, stream.sources):
         raise DataError(
             f"nothing to erase: {settings.lake} has neither raw files nor the table {RAW}",
