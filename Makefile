@@ -96,6 +96,7 @@ test-site: site ## open each page of the site in Chromium, wide and narrow; need
 .PHONY: test-faults
 test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
 	@$(BIN)/python -m tests.faults --points $(or $(POINTS),200)
+	@ELSINORE_FAULTS=1 $(BIN)/python -m pytest -q tests/faults/test_store.py
 
 .PHONY: lint
 lint: $(PYTHON_READY) ## style, format, types, import rules and prose; changes nothing

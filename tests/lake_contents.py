@@ -27,7 +27,9 @@ _CIRCUMSTANCES = frozenset({
 #: States of the ledger that follow from the files, whatever runs did before.
 _LASTING = frozenset({"ingested", "published"})
 #: The same as metrics: they measure one try.
-_MEASURED = ("seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at")
+_MEASURED = (
+    "seconds", "bytes_", "events_version", "staged_version", "began_at", "ended_at", "changed_rows",
+)  # fmt: skip
 
 
 def contents(lake: LakePath, tables: Iterable[str] = ()) -> Contents:

@@ -266,9 +266,10 @@ _FULL = re.compile(
 )
 
 
-#: Messages of delta-rs, obstore and Arrow about a failing object store.
+#: Messages of delta-rs, obstore, Arrow and Spark's connector about a failing object store.
 _STORE = re.compile(
-    "Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]|The operation lacked|<Code>NoSuchBucket"
+    "Generic (S3|GCS|MicrosoftAzure) error|AWS Error [A-Z]|The operation lacked|<Code>NoSuchBucket|"
+    r"software\.amazon\.awssdk\.[\w.]+Exception: "
 )
 _MARKS = re.compile(r"\x1b\[\d*m↳?")
 #: Messages about permanent failures. An expired token is one: a token of the environment does not

@@ -138,6 +138,23 @@ def require_exclusive(folder: Path) -> None:
     )
 
 
+def first_text(path: Path, text: str) -> str:
+    """Create an object of a store with a text, unless it exists; return its text.
+
+    If several processes call this at the same time, all return the text of one of them.
+    """
+    import obstore
+    from obstore.exceptions import AlreadyExistsError
+
+    store, key = _object(path)
+    while True:
+        with suppress(AlreadyExistsError):
+            obstore.put(store, key, text.encode(), mode="create")
+            return text
+        with suppress(FileNotFoundError):  # removed meanwhile
+            return bytes(obstore.get(store, key).bytes()).decode(errors="replace")
+
+
 @contextmanager
 def local_copy(path: Path, below: Path | None = None) -> Iterator[Path]:
     """Give a path on this machine for the content that a file has at one moment.

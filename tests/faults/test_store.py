@@ -32,6 +32,9 @@ from elsinore.lake.delta_log import read_rows
 from elsinore.lake.landing_zone import landing_files
 from elsinore.lake.tables import Lake
 from elsinore.places import is_here, local_copy, place, state, whole_file
+from elsinore.settings import Settings
+from elsinore.spark.home_claim import claim_home, release_home
+from elsinore.store.object_store import connector_options
 from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.history import Place
@@ -45,31 +48,59 @@ from tests.unit.lake.test_collect import DAY, event, hours, schema_of, write
 
 
 def in_store(found: Place, address: str, folder: Path) -> Place:
-    """The raw files of a place without a lake, in a store."""
+    """The raw files of a place without a lake, in a store, with Spark's connector for it."""
     folder.mkdir()
-    new = found.model_copy(update={"place": folder, "address": address})
+    options = folder / "options.conf"
+    options.write_text("".join(f"{n} {text}\n" for n, text in connector_options("s3").items()))
+    update = {"place": folder, "address": address, "spark_options": options}
+    new = found.model_copy(update=update)
     for file in found.landing.rglob("*.gz"):
         with whole_file(new.landing / file.relative_to(found.landing)) as out:
             out.write(file.read_bytes())
     return new
 
 
-def test_struck_in_the_middle_of_commits_the_tables_are_those_of_a_local_run(
+@pytest.mark.skipif(
+    not os.environ.get("ELSINORE_FAULTS"), reason="downloads 18 MB of jars: `make test-faults`"
+)
+def test_struck_in_the_middle_of_writes_the_tables_are_those_of_a_local_run(
     clean: CleanRun, store: str, tmp_path: Path
 ) -> None:
     assert not clean.start.lake.exists()
-    faults = {
-        clean.step(job): [Fault("client", at, after)]
-        for job, at, after in (
-            ("ingest_events", "before write_deltalake raw_events", 0.02),
-            ("aggregate_trends", "before write_deltalake results_staged", 0.02),
-            ("publish_results", "before write_deltalake results", 0.02),
-        )
-    }
+    faults = {}
+    for job, kind in (
+        ("ingest_events", "client"), ("aggregate_trends", "server"), ("publish_results", "client")
+    ):  # fmt: skip
+        step = clean.step(job)
+        passed = enumerate(clean.points[step], 1)
+        last = max(number for number, name in passed if name == "before execute_command")
+        faults[step] = [Fault(kind, last, 0.2)]
     points: list[Point] = []
     chain = Chain(clean, in_store(clean.start, f"{store}/chain", tmp_path / "place"), points.append)
     assert chain.go(faults), (chain.wrong, [str(point) for point in points])
     assert sum(point.struck for point in points) == len(faults), [str(point) for point in points]
+
+
+def test_one_spark_server_claims_a_home(store: str, tmp_path: Path) -> None:
+    def server(name: str, master: str = "local[2]") -> tuple[Settings, Path]:
+        (tmp_path / name).mkdir()
+        home = {"home": f"{store}/claimed", "local_home": tmp_path / name}
+        return Settings.model_validate({**home, "spark_master": master}), tmp_path / name
+
+    first, second, others = server("first"), server("second"), server("others", "sc://spark:15002")
+    for _ in range(2):
+        claim_home(*first)
+    for own, folder in ((second[0], second[1]), (others[0], None)):
+        with pytest.raises(SetupError, match=r"another Spark server writes .*/first ") as refused:
+            claim_home(own, folder)
+        assert f"delete the object {store}/claimed/spark-server" in str(refused.value.hint)
+    release_home(*second)
+    with pytest.raises(SetupError):
+        claim_home(*second)
+    release_home(*first)
+    claim_home(others[0], None)
+    with pytest.raises(SetupError, match="'sc://spark:15002'"):
+        claim_home(*first)
 
 
 def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(
@@ -170,10 +201,10 @@ def test_of_writers_of_one_new_object_one_wins(store: str) -> None:
         assert sum(threads.map(create, range(120))) == 20
 
 
-def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, clean: CleanRun) -> None:
-    own = clean.start.model_copy(update={"address": store.replace("lake", "careless")})
+def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, tmp_path: Path) -> None:
+    own = Place(home=tmp_path, place=tmp_path, address=store.replace("lake", "careless"))
     with pytest.raises(SetupError, match="overwrites existing objects"):
-        Lake.open(own).create_all()
+        Lake.open(own).create_records()
     assert not own.lake.is_dir()
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 ROOT = Path(__file__).parents[2]
 BUCKET = "lake"
@@ -31,30 +30,21 @@ def s3_server() -> Iterator[str]:
 
 @contextmanager
 def refusing_server(status: int, code: str) -> Iterator[str]:
-    """The address of a bucket whose store answers all requests with an error."""
+    """The address of a bucket whose store answers all requests with an error.
 
-    class Refusal(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            said = f"<Error><Code>{code}</Code></Error>".encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said if self.command != "HEAD" else b"")
-
-        do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - as its base has them
-
-        def log_message(self, *args: object) -> None:
-            """Nothing: it is not what is tested."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            with _known(f"http://127.0.0.1:{server.server_port}"):
+    It is another process: some calls of delta-rs hold Python's lock until the store answers.
+    """
+    server = Path(__file__).with_name("refuse.py")
+    command: list[str | Path] = [sys.executable, server, str(status), code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        with _known(f"http://127.0.0.1:{port}"):
+            try:
                 # A process keeps what it knows of a bucket.
-                yield f"s3://refused-{server.server_port}"
-        finally:
-            server.shutdown()
+                yield f"s3://refused-{port}"
+            finally:
+                process.terminate()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import SparkSession
@@ -48,7 +47,7 @@ class EventsTable:
         """
         stream = load_schema(settings.schema_file)
         declared = load_tables(settings.tables_dir, stream)
-        root: Path = settings.stream_lake
+        root = settings.stream_lake
         schemas = {_EVENTS: declared[_EVENTS]}
         return cls(
             SparkTables.open(spark, root, schemas),

@@ -43,10 +43,12 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import SetupError
-from elsinore.places import is_here, make_home
+from elsinore.places import make_home, scheme
 from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
+from elsinore.spark.home_claim import claim_home, release_home
 from elsinore.spark.options import TUNING, user_options
+from elsinore.store.object_store import store_options
 from elsinore.wording import command
 
 #: The variable of the server's environment with its token.
@@ -138,10 +140,12 @@ def server_url(settings: Settings) -> str:
     """Return the address of the server of the settings, with its token.
 
     Raises:
-        SetupError: the embedded server cannot be started, or the token file cannot be read.
+        SetupError: the embedded server cannot be started, the token file cannot be read, or another
+            server writes the home.
     """
     if not settings.spark_master.startswith("sc://"):
         return running_server(settings).url
+    claim_home(settings, None)
     if settings.spark_token_file is None:
         return settings.spark_master
     try:
@@ -160,7 +164,8 @@ def running_server(settings: Settings) -> Server:
 
     Raises:
         ParameterError: the user's options of Spark are invalid.
-        SetupError: Java or a jar is missing, or the server does not come up.
+        SetupError: Java or a jar is missing, the server does not come up, or another server writes
+            the home.
     """
     folder = _folder(settings)
     if folder not in _CLIENT_OF:
@@ -173,6 +178,7 @@ def running_server(settings: Settings) -> Server:
         if found is not None and found.digest == digest:
             return found
         _end(folder, found)
+        claim_home(settings, folder)
         return _start(settings, conf, digest)
 
 
@@ -186,6 +192,7 @@ def stop_server(settings: Settings) -> bool:
     with _locked(folder / "starting"):
         found = _find(folder)
         _end(folder, found)
+        release_home(settings, folder)
     return found is not None
 
 
@@ -355,9 +362,7 @@ def _command(settings: Settings, conf: Mapping[str, str], host: str, port: int) 
     if settings.spark_options:  # as a file: other users can read command lines
         options += ["--properties-file", str(settings.spark_options), "--load-spark-defaults"]
     program = str(_spark_home() / "bin" / "spark-submit")
-    # It names the tables of the home. For a store Spark needs the user's options and jars.
-    home = [str(settings.home)] if is_here(settings.home) else []
-    return [program, "--master", settings.spark_master, *options, str(_DRIVER), *home]
+    return [program, "--master", settings.spark_master, *options, str(_DRIVER)]
 
 
 def _java_in(folder: Path, options: str) -> str:
@@ -419,6 +424,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
         configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+    configuration |= store_options(scheme(settings.landing), os.environ)
     return {name: value for name, value in configuration.items() if name not in given}
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError, SetupError
 from elsinore.lake.delta_log import arrow_dataset, open_table
+from elsinore.places import scheme
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
@@ -38,7 +39,7 @@ class LoggedCommit(NamedTuple):
 
 
 def latest_version(table: str) -> int | None:
-    """Return the latest version of a table in a directory."""
+    """Return the latest version of a table."""
     versions = _versions(table)
     return versions[0] if versions else None
 
@@ -71,7 +72,7 @@ def count_between(table: str, column: str, first: str, last: str) -> int | None:
 
 def _versions(table: str) -> list[int]:
     """Return the versions in the log, the latest first; none if only Spark knows them."""
-    if "://" in table:
+    if scheme(table):
         return []
     try:
         names = os.listdir(Path(table, _LOG))

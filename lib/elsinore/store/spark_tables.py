@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.errors import ParameterError
 from elsinore.lake.delta_log import KEEP_ROWS
 from elsinore.lake.tables import Difference, TableSchema
+from elsinore.places import scheme
 from elsinore.store.failures import try_again
 from elsinore.store.read_log import count_between, latest_commits, latest_version
 from elsinore.store.sql_text import path_table, quote_name, quote_text
@@ -143,11 +144,9 @@ class SparkTables:
             SetupError: the existing table does not fit its declaration.
             ConflictError: other writers won each time.
         """
-        if latest_version(self.path(table)) is None:
-            self._create(table, note)
-            return ()
-        found = self.difference(table)
-        if found is None:  # its directory has no table
+        is_new = not scheme(self.root) and latest_version(self.path(table)) is None
+        found = None if is_new else self.difference(table)
+        if found is None:
             self._create(table, note)
             return ()
         require_fitting(self.schema(table), self.path(table), found)

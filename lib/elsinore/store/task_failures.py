@@ -16,6 +16,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from elsinore import errors
 from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, storage_error
 from elsinore.lake.delta_log import first_line
+from elsinore.store.object_store import missing_connector
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
 _LOST = re.compile(
@@ -47,7 +48,9 @@ def spark_failures() -> Iterator[None]:
 
     Raises:
         LostWorkerError: an executor, a Python worker or the server died.
-        SetupError: the server does not know us, or a disk is full or read-only.
+        SetupError: the server does not know us, a disk is full or read-only, or Spark has no
+            connector for an object store, or the store refuses access.
+        StoreError: an object store does not answer.
         ElsinoreError: of the class that a Python worker raised.
     """
     try:
@@ -67,8 +70,10 @@ def translate(error: PySparkException) -> ElsinoreError | None:
         return SetupError(
             f"Spark refuses access: {first_line(text)}", hint="check ELSINORE_SPARK_TOKEN_FILE"
         )
-    if full := storage_error(error):
-        return full
+    if missing := missing_connector(text):
+        return missing
+    if failing := storage_error(error):
+        return failing
     if found := _BROKEN.search(text):
         return BrokenServerError(f"Spark has lost a class: {found[0]}")
     if found := _LOST.search(text):
