@@ -76,8 +76,8 @@ def _show(settings: Settings, done: Migrated) -> None:
         typer.echo(f"{name:26}{rows:>12,} rows")
     if done.changed:
         typer.echo(
-            f"{count_of(done.changed, 'event')} differ, because another of their records wins now; "
-            "the next run recomputes their hours"
+            f"{count_of(done.changed, 'event')} changed, because other records win now; "
+            "the next run recomputes the hours"
         )
     old = settings.before_migration
     typer.echo(f"the tables of release 0.2 are kept; to delete them: {command('rm', '-r', old)}")

@@ -63,7 +63,7 @@ class Records:
     def commits(self) -> list[pa.Table]:
         """Return rows of the ledger, a table per commit, to be appended in this order.
 
-        Versions are those of the tables of release 0.2.
+        They contain versions of the old tables.
 
         Raises:
             DataError: a table is missing or damaged.
@@ -193,7 +193,7 @@ class Records:
         return self._entries(State.REMOVED, np.array(sorted(removed), np.int64), {})
 
     def _published(self, publications: pa.Table) -> list[pa.Table]:
-        """Return published hours. Their results are also those that were staged and checked."""
+        """Return published hours, which also count as aggregated and validated."""
         names = {
             "events_version": "events_version", "results_version": "published_version",
             "plan_fingerprint": "plan_fingerprint", "workload_fingerprint": "workload_fingerprint",
