@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import typer
-from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import SetupError
@@ -67,8 +66,20 @@ def migrate(dry_run: bool) -> None:
     with at_work(settings.local, alone=not dry_run), open_session(settings, "migrate") as spark:
         if is_old:
             _show(settings, migrate_lake(spark, settings))
+            return
+        tables = IngestTables.open(spark, settings)
+        if dry_run:
+            new = _missing(tables)
         else:
-            _add_columns(spark, settings, dry_run)
+            new = tables.create()
+            for own in settings.with_results():
+                OwnTables.open(spark, own)
+    if not new:
+        typer.echo(f"the table {EVENTS} has all columns of the schema")
+        return
+    types = tables.store.schema(EVENTS).columns
+    columns = ", ".join(f"{name} ({types[name].type})" for name in new)
+    typer.echo(f"the table {EVENTS} {'would get' if dry_run else 'got'} {columns}")
 
 
 def _show(settings: Settings, done: Migrated) -> None:
@@ -81,22 +92,6 @@ def _show(settings: Settings, done: Migrated) -> None:
         )
     old = settings.before_migration
     typer.echo(f"the tables of release 0.2 are kept; to delete them: {command('rm', '-r', old)}")
-
-
-def _add_columns(spark: SparkSession, settings: Settings, dry_run: bool) -> None:
-    tables = IngestTables.open(spark, settings)
-    if dry_run:
-        new = _missing(tables)
-    else:
-        new = tables.create()
-        for own in settings.with_results():
-            OwnTables.open(spark, own)
-    if not new:
-        typer.echo(f"the table {EVENTS} has all columns of the schema")
-        return
-    types = tables.store.schema(EVENTS).columns
-    columns = ", ".join(f"{name} ({types[name].type})" for name in new)
-    typer.echo(f"the table {EVENTS} {'would get' if dry_run else 'got'} {columns}")
 
 
 def _missing(tables: IngestTables) -> tuple[str, ...]:

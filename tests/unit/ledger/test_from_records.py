@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,7 @@ def test_the_command_shows_them(
     ledger.create()
     for rows in records(lake).commits():
         ledger.append([rows], run="migrate")
+    shutil.rmtree(lake.root / "landings")  # which show that a lake is not migrated
     monkeypatch.setenv("ELSINORE_HOME", str(home))
     monkeypatch.setenv("ELSINORE_WORKLOAD_FILE", str(home / "one.sase"))
     assert run_command(["hours"]) == 0
