@@ -484,6 +484,37 @@ class Settings(BaseSettings):
         return LakeFolders(folder, self._own(self.home) / "lake") if self.workload else folder
 
     @property
+    def migrating(self) -> Path:
+        """The directory of a migration that has not ended."""
+        return self.home / self.stream / "migrating-0.3"
+
+    @property
+    def before_migration(self) -> Path:
+        """The directory of the tables of release 0.2, after their migration."""
+        return self.home / self.stream / "before-0.3"
+
+    @property
+    def is_old(self) -> bool:
+        """Return whether the lake is of release 0.2, or its migration has not ended."""
+        return (
+            self.home / self.stream / "lake" / "landings" / "_delta_log"
+        ).is_dir() or self.migrating.is_dir()
+
+    def require_current(self) -> Self:
+        """Return these settings.
+
+        Raises:
+            SetupError: the lake is of release 0.2.
+        """
+        if self.is_old:
+            own = f"{PREFIX}STREAM={self.stream} " if self.stream else ""
+            raise SetupError(
+                f"the tables in {self.home / self.stream} are of release 0.2",
+                hint=f"pause the DAGs and run `{own}elsinore migrate`",
+            )
+        return self
+
+    @property
     def reports(self) -> Path:
         """Finished reports."""
         return self._own(self.local) / "reports"

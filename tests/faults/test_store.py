@@ -66,7 +66,7 @@ def in_store(found: Place, address: str, folder: Path) -> Place:
 def test_struck_in_the_middle_of_writes_the_tables_are_those_of_a_local_run(
     clean: CleanRun, store: str, tmp_path: Path
 ) -> None:
-    assert not clean.start.lake.exists()
+    assert not clean.start.stream_lake.exists()
     faults = {}
     for job, kind in (
         ("ingest_events", "client"), ("aggregate_trends", "server"), ("publish_results", "client")
@@ -205,7 +205,7 @@ def test_a_store_in_which_every_writer_wins_gets_no_table(store: str, tmp_path: 
     own = Place(home=tmp_path, place=tmp_path, address=store.replace("lake", "careless"))
     with pytest.raises(SetupError, match="overwrites existing objects"):
         Lake.open(own).create_records()
-    assert not own.lake.is_dir()
+    assert not own.stream_lake.is_dir()
 
 
 def test_sources_are_collected_as_those_of_a_folder(store: str, tmp_path: Path) -> None:

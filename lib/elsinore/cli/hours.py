@@ -41,7 +41,7 @@ def show_hours(options: HoursOptions) -> None:
         ParameterError: `since` is not a day, or more than a year before the last day.
         DataError: a table of the lake is missing.
     """
-    settings, now = Settings.load(), instant_of(datetime.now(UTC))
+    settings, now = Settings.load().require_current(), instant_of(datetime.now(UTC))
     found = [_shown(settings, one, options, now) for one in answered_by(settings)]
     if options.as_json:
         typer.echo(json.dumps([hours_json(*one) for one in found]))

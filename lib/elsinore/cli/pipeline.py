@@ -24,7 +24,7 @@ def replay_hours(start: str | None, end: str | None, *, dry_run: bool = False) -
 
     The sample stream has default hours.
     """
-    settings = Settings.load()
+    settings = Settings.load().require_current()
     if settings.schema_file == settings.root / FLIGHTS:
         start, end = start or DEFAULT_START, end or DEFAULT_END
     if start is None or end is None:
@@ -56,7 +56,7 @@ def report(
     if night is not None:
         return _run_job("report_night", day_interval(night))
     interval = _named_run(run) if run is not None else run_interval(start, end)
-    require_run(Settings.load().lake, interval)
+    require_run(Settings.load().require_current().lake, interval)
     return _run_job("report_quality", interval)
 
 

@@ -78,7 +78,7 @@ def explain_result(options: WhyOptions) -> None:
     if not options.query.isascii():  # names of queries are; Arrow takes no lone surrogates
         problem = f"query {visible(options.query)} does not exist"
         raise ParameterError(problem, hint=f"queries are {some_of(queries.by_name)}")
-    lake, limit = options.lake or settings.lake, options.limit
+    lake, limit = options.lake or settings.require_current().lake, options.limit
     ledger = Ledger.declared(lake / TABLE, settings.tables_dir / f"{TABLE}.yaml")
     name = options.workload.stem if options.workload else settings.workload_name
     state = ledger.state(name)
@@ -146,7 +146,9 @@ def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     finder = f"found by {told['finder']}" if told["finder"] else "not stored"
     yield "workload", [f"{publication['workload']}  ({publication['workload_fingerprint'][:12]})"]
     yield "plan", [f"{publication['plan_fingerprint'][:12]}, {finder}"]
-    yield "events", [f"version {publication['events_version']} of the table events"]
+    version = publication["events_version"]
+    text = "an older version, of release 0.2" if version is None else f"version {version}"
+    yield "events", [f"{text} of the table events"]
     yield "run", [publication["run"]]
     when = f"{publication['published_at']:%Y-%m-%dT%H:%M:%SZ}, hour {told['window_end_hour']}"
     what = f"{count_of(publication['rows'], 'row')}, version {publication['results_version']}"

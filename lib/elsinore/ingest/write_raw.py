@@ -93,9 +93,9 @@ def write_raw(
     here = _decoded_here(files, tables.stream)
     if here is not None:
         rows = store.spark.createDataFrame(here, from_arrow_schema(RAW_SCHEMA))
-        return _replace(tables, _with_key(rows, tables), _counts(_count_here(here), files, hours),
+        return _replace(tables, with_key(rows, tables), _counts(_count_here(here), files, hours),
                         run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
-    rows = _with_key(_decoded_in_tasks(tables, files), tables).persist()
+    rows = with_key(_decoded_in_tasks(tables, files), tables).persist()
     try:
         return _replace(tables, rows, _counts(_count(rows), files, hours),
                         run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
@@ -171,7 +171,7 @@ def _decoded_in_tasks(tables: IngestTables, files: Sequence[LandingFile]) -> Dat
     return numbers.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA))
 
 
-def _with_key(rows: DataFrame, tables: IngestTables) -> DataFrame:
+def with_key(rows: DataFrame, tables: IngestTables) -> DataFrame:
     """Return rows of `RAW_SCHEMA` with the key, for both tables."""
     key = F.when(F.col("reason_code").isNull(), event_key(tables.stream))
     return rows.withColumn("event_key", key)

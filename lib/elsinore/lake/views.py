@@ -157,7 +157,7 @@ def connect(
     """
     import duckdb  # not where it is another engine that is asked
 
-    settings = settings or Settings.load()
+    settings = (settings or Settings.load()).require_current()
     lake = Lake.open(settings)
     workload = load_workload(settings.queries, lake.stream)
     connection = duckdb.connect()

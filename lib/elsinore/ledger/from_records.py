@@ -15,19 +15,27 @@ import pyarrow.compute as pc
 from elsinore.lake.delta_log import changed_partitions, commits, read_rows
 from elsinore.lake.regions import interval_of
 from elsinore.lake.tables import TableSchema
-from elsinore.ledger.rows import Flags, Longs, State, entries, hours_from, longs
+from elsinore.ledger.inputs import ERASING
+from elsinore.ledger.rows import OF_STREAM, Flags, Longs, State, entries, hours_from, longs
 from elsinore.settings import LakePath
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: Names in a listing that are not files: the ingest, or an erasure, has not ended.
-_MARKS = ("", "/")
+_UNDER_WAY, _ERASING = _MARKS = ("", "/")
+
+#: The table of published results.
+_RESULTS = "trend_aggregates"
+
+#: Steps in `run_metrics` whose runs were asked for results of their hours.
+_ASKED = ("land", "tried", "missed")
 
 #: The latest time of modification, in 2262: producers can set any time.
 _LATEST = 2**63 - 1
 
 #: The steps that reached the states. Only failures of aggregation were recorded.
 _STEPS = {
-    State.INGESTED: "ingest", State.REFRESHED: "refresh", State.REMOVED: "maintain",
+    State.PLANNED: "ingest", State.INGESTED: "ingest", State.REFRESHED: "refresh",
+    State.REMOVED: "maintain", State.AGGREGATED: "aggregate", State.VALIDATED: "validate",
     State.PUBLISHED: "publish", State.FAILED: "aggregate",
 }  # fmt: skip
 
@@ -55,24 +63,56 @@ class Records:
     def commits(self) -> list[pa.Table]:
         """Return rows of the ledger, a table per commit, to be appended in this order.
 
+        They contain versions of the old tables.
+
         Raises:
             DataError: a table is missing or damaged.
         """
         landings = read_rows(self.lake, "landings")
         publications = read_rows(self.lake, "publications")
         ingested = self._ingested(landings)
-        known = np.union1d(
-            hours_from(landings["file_hour"]), hours_from(publications["window_end_hour"])
-        )
+        known = np.union1d(hours_from(landings["landing"]), hours_from(publications["owned_hour"]))
         return [
             pa.concat_tables([ingested, self._refreshed(known)]),
+            self._erasing(landings, ingested),
             self._removed(landings),
-            self._published(publications),
+            pa.concat_tables([self._planned(publications), *self._published(publications)]),
             self._failed(publications),
         ]
 
+    def unsettled(self) -> set[int]:
+        """Return the published hours whose results changed after their publication was recorded.
+
+        A run that was killed between its two commits leaves such hours, and so does a change by
+        hand. Each commit of a run notes the digests of its hours.
+
+        Raises:
+            DataError: a table is missing or damaged.
+        """
+        publications = read_rows(self.lake, "publications")
+        names = ("owned_hour", "published_version", "digest")
+        published = {
+            hour: own for hour, *own in zip(*(publications[n].to_pylist() for n in names),
+                                            strict=True)
+        }  # fmt: skip
+        if not published:
+            return set()
+        first = min(version for version, _ in published.values())
+        last: dict[str, tuple[int, str]] = {}
+        for commit in commits(self.lake / _RESULTS, after=first - 1):
+            digests = commit.note.get("digests", {})
+            if commit.changes_rows and not commit.note:
+                days = changed_partitions(self.lake / _RESULTS, commit.version, "owned_day") or ()
+                digests = {hour: "" for hour in published if hour[:10] in days}
+            for hour, digest in digests.items():
+                last.setdefault(hour, (commit.version, digest))
+        return {
+            parse_hour(hour) for hour, (version, digest) in published.items()
+            if hour in last and last[hour][0] >= version and last[hour][1] != digest
+        }  # fmt: skip
+
     def _entries(self, state: State, hours: Longs, columns: dict[str, Any]) -> pa.Table:
-        is_own = state in (State.PUBLISHED, State.FAILED)
+        is_own = state not in OF_STREAM
         own = {"stream": self.stream, "step": _STEPS[state], "run": self.run}
         workload = self.workload if is_own else ""
         return entries(self.schema, state, hours, **own, workload=workload, columns=columns)
@@ -81,7 +121,7 @@ class Records:
         listings = [
             None if text is None else json.loads(text) for text in landings["listing"].to_pylist()
         ]
-        ended: Flags = np.array([_MARKS[0] not in (one or {}) for one in listings], np.bool_)
+        ended: Flags = np.array([_UNDER_WAY not in (one or {}) for one in listings], np.bool_)
         files = [
             None if one is None else [
                 {"name": name, "size": state[0], "modified": min(state[1], _LATEST)}
@@ -96,8 +136,31 @@ class Records:
         }  # fmt: skip
         columns = {name: rows[old] for name, old in names.items()}
         return self._entries(
-            State.INGESTED, hours_from(rows["file_hour"]), {**columns, "files": files}
+            State.INGESTED, hours_from(rows["landing"]), {**columns, "files": files}
         )
+
+    def _erasing(self, landings: pa.Table, ingested: pa.Table) -> pa.Table:
+        """Return the ingested hours whose files an interrupted erasure may have rewritten."""
+        marked = [
+            label for label, text in zip(*(landings[name].to_pylist() for name in
+                                           ("landing", "listing")), strict=True)
+            if text is not None and _ERASING in json.loads(text)
+        ]  # fmt: skip
+        rows = ingested.filter(pc.is_in(ingested["hour"], pa.array(marked, pa.string())))
+        columns = {
+            name: rows[name] for name in rows.column_names
+            if name not in ("stream", "workload", "hour", "state", "step", "run")
+        }  # fmt: skip
+        columns |= {"files": None, "reason": ERASING}
+        return self._entries(State.INGESTED, hours_from(rows["hour"]), columns)
+
+    def _planned(self, publications: pa.Table) -> pa.Table:
+        """Return the hours that runs were asked for and that are not published."""
+        where = pc.field("step").isin(_ASKED)
+        keys = read_rows(self.lake, "run_metrics", columns=["run_key"], where=where)["run_key"]
+        asked = {hour for key in keys.unique().to_pylist() for hour in hours_of(interval_of(key))}
+        asked -= set(hours_from(publications["owned_hour"]).tolist())
+        return self._entries(State.PLANNED, np.array(sorted(asked), np.int64), {})
 
     def _refreshed(self, known: Longs) -> pa.Table:
         """Return the last version of `events` that changed each hour.
@@ -129,18 +192,24 @@ class Records:
                     removed |= {*hours_of(Interval(int(first), int(min(last + 1, kept))))}
         return self._entries(State.REMOVED, np.array(sorted(removed), np.int64), {})
 
-    def _published(self, publications: pa.Table) -> pa.Table:
+    def _published(self, publications: pa.Table) -> list[pa.Table]:
+        """Return published hours, which also count as aggregated and validated."""
         names = {
             "events_version": "events_version", "results_version": "published_version",
             "plan_fingerprint": "plan_fingerprint", "workload_fingerprint": "workload_fingerprint",
-            "rows": "rows", "checked_rows": "validated", "digest": "digest",
+            "rows": "rows", "checked_rows": "validated", "run": "run",
         }  # fmt: skip
+        hours = hours_from(publications["owned_hour"])
         columns: dict[str, Any] = {name: publications[old] for name, old in names.items()}
         texts = [None] * len(publications)
         if "awaited" in publications.column_names:
             texts = publications["awaited"].to_pylist()
-        columns["missing_inputs"] = [_hours_in(json.loads(text or "[]")) for text in texts]
-        return self._entries(State.PUBLISHED, hours_from(publications["window_end_hour"]), columns)
+        missing = [_hours_in(json.loads(text or "[]")) for text in texts]
+        own = {"missing_inputs": missing, "digest": publications["digest"]}
+        return [
+            *(self._entries(one, hours, columns) for one in (State.AGGREGATED, State.VALIDATED)),
+            self._entries(State.PUBLISHED, hours, {**columns, **own}),
+        ]
 
     def _failed(self, publications: pa.Table) -> pa.Table:
         """Return the failures of hours that were not published afterwards."""
@@ -152,7 +221,7 @@ class Records:
             metrics[row["run_key"]][row["metric"]] = row["value"]
         done = dict(
             zip(
-                hours_from(publications["window_end_hour"]).tolist(),
+                hours_from(publications["owned_hour"]).tolist(),
                 longs(publications["published_at"]).tolist(),
                 strict=True,
             )

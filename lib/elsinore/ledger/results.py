@@ -36,7 +36,7 @@ class Publication(NamedTuple):
         workload: name of the workload.
         workload_fingerprint: fingerprint of its queries.
         plan_fingerprint: fingerprint of the static plan.
-        events_version: version of `events` that was read.
+        events_version: version of `events` that was read; None: an older one, of release 0.2.
         results_version: version of `results` with these results.
         run: id of the run that published them.
         rows: number of results.
@@ -50,7 +50,7 @@ class Publication(NamedTuple):
     workload: str
     workload_fingerprint: str
     plan_fingerprint: str
-    events_version: int
+    events_version: int | None
     results_version: int
     run: str
     rows: int

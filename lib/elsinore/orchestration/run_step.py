@@ -73,12 +73,13 @@ def run_step(job: str, arguments: Arguments, settings: Settings) -> dict[str, An
     Raises:
         ElsinoreError: what the job raises.
         SetupError: the disk is full, or cannot be written; an object store refuses; the lake is of
-            an earlier release.
+            an earlier release, and must be migrated.
         StoreError: an object store does not answer.
         DataError: it holds what no path can name.
     """
     with storage_failures(), at_work(settings.local), timed_step():
         make_home(settings.home)
+        settings.require_current()
         figures = load_job(job, settings).main(arguments, settings)
     return dict(json.loads(json.dumps(figures)))
 

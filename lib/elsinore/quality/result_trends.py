@@ -57,10 +57,12 @@ def build_trends(
     if publication is None:
         return [], "the version of the events that was read is unknown"
     window = Interval(start, instant_of(result["window_end"]))
+    version = publication.events_version
+    if version is None:
+        return [], "it was computed by release 0.2, and events of the window have changed since"
     try:
-        rows = _events(lake, window, publication.events_version)
+        rows = _events(lake, window, version)
     except DataError:
-        version = publication.events_version
         if _changed_since(state, window, version):
             gone = f"version {version} of the events was deleted"
             return [], f"{gone}, and events of the window may have changed since"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ QUERY = "QUERY one RETURN COUNT(*) PATTERN Departure D WITHIN 2 hours SLIDE 1 ho
 def landing(hour: int, files: dict[str, Any] | None = None, **other: Any) -> dict[str, Any]:
     named = {name: one for name, one in (files or {}).items() if name}
     return {
-        "file_hour": label(hour), "files": len(named), "bytes": 10, "lines": 5, "accepted": 4,
+        "landing": label(hour), "files": len(named), "bytes": 10, "lines": 5, "accepted": 4,
         "duplicates": 0, "quarantined": 1, "first_event": START + hour * HOUR,
         "last_event": START + hour * HOUR + 1, "reasons": "{}", "listing": json.dumps(files or {}),
         "kept_from": None, **other,
@@ -42,7 +43,7 @@ def landing(hour: int, files: dict[str, Any] | None = None, **other: Any) -> dic
 def publication(hour: int, version: int, fingerprint: str, *awaited: int) -> dict[str, Any]:
     ranges = [[label(one), label(one + 1)] for one in awaited]
     return {
-        "window_end_hour": label(hour), "workload": "flights", "workload_fingerprint": fingerprint,
+        "owned_hour": label(hour), "workload": "flights", "workload_fingerprint": fingerprint,
         "plan_fingerprint": "p", "events_version": version, "run": "r", "digest": "d", "rows": 4,
         "validated": 1, "published_at": START, "published_version": 3, "published_together": 1,
         "awaited": json.dumps(ranges),
@@ -166,6 +167,7 @@ def test_the_command_shows_them(
     ledger.create()
     for rows in records(lake).commits():
         ledger.append([rows], run="migrate")
+    shutil.rmtree(lake.root / "landings")  # which show that a lake is not migrated
     monkeypatch.setenv("ELSINORE_HOME", str(home))
     monkeypatch.setenv("ELSINORE_WORKLOAD_FILE", str(home / "one.sase"))
     assert run_command(["hours"]) == 0

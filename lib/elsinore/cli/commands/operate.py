@@ -108,13 +108,14 @@ def hours(
 
 
 def migrate(dry_run: DryRun = False) -> None:
-    """Add columns to the lake's tables after a schema or a release has added them.
+    """Move the lake's tables to this release, and add columns that a schema has added.
 
-    Existing files are not rewritten: a new attribute is NULL in existing events.
+    Pause the DAGs first. The tables of release 0.2 are kept in the directory before-0.3. A new
+    attribute is NULL in existing events.
     """
-    from elsinore.cli.lake import migrate as add_columns
+    from elsinore.cli.lake import migrate as migrate_tables
 
-    add_columns(dry_run)
+    migrate_tables(dry_run)
 
 
 def forget(
