@@ -67,8 +67,8 @@ def new_home(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> NewH
                 shutil.rmtree(top / "var" / name)
         shared = {name: getattr(server, name) for name in ("spark_master", "spark_token_file")}
         return Settings(
-            home=top / "var", workload_file=top / "legs.sase", max_error_rate=0.5, late_arrival_days=2,
-            **shared,
+            home=top / "var", workload_file=top / "legs.sase", max_error_rate=0.5,
+            late_arrival_days=2, **shared,
         )  # fmt: skip
 
     return make

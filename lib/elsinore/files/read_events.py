@@ -25,7 +25,12 @@ from elsinore.files.advice import odd_file, odd_name
 from elsinore.files.as_lines import with_columns
 from elsinore.files.decode import decode_lines
 from elsinore.files.directory_columns import columns_below
-from elsinore.files.file_names import lost_records, order_doubt, require_no_copies
+from elsinore.files.file_names import (
+    lost_records,
+    order_doubt,
+    order_of_name,
+    require_no_copies,
+)
 from elsinore.files.lake_tables import (
     LakeTable,
     TableFinder,
@@ -160,7 +165,7 @@ def read_events(
         pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.ignored,
         passed_over,
-        (*odd, *missing.warnings(), *_losses(distinct, decoded)),
+        (*odd, *missing.warnings(), *_losses(distinct, decoded, schema)),
         None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
     if report.error_rate > max_error_rate:
@@ -168,8 +173,13 @@ def read_events(
     return EventTable(schema, events), report
 
 
-def _losses(distinct: Distinct, decoded: Decoded) -> Iterator[str]:
+def _losses(distinct: Distinct, decoded: Decoded, schema: StreamSchema) -> Iterator[str]:
     """Yield warnings about corrections that lost, and columns that were not decoded."""
+    if schema.version_field is not None and distinct.superseded.num_rows:
+        yield (
+            f"the version {schema.version_field} orders records of an id in the pipeline only; "
+            "here the last file by name wins"
+        )
     for files, number in distinct.lost.items():
         yield lost_records(number, *files)
     for name in decoded.left_out:
@@ -401,7 +411,7 @@ class Distinct(NamedTuple):
 
 
 def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
-    """Deduplicate events by id: the last one by (file, position) wins.
+    """Deduplicate events by id: the last one by (file, position) wins; see `_file_ranks`.
 
     A removed event with equal time, type and attributes is a duplicate; one that differs is
     rejected as `superseded`. Events without an id are all kept. Columns as in `decoded_schema`. If
@@ -431,9 +441,10 @@ def _all_differ(ids: pa.ChunkedArray) -> bool:
 
 
 def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
-    """Rows whose id a later row has, by (file, position), and the last of these rows."""
+    """Rows whose id a later row has, by (rank of file, position), and the last of these rows."""
     found = id_keys(events, schema, time=TIME_COLUMN).combine_chunks()
-    placed = events.select(["file", "record_number"]).append_column("id", found)
+    placed = events.select(["record_number"]).append_column("id", found)
+    placed = placed.append_column("file", _file_ranks(events["file"], schema))
     keys = [(name, "ascending") for name in ("id", "file", "record_number")]
     order = pc.sort_indices(placed, keys).to_numpy().astype(np.int64)
     ids = found.dictionary_encode().indices.to_numpy()[order]
@@ -444,6 +455,20 @@ def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     # By row, so that rejected ones come out in the order of the input.
     by_row = np.argsort(earlier)
     return earlier[by_row], last[by_row]
+
+
+def _file_ranks(files: pa.ChunkedArray, schema: StreamSchema) -> pa.Array:
+    """Return the rank of the file of each event; records of files with higher ranks win.
+
+    As in the pipeline, files are ordered by their names without extensions, or by their
+    modification times if the schema says so.
+    """
+    names = files.combine_chunks().dictionary_encode()
+    known = names.dictionary.to_pylist()
+    times = {name: _modified(name) if schema.by_modification else 0 for name in known}
+    order = sorted(known, key=lambda name: (times[name], order_of_name(name)))
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return pa.array(map(ranks.__getitem__, known), pa.int64()).take(names.indices)
 
 
 def _superseded(

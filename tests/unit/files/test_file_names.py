@@ -12,16 +12,19 @@ import pyarrow as pa
 import pytest
 
 from elsinore.catalog.load_schema import read_schema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.files.file_names import BY_ENDING, MODIFIED_EARLIER, order_doubt
 from elsinore.files.read_events import ReadReport, read_events
 
-SCHEMA = read_schema("""\
-stream: s
-time: {field: at, unit: s}
-id: {field: id}
-types: {A: {x: long}}
-""")
+
+def schema_of(ids: str) -> StreamSchema:
+    return read_schema(
+        f"stream: s\ntime: {{field: at, unit: s}}\nid: {ids}\ntypes: {{A: {{x: long}}}}\n"
+    )
+
+
+SCHEMA = schema_of("{field: id}")
 
 
 def line(x: int, number: int = 1) -> bytes:
@@ -39,6 +42,12 @@ def pack(data: bytes, ending: str) -> bytes:
 
 def read(*paths: Path) -> ReadReport:
     return read_events(paths, SCHEMA, max_error_rate=1)[1]
+
+
+def events(path: Path, ids: str = "{field: id}") -> list[int]:
+    """The values of x of the events that are left."""
+    table = read_events([path], schema_of(ids), max_error_rate=1)[0].table
+    return [int(x) for x in table["x"].to_pylist()]
 
 
 @pytest.mark.slow
@@ -89,10 +98,38 @@ def test_names_that_look_later(loser: str, winner: str, doubt: str) -> None:
     assert order_doubt(loser, winner, 0, 0) == doubt
 
 
+def test_names_without_extensions_decide(tmp_path: Path) -> None:
+    for name, x in (("e-T20-late.jsonl.gz", 5), ("e-T20.jsonl.gz", 1), ("e-T20_0.jsonl", 3)):
+        (tmp_path / name).write_bytes(pack(line(x), Path(name).suffix))
+    assert events(tmp_path) == [3]
+    (tmp_path / "e-T20_0.jsonl").unlink()
+    assert events(tmp_path) == [5]
+    assert read(tmp_path).warnings == ()
+
+
+def test_modification_times_decide_if_the_schema_says_so(tmp_path: Path) -> None:
+    for name, x, at in (("a.jsonl", 1, 2_000), ("b.jsonl", 2, 1_000)):
+        (tmp_path / name).write_bytes(line(x))
+        os.utime(tmp_path / name, (at, at))
+    assert events(tmp_path) == [2]
+    assert events(tmp_path, "{field: id, order: modified}") == [1]
+
+
+def test_a_version_that_is_not_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(line(1) + line(2))
+    table, report = read_events([tmp_path], schema_of("{field: id, version: x}"), max_error_rate=0)
+    assert table.table["x"].to_pylist() == [2]
+    assert report.warnings == (
+        "the version x orders records of an id in the pipeline only; "
+        "here the last file by name wins",
+    )
+
+
 def test_a_correction_that_loses_is_reported(tmp_path: Path) -> None:
-    first, late = tmp_path / "e-T20.jsonl.gz", tmp_path / "e-T20-late.jsonl.gz"
-    first.write_bytes(gzip.compress(line(1) + line(1, 2)))
-    late.write_bytes(gzip.compress(line(5) + line(5, 2)))
+    first, late = tmp_path / "e" / "T20.jsonl.gz", tmp_path / "e-late" / "T20.jsonl.gz"
+    for path, x in ((first, 1), (late, 5)):
+        path.parent.mkdir()
+        path.write_bytes(gzip.compress(line(x) + line(x, 2)))
     report = read(tmp_path)
     assert report.warnings == (
         f"2 superseded records of {late} lost to {first}, {BY_ENDING}; the last file by name wins: "
