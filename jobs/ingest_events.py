@@ -24,6 +24,7 @@ from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.planned_hours import hours_to_recompute
 from elsinore.publish.tables import ResultTables
 from elsinore.settings import Settings
+from elsinore.spark.probe import check_workers
 from elsinore.spark.session import open_session
 from elsinore.timeline import DAY, Interval
 from elsinore.wording import some_of
@@ -52,6 +53,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         ledger.failures(interval, {own.workload_name: {} for own in asked}),
         open_session(settings, f"ingest_events {interval} {run}") as spark,
     ):
+        check_workers(spark, settings)
         tables = IngestTables.open(spark, settings)
         tables.create()
         for own in asked:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.errors import SetupError
+from elsinore.settings import Settings
 from elsinore.store.task_failures import spark_failures
 
 #: Packages that tasks import.
@@ -47,6 +48,15 @@ def require_same_elsinore(spark: SparkSession) -> Mapping[str, Any]:
     there = json.loads(rows[0].found)
     compare_versions(here, there)
     return there
+
+
+def check_workers(spark: SparkSession, settings: Settings) -> None:
+    """Check the workers of a cluster or of the server of others; see `require_same_elsinore`.
+
+    Workers of a local master are processes of this installation.
+    """
+    if not settings.spark_master.startswith("local"):
+        require_same_elsinore(spark)
 
 
 def compare_versions(here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
