@@ -18,6 +18,7 @@ from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.aggregate_worker import partial_rows
 from elsinore.timeline import HOUR, Interval
+from tests.data_tables import create_tables
 from tests.spark.conftest import NewHome
 from tests.spark.results_lake import computed, put_events, workload
 from tests.spark.test_aggregate import Ground
@@ -70,6 +71,7 @@ def test_any_shape_gives_the_rows_of_one_table_by_time_and_by_key(
 ) -> None:
     del shape
     lake = Lake.open(new_home())
+    create_tables(lake)
     events = stream(lake, flights)
     put_events(lake, events)
     queries = workload(lake, TEXT)

@@ -138,6 +138,9 @@ def _replace_quarantine(
     store, where = tables.store, of_file_hours(map(parse_hour, counts))
     if any(of_hour.rejected for of_hour in counts.values()) or _has_rejected(tables, counts):
         bad = rows.where("reason_code IS NOT NULL").select(store.columns(QUARANTINE)).where(where)
+        # The row of a whole file has a mark for decoders in place of a record.
+        of_record = F.when(F.col("record_number") > 0, F.col("record")).otherwise("")
+        bad = bad.withColumn("record", of_record)
         store.replace(QUARANTINE, bad, where, {"run": run})
 
 
