@@ -13,6 +13,8 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.lake.delta_log import BUCKET
 from elsinore.lake.event_files import bucket_numbers
 from elsinore.lake.tables import Lake
+from elsinore.ledger.table import Ledger
+from elsinore.settings import Settings
 
 #: The tables that Spark writes.
 DATA = ("raw_events", "quarantine", "events", "results_staged", "results")
@@ -34,6 +36,14 @@ def create_tables(lake: Lake) -> None:
     """Create all tables of a lake but the ledger."""
     lake.create_records()
     create_data_tables(lake)
+
+
+def create_all(settings: Settings) -> Lake:
+    """Create all tables of a lake, and return it."""
+    lake = Lake.open(settings)
+    create_tables(lake)
+    Ledger.open(settings).create()
+    return lake
 
 
 def append(lake: Lake, table: str, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.settings import Settings
 from elsinore.timeline import HOUR, Instant, Interval
-from tests.data_tables import create_tables
+from tests.data_tables import create_all
 from tests.draws import draws
 from tests.long_rows import to_long
 from tests.spark.results_lake import flight_events
@@ -89,9 +89,8 @@ def settings_of(folder: Path) -> Settings:
 
 def publish_odd_rows(settings: Settings) -> tuple[Workload, Results]:
     """Fill a new lake with drawn rows; the workload, and the library's results of these rows."""
-    lake = Lake.open(settings)
+    lake = create_all(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    create_tables(lake)
     rows = sorted_rows(_rows(workload))
     put(lake, workload, rows)
     return workload, results_of(workload, rows)
@@ -107,9 +106,8 @@ def results_of(workload: Workload, rows: list[ResultRow]) -> Results:
 
 def publish_flights(settings: Settings) -> None:
     """Fill a new lake with the results of a day and more of flights."""
-    lake = Lake.open(settings)
+    lake = create_all(settings)
     workload = load_workload(settings.workload_file, lake.stream)
-    create_tables(lake)
     put(lake, workload, sorted_rows(answer(workload, flight_events())))
 
 

@@ -19,16 +19,16 @@ _ALONE = ("unshare", "--map-root-user", "--mount", "sh", "-ec")
 
 #: Of the small disk all but 92 KiB are taken at first: room for some tables, not for the others.
 _SCRIPT = """
-land() { "$ELSINORE" land --start "$START" --end "$END" 2>&1 || true; echo "====="; }
+ingest() { "$ELSINORE" ingest --start "$START" --end "$END" 2>&1 || true; echo "====="; }
 cp -r "$ELSINORE_HOME" "$FOLDER/source"
 mount -t tmpfs -o size=8m,mode=0700 none "$ELSINORE_HOME"
 cp -r "$FOLDER/source/." "$ELSINORE_HOME"
 head -c 8100k /dev/zero > "$ELSINORE_HOME/filler"
-land
+ingest
 rm "$ELSINORE_HOME/filler"
-land
+ingest
 mount -o remount,ro "$ELSINORE_HOME"
-land
+ingest
 cp -r "$ELSINORE_HOME/lake" "$FOLDER/lake"
 """
 

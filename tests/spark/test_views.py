@@ -15,7 +15,7 @@ from elsinore.errors import DataError
 from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
-from tests.data_tables import create_tables
+from tests.data_tables import create_all
 from tests.views_lake import (
     SAMPLES,
     VIEWS,
@@ -70,7 +70,7 @@ def test_views_of_another_workload_leave_those_of_the_first_their_rows(
         "QUERY own RETURN COUNT(*) PATTERN A a WITHIN 1 hour;"
     )
     of_ops = settings.of_workload("ops")
-    create_tables(Lake.open(of_ops))
+    create_all(of_ops)
     elsinore.spark.register(named, of_ops)
     try:
         assert named.table("own").count() == named.table(RESULTS).count() == 0
@@ -81,7 +81,7 @@ def test_views_of_another_workload_leave_those_of_the_first_their_rows(
 
 def test_a_table_that_has_a_name_of_the_lake_stays(named: SparkSession, tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
-    create_tables(Lake.open(settings))
+    create_all(settings)
     named.sql("CREATE DATABASE other")
     named.sql("USE other")
     try:
