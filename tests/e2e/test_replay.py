@@ -86,7 +86,7 @@ def is_fork(process: Process) -> bool:
     return False
 
 
-def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
+def test_replayed_again_and_killed_twice_in_aggregate_it_ends_the_same(
     clean: CleanRun, tmp_path: Path
 ) -> None:
     published, _, rows = clean
@@ -104,7 +104,7 @@ def test_replayed_again_and_killed_in_aggregate_and_in_publish_it_ends_the_same(
     for step in steps:
         step.kill()
     # Airflow dies with the task that it runs: what that has left running cannot commit any more.
-    home.writing("results")
+    home.writing("results_staged")
     os.killpg(process.pid, signal.SIGKILL)
     output += process.stdout.read()
     process.wait()
