@@ -29,6 +29,8 @@ from elsinore.spark.session import open_session
 from elsinore.timeline import DAY, Interval
 from elsinore.wording import some_of
 
+#: Why the hours of a workload with errors are not computed.
+_NOT_VALID = "the workload has errors: `elsinore check` shows them"
 #: The figure with the reasons of files that could not be collected, as JSON.
 NOT_COLLECTED = "not_collected"
 
@@ -47,8 +49,12 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         Lake.open(own).create_records()
     ledger = RunLedger.open(settings, answered[0].lake.stream.name, STEP, run)
     ledger.ledger.create()
+    valid = {one.name for one in answered}
     for own in asked:
-        ledger.append(State.PLANNED, interval, own.workload_name, {})
+        if own.workload in valid:
+            ledger.append(State.PLANNED, interval, own.workload_name, {})
+        else:  # no step of this run will compute its hours
+            ledger.append(State.FAILED, interval, own.workload_name, {"reason": _NOT_VALID})
     with (
         ledger.failures(interval, {own.workload_name: {} for own in asked}),
         open_session(settings, f"ingest_events {interval} {run}") as spark,

@@ -229,9 +229,9 @@ def test_a_schema_that_grows(
     run_hours(settings, 10, 12)
     assert published(settings) == answered(settings, *files)
     assert len(published(settings)) == 2
-    code, said = migrate("other: {type: string, nullable: true}")
-    assert code == 2
-    assert "does not declare its column paid (string) (put the schema back" in said
+    # A column that the schema does not declare stays.
+    other = "other: {type: string, nullable: true}"
+    assert migrate(other) == (0, "the table events got other (string)\n")
     code, said = migrate("paid: {type: long, nullable: true}")
     assert code == 2
-    assert "paid is string, but long in its declaration" in said
+    assert "paid is string, but" in said

@@ -251,13 +251,14 @@ def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     for hour in range(6, 11):
         put(settings, hour, departure(hour, hour=hour))
     replayed(6, 7)
-    for hour in range(12, 14):
+    # A run takes two hours: the latest first, and then those that failed longest ago, one by one.
+    for hour in range(12, 16):
         replayed(hour, hour + 1, last=[Tried])
     assert counts(lake).keys() == {"06", "09", "10", "11"}, "an hour without events has no rows"
     now = state(settings)
     assert labels(now.failed.last.hours).to_pylist() == ["2013-01-01T07", "2013-01-01T08"]
     bad.clear()
-    replayed(14, 15)
+    replayed(16, 17)
     assert counts(lake).keys() == {"06", "07", "08", "09", "10", "11"}
 
 
