@@ -187,16 +187,20 @@ def test_a_table_with_buckets(ingest_session: SparkSession, home: Path) -> None:
     assert sorted((row for part in parts for row in part), key=str) == events.scanned(whole)
 
 
-@pytest.mark.parametrize(
-    "properties",
-    ["'delta.enableDeletionVectors' = 'true'", "'delta.columnMapping.mode' = 'name'"],
-)
-def test_tables_that_only_spark_can_read(
-    ingest_session: SparkSession, home: Path, properties: str
-) -> None:
+def test_rows_of_deletion_vectors_are_not_read(ingest_session: SparkSession, home: Path) -> None:
     events = Events(ingest_session, home)
-    events.sql(f"ALTER TABLE {{}} SET TBLPROPERTIES ({properties})")
-    events.sql("DELETE FROM {} WHERE event_id = 'd1'")
+    events.sql("ALTER TABLE {} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    events.sql("DELETE FROM {} WHERE origin = 'JFK'")
+    assert any(file.kept is not None for file in events.files())
+    whole = Interval(START, START + 2 * DAY)
+    left = events.scanned(whole)
+    assert 0 < len(left) < len(events.records)
+    assert events.direct(whole) == left
+
+
+def test_a_table_that_only_spark_can_read(ingest_session: SparkSession, home: Path) -> None:
+    events = Events(ingest_session, home)
+    events.sql("ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     with pytest.raises(ElsinoreError) as refused:
         events.files()
     assert isinstance(refused.value, NotPlainError | SetupError)
