@@ -45,7 +45,7 @@ class Ground:
         return aggregate_hours(self.events, asked, owned, static_plan="p", parts=2, run="test")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results_session(server: Settings) -> Iterator[SparkSession]:
     with open_session(server) as session:
         yield session

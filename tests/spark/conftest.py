@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def spark(server: Settings) -> Iterator[SparkSession]:
     with open_session(server) as session:
         yield session

@@ -329,7 +329,9 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
     for rule in (rule for rule in rules if not rule.base):
         for day in _days(interval):
             beside = Path(rule.glob(day)).parent.as_posix()
-            found += zone.glob(f"{beside}/*") if beside != "." else ()
+            # Raw files of the same directories are checked above.
+            others = zone.glob(f"{beside}/*") if beside != "." else ()
+            found += (path for path in others if not _RAW.match(path.name))
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
 
     def is_read(name: str, rule: SourceRule) -> bool:
