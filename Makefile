@@ -51,7 +51,7 @@ test: ## lint, then all tests
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
 # Where tests need neither a JVM nor Airflow.
-CHECKED := lib tests/architecture tests/golden tests/property tests/unit
+CHECKED := tests/architecture tests/golden tests/property tests/unit lib
 
 .PHONY: check
 check: ## lint, and the quick tests that need neither Java nor Airflow; under 3 minutes
