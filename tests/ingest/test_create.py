@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def test_other_ids_buckets_and_types_are_refused(
     other = with_schema(tables, old, new)
     with pytest.raises(SetupError, match=f"the table events .* differs .*{problem}"):
         other.create()
+
+
+def test_a_log_without_a_commit_is_no_table(new_tables: NewTables) -> None:
+    tables, _ = new_tables()
+    path = Path(tables.store.path("quarantine"))
+    shutil.rmtree(path)
+    (path / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    assert tables.create() == ()
+    assert tables.store.version("quarantine") == 0
 
 
 def test_a_column_that_cannot_be_null_is_refused(new_tables: NewTables) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,8 @@ _LOG = "_delta_log"
 #: The directory of commits that a catalog has, but not yet the log (Delta's protocol, "Catalog
 #: managed tables").
 _STAGED = "_staged_commits"
+#: Seconds that a commit may take to follow the directory of its log.
+_PATIENCE = 5.0
 #: Delta's first reader version: data files contain exactly the rows of the table.
 _PLAIN = 1
 
@@ -42,6 +46,29 @@ def latest_version(table: str) -> int | None:
     """Return the latest version of a table."""
     versions = _versions(table)
     return versions[0] if versions else None
+
+
+def remove_empty_log(table: str) -> bool:
+    """Remove a log on this machine that has no commit, and return whether there was one.
+
+    A creator that was killed can leave it. Spark takes it for a table, and does not create one.
+    Another creator at work gets some seconds for its commit.
+    """
+    log = Path(table, _LOG)
+    if scheme(table) is not None or not log.is_dir():
+        return False
+    end = time.monotonic() + _PATIENCE
+    while _is_empty(log):
+        if time.monotonic() > end:
+            shutil.rmtree(log)
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _is_empty(log: Path) -> bool:
+    """Return whether a log has no file but temporary ones."""
+    return all(path.name.startswith(".") for path in log.rglob("*") if path.is_file())
 
 
 def latest_commits(table: str, limit: int) -> list[LoggedCommit] | None:

@@ -20,7 +20,12 @@ from elsinore.lake.delta_log import KEEP_ROWS
 from elsinore.lake.tables import Difference, TableSchema
 from elsinore.places import scheme
 from elsinore.store.failures import try_again
-from elsinore.store.read_log import count_between, latest_commits, latest_version
+from elsinore.store.read_log import (
+    count_between,
+    latest_commits,
+    latest_version,
+    remove_empty_log,
+)
 from elsinore.store.sql_text import path_table, quote_name, quote_text
 from elsinore.store.stored_schema import compare, definition, require_fitting
 
@@ -170,6 +175,8 @@ class SparkTables:
             f" TBLPROPERTIES ({_pairs({**properties, **schema.properties})})"
         )
         self._execute(table, statement, note)
+        if remove_empty_log(self.path(table)):
+            self._execute(table, statement, note)
 
     def difference(self, table: str) -> Difference | None:
         """Return how a table differs from its declaration; None if it has not been created."""
