@@ -65,7 +65,13 @@ def read(path: Path) -> None:
     read_rows(path.parent, path.name)
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+def test_tables_with_deletion_vectors_can_be_used(tmp_path: Path) -> None:
+    path = make(tmp_path / "events", *FEATURES["deletionVectors"])
+    read(path)
+    overwrite(path)
+
+
+@pytest.mark.parametrize("feature", sorted(FEATURES.keys() - {"deletionVectors"}))
 def test_a_feature_is_named_with_the_statement_that_removes_it(
     feature: str, tmp_path: Path
 ) -> None:
