@@ -252,6 +252,6 @@ class Choice:
     """What an optimizer decided."""
 
     options: tuple[Option, ...]  #: what is shared, at most one option a candidate, in no conflict
-    #: no plan in the search space of the optimizer scores more; None if it knows none.
+    #: no plan in the search space of the optimizer scores more; None if no bound was computed.
     bound: float | None
     proven: bool  #: whether the score reaches the bound, up to the solver's tolerance of 1e-6 of it
