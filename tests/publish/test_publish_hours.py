@@ -18,9 +18,9 @@ pytestmark = pytest.mark.spark
 OWNED = hours("15", "18")
 
 
-def published(ground: Ground, owned: Any = OWNED) -> Published:
+def published(ground: Ground, owned: Any = OWNED, run: str = "test") -> Published:
     version = ground.results.store.version(STAGED)
-    return publish(ground.results, owned, staged_version=version, note={"run": "test"})
+    return publish(ground.results, owned, staged_version=version, note={"run": run})
 
 
 def changes(ground: Ground, after: int) -> Counter[str]:
@@ -45,7 +45,7 @@ def test_only_rows_that_differ_are_written(ground: Ground) -> None:
 
     # The same rows, staged again: no commit.
     ground.aggregate(QUERIES, OWNED)
-    again = published(ground)
+    again = published(ground, run="again")
     assert (again.version, again.changed, again.hours) == (first.version, 0, ())
     assert store.version(RESULTS) == first.version
 
@@ -63,7 +63,7 @@ def test_only_rows_that_differ_are_written(ground: Ground) -> None:
     fewer = len(rows) - store.read(STAGED).count()
     new = store.read(STAGED).where(chains).where(F.col("group_key") == group)
     store.append(STAGED, new.withColumn("group_key", F.lit("new")), {})
-    done = published(ground)
+    done = published(ground, run="third")
     assert (done.updated, done.deleted, done.inserted) == (1, fewer, 1)
     assert done.hours == (hour, other)
     assert changes(ground, before) == {
