@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def every_session_is_stopped() -> Iterator[None]:
+    """No module leaves a session of Spark open: PySpark would use it in place of later ones."""
+    yield
+    if loaded := sys.modules.get("pyspark.sql.connect.session"):
+        left = loaded.SparkSession.getActiveSession()
+        if left is not None:
+            left.stop()
+        assert left is None
+
+
 @pytest.fixture(scope="module")
 def compiled_by_set_up() -> Iterator[None]:
     """The tests of a module call no kernel for types that set-up does not compile it for.
@@ -89,7 +101,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Settings
 
     mine = tmp_path_factory.mktemp("server")
     home = mine if worker_id == "master" else tmp_path_factory.getbasetemp().parent / "server"
-    own = Settings(home=home, spark_master="local[2,4]", spark_idle_minutes=0.1)
+    # Tests make thousands of tables, of each of which Delta keeps the log for an hour.
+    options = mine / "options.conf"
+    options.write_text("spark.databricks.delta.delta.log.cacheSize 100\n", encoding="utf-8")
+    own = Settings(
+        home=home, spark_master="local[2,4]", spark_idle_minutes=0.1, spark_options=options
+    )
     started = running_server(own)
     token = mine / "token"
     token.write_text(started.token)

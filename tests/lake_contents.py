@@ -20,7 +20,7 @@ Contents = dict[str, list[str]]
 PUBLISHED = "results"
 
 #: Say when, by whom, or from which commit, and not what: a retry may make one commit more.
-_CIRCUMSTANCES = frozenset({
+CIRCUMSTANCES = frozenset({
     "run", "time", "version", "events_version", "raw_events_version", "results_version", "files",
     "changed_rows",
 })  # fmt: skip
@@ -90,4 +90,4 @@ def _is_measured(row: Mapping[str, Any]) -> bool:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in _CIRCUMSTANCES}
+    return {name: value for name, value in row.items() if name not in CIRCUMSTANCES}

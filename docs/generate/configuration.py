@@ -29,10 +29,11 @@ If it is set to any text, a command that fails prints the stack of its error, an
 messages. By default it is not set."""
 
 _MEMORY_LIMIT = """\
-Memory that a command may use which reads events, schemas or queries in its own process, such as
-`run`, `test` or `schema infer`: a size such as `2g` or `512m`, or `none`. A command that needs more
-ends with the error [`environment.memory`](error-codes.md). By default it is 80 % of the memory of
-the machine or of the control group, at least 1 GB."""
+Memory that a process may use which reads events, schemas or queries: a command such as `run`,
+`test` or `schema infer`, or a Python worker of Spark. It is a size such as `2g` or `512m`, or
+`none`. A command or step that needs more ends with the error
+[`environment.memory`](error-codes.md). By default it is 80 % of the memory of the machine or of the
+control group, at least 1 GB."""
 
 _WORDS = {str: "text", int: "whole number", float: "number", Path: "path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,15 @@ def client(
     )  # fmt: skip
 
 
+@contextmanager
+def stopped(session: Any) -> Iterator[Any]:
+    """A session that is stopped afterwards."""
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
 def is_gone(group: int) -> bool:
     with suppress(ChildProcessError):
         os.waitpid(group, os.WNOHANG)  # of what this process has started somebody must ask
@@ -118,6 +127,33 @@ def test_two_that_start_it_at_once_get_the_same_one(settings: Settings) -> None:
     both = [client(settings, "print(running_server(settings))") for _ in range(2)]
     first, second = (process.communicate()[0] for process in both)
     assert first == second == f"{running_server(settings)}\n"
+
+
+#: Asks for more memory than a worker may have.
+GREEDY = """
+from elsinore.errors import OutOfMemoryError
+
+def greedy(batches):
+    import numpy as np
+    for batch in batches:
+        np.ones(3 << 30, np.uint8)
+        yield batch
+
+try:
+    with open_session(settings) as spark:
+        spark.range(1).mapInArrow(greedy, "id long").collect()
+except OutOfMemoryError as error:
+    print(error.code)
+"""
+
+
+def test_workers_have_the_memory_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ELSINORE_MEMORY_LIMIT", "2g")
+    own = Settings(home=tmp_path / "home", spark_master="local[1]", spark_idle_minutes=0.1)
+    try:
+        assert client(own, GREEDY).communicate()[0] == "environment.memory\n"
+    finally:
+        stop_server(own)
 
 
 def test_nobody_else_learns_the_token(settings: Settings) -> None:
@@ -139,13 +175,12 @@ def test_only_sessions_of_steps_are_tuned_for_small_jobs(settings: Settings) -> 
         for session in (step, unnamed):
             assert {name: session.conf.get(name) for name in tuned} == tuned
             assert session.conf.get("spark.hadoop.my.secret") == "hidden"
-    others = connect(running_server(settings).url)
-    assert others.conf.get("spark.sql.codegen.wholeStage") == "true"
-    assert others.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
-    assert others.conf.get("spark.sql.shuffle.partitions") == "200"
-    assert others.conf.get("spark.databricks.delta.snapshotPartitions", "default") == "default"
-    assert others.conf.get("spark.sql.session.timeZone") == "UTC"
-    others.stop()
+    with stopped(connect(running_server(settings).url)) as others:
+        assert others.conf.get("spark.sql.codegen.wholeStage") == "true"
+        assert others.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+        assert others.conf.get("spark.sql.shuffle.partitions") == "200"
+        assert others.conf.get("spark.databricks.delta.snapshotPartitions", "7") == "7"
+        assert others.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
 def frame(kind: int, rest: bytes) -> bytes:
@@ -197,8 +232,10 @@ def test_every_port_refuses_a_message_without_credentials(settings: Settings) ->
     wait_until(lambda: len(ports_of(server)) > 3, "all ports are open")
     for port in ports_of(server):
         if port == server.port:
-            stranger = connect(f"sc://127.0.0.1:{port}")
-            with pytest.raises(PySparkException, match="UNAUTHENTICATED") as refused:
+            with (
+                stopped(connect(f"sc://127.0.0.1:{port}")) as stranger,
+                pytest.raises(PySparkException, match="UNAUTHENTICATED") as refused,
+            ):
                 stranger.range(1).collect()
             refusals[port] = "UNAUTHENTICATED" if "UNAUTHENTICATED" in str(refused.value) else ""
         elif (said := answer(port, b"c\nt\ngetClass\ne\n")).startswith("!x"):
@@ -251,8 +288,8 @@ def test_a_cluster_without_a_secret_is_refused(
 @pytest.mark.parametrize("token", [None, "", "another"])
 def test_without_the_token_nothing_is_answered(settings: Settings, token: str | None) -> None:
     address = f"sc://127.0.0.1:{running_server(settings).port}"
-    stranger = connect(address if token is None else with_token(address, token))
-    with pytest.raises(PySparkException):
+    shown = address if token is None else with_token(address, token)
+    with stopped(connect(shown)) as stranger, pytest.raises(PySparkException):
         stranger.range(1).collect()
 
 

@@ -135,7 +135,8 @@ def refresh(tables: IngestTables, *, run: str) -> Refreshed:
         ConflictError: other refreshes or writers won each time.
         DataError: stored records no longer fit the schema.
     """
-    return try_again(lambda: _refresh(tables, run), EVENTS, lost=_OvertakenError)
+    name = tables.store.name(EVENTS)
+    return try_again(lambda: _refresh(tables, run), EVENTS, name, lost=_OvertakenError)
 
 
 def _refresh(tables: IngestTables, run: str) -> Refreshed:

@@ -370,7 +370,7 @@ def arrow_dataset(
     schema = pa.schema(table.schema().to_arrow())
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     chosen_by = [name for name in texts if any_text or name in _CHOSEN_BY]
-    if DELETION_VECTORS in (table.protocol().reader_features or ()):
+    if table.protocol().reader_features:
         return _selected(table, schema, conditions)
     with feature_failures(_path_of(table.table_uri)):
         dataset = table.to_pyarrow_dataset(
@@ -387,7 +387,8 @@ def _selected(
 ) -> ds.Dataset:
     """Return the rows that meet any of some conjunctions, of a table that Arrow cannot read.
 
-    They are in memory. Arrow reads no deletion vectors, delta-rs does.
+    They are in memory. Arrow supports no reader features, such as deletion vectors; delta-rs
+    supports some.
     """
     statement = f"SELECT * FROM t{f' WHERE {sql(conditions)}' if conditions else ''}"  # noqa: S608
     with feature_failures(_path_of(table.table_uri)):

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql.types import StringType
 
 from elsinore.errors import SetupError
 from elsinore.settings import Settings
@@ -37,7 +38,8 @@ def require_same_elsinore(spark: SparkSession) -> Mapping[str, Any]:
             Elsinore; the message names both versions.
     """
     here = json.loads(_report()())
-    report = F.udf(_report(), "string", useArrow=False)
+    # A type by its name would be parsed by the session that this thread opened first.
+    report = F.udf(_report(), StringType(), useArrow=False)
     try:
         with spark_failures():
             rows = spark.range(0, 1, numPartitions=1).select(report("id").alias("found")).collect()

@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import SetupError
+from elsinore.memory_limit import MEMORY_LIMIT
 from elsinore.places import make_home, scheme
 from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
@@ -413,6 +414,12 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.executor.extraJavaOptions": java,
         "spark.driver.memory": settings.spark_memory,
         "spark.ui.enabled": "false",
+        # Without the page Spark keeps what it would show all the same: by default plans of 1,000
+        # statements, which fill the heap.
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
         # Nothing is shipped with a session. With it each one would have Python workers of its own,
@@ -420,8 +427,10 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
     }
-    if kernels := os.environ.get("NUMBA_CACHE_DIR"):  # workers find compiled kernels there as well
-        configuration["spark.executorEnv.NUMBA_CACHE_DIR"] = kernels
+    # Workers find compiled kernels at the same place, and have the same limit.
+    for name in ("NUMBA_CACHE_DIR", MEMORY_LIMIT):
+        if value := os.environ.get(name):
+            configuration[f"spark.executorEnv.{name}"] = value
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
     configuration |= store_options(scheme(settings.landing), os.environ)

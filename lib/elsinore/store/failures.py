@@ -14,7 +14,7 @@ import delta.connect.exceptions  # noqa: F401
 from pyspark.errors import PySparkException
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from elsinore.errors import ConflictError, DataError, ElsinoreError
+from elsinore.errors import ConflictError, DataError, ElsinoreError, SetupError
 
 T = TypeVar("T")
 
@@ -23,6 +23,8 @@ TRIES = 8
 
 #: Delta lacks a feature that the table uses (SQLSTATE).
 _UNSUPPORTED = "56038"
+#: The condition of a change to rows of an append-only table.
+_APPEND_ONLY = "DELTA_CANNOT_MODIFY_APPEND_ONLY"
 #: Conditions that mean that another writer committed first, all of SQLSTATE 2D521.
 _LOST = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 #: The condition of a conflict with a transaction of the same application id.
@@ -38,7 +40,7 @@ _WINNER = re.compile(r"concurrent (?P<name>[A-Z][A-Z ]*[A-Z])\b|\"operation\":\"
 
 
 def try_again(
-    statement: Callable[[], T], table: str, *, lost: type[ConflictError] = ConflictError
+    statement: Callable[[], T], table: str, name: str, *, lost: type[ConflictError] = ConflictError
 ) -> T:
     """Run a statement on a table, and run it again if another writer commits first.
 
@@ -47,6 +49,7 @@ def try_again(
     Args:
         statement: Runs the statement; it must be safe to run again.
         table: Name of the table, for messages.
+        name: Its name in SQL statements, for fixes.
         lost: The error after which it is run again.
 
     Returns:
@@ -55,13 +58,14 @@ def try_again(
     Raises:
         ConflictError: other writers won each time; the message names the last one.
         DataError: the table uses a feature that Delta does not support.
+        SetupError: the table is append-only.
     """
 
     def once() -> T:
         try:
             return statement()
         except PySparkException as error:
-            if failure := table_failure(error, table):
+            if failure := table_failure(error, table, name):
                 raise failure from error
             raise
 
@@ -74,7 +78,7 @@ def try_again(
     return trying(once)
 
 
-def table_failure(error: PySparkException, table: str) -> ElsinoreError | None:
+def table_failure(error: PySparkException, table: str, name: str) -> ElsinoreError | None:
     """Return the error of a table that Spark reports; None if it is of another kind."""
     condition, state = error.getCondition() or "", error.getSqlState()
     if condition.startswith(_LOST):
@@ -84,7 +88,13 @@ def table_failure(error: PySparkException, table: str) -> ElsinoreError | None:
         named = (error.getMessageParameters() or {}).get("unsupported") or condition
         return DataError(
             f"Delta does not support a feature of the table {table}: {named}",
-            hint="use a newer delta-spark, or drop the feature: ALTER TABLE ... DROP FEATURE",
+            hint=f"use a newer delta-spark, or run in Spark: ALTER TABLE {name} DROP FEATURE, "
+            "with the name of the feature",
+        )
+    if condition == _APPEND_ONLY:
+        return SetupError(
+            f"the table {table} is append-only (delta.appendOnly)",
+            hint=f"run in Spark: ALTER TABLE {name} UNSET TBLPROPERTIES ('delta.appendOnly')",
         )
     return None
 

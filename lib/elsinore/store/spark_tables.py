@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,6 +30,8 @@ from elsinore.store.sql_text import path_table, quote_name, quote_text
 from elsinore.store.stored_schema import compare, definition, require_fitting
 
 Note = Mapping[str, Any]
+
+T = TypeVar("T")
 
 #: The database of the catalog in which `register` lists the tables.
 DATABASE = "elsinore"
@@ -205,10 +207,14 @@ class SparkTables:
         statement = f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ({_pairs(properties)})"
         self._execute(table, statement, note)
 
+    def _commit(self, statement: Callable[[], T], table: str) -> T:
+        """Run a statement on a table, and again if another writer commits first."""
+        return try_again(statement, table, self.name(table))
+
     def _execute(self, table: str, statement: str, note: Note | None) -> list[Any]:
         """Run a statement of SQL on a table, and again if another writer commits first."""
         with self._noted(note):
-            return try_again(lambda: self.spark.sql(statement).collect(), table)
+            return self._commit(lambda: self.spark.sql(statement).collect(), table)
 
     def register(self, tables: Iterable[str] | None = None, database: str = DATABASE) -> list[str]:
         """List tables in the catalog of the session, as external tables `<database>.<table>`.
@@ -319,7 +325,7 @@ class SparkTables:
             DataError: the table uses a feature that Delta does not support.
         """
         writer = rows.writeTo(self.name(table)).option("userMetadata", json.dumps(note))
-        try_again(lambda: writer.overwrite(where), table)
+        self._commit(lambda: writer.overwrite(where), table)
 
     def append(self, table: str, rows: DataFrame, note: Note, once: Once | None = None) -> None:
         """Append rows with the declared columns, in one commit.
@@ -330,7 +336,7 @@ class SparkTables:
         if once:
             writer = writer.option("txnAppId", once.application)
             writer = writer.option("txnVersion", str(once.number))
-        try_again(writer.append, table)
+        self._commit(writer.append, table)
 
     def merge(
         self, table: str, rows: DataFrame, *, on: Column, actions: Mapping[str, Column],
@@ -363,7 +369,7 @@ class SparkTables:
             merging.whenNotMatched(actions["insert"]).insert(values).merge()
 
         with self._noted(note, once):
-            try_again(merge, table)
+            self._commit(merge, table)
 
     def synchronize(
         self, table: str, rows: DataFrame, *, key: Sequence[str], where: Column, note: Note
@@ -402,7 +408,7 @@ class SparkTables:
             merging.whenNotMatchedBySource(where).delete().merge()
 
         with self._noted(note):
-            try_again(merge, table)
+            self._commit(merge, table)
 
     def delete(self, table: str, rows: DataFrame, *, on: Column, note: Note) -> None:
         """Delete rows, in one commit whose history shows none of their values.
@@ -420,7 +426,7 @@ class SparkTables:
         """
         with self._noted(note):
             merging = rows.mergeInto(self.name(table), on).whenMatched().delete()
-            try_again(merging.merge, table)
+            self._commit(merging.merge, table)
 
     def delete_before(self, table: str, column: str, day: date, note: Note) -> int:
         """Delete the rows of days before a day, in one commit if there are any.

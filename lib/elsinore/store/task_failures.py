@@ -14,8 +14,15 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
-from elsinore.errors import ElsinoreError, LostWorkerError, SetupError, storage_error
+from elsinore.errors import (
+    ElsinoreError,
+    LostWorkerError,
+    OutOfMemoryError,
+    SetupError,
+    storage_error,
+)
 from elsinore.lake.delta_log import first_line
+from elsinore.memory_limit import MEMORY_LIMIT
 from elsinore.store.object_store import missing_connector
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
@@ -31,6 +38,8 @@ _LOST = re.compile(
     r"\.createPythonWorker\("
 )
 _STRANGER = re.compile(r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)")
+#: A Python worker has reached its memory limit, by an error of Python, NumPy or Arrow.
+_NO_MEMORY = re.compile(r"^(?:[\w.]+\.)?(?:_Array|Arrow)?MemoryError\b.*", re.MULTILINE)
 #: An error of our own family, raised in a Python worker, as the last line of its traceback.
 _OURS = re.compile(r"^elsinore\.(?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 
@@ -50,6 +59,7 @@ def spark_failures() -> Iterator[None]:
         LostWorkerError: an executor, a Python worker or the server died.
         SetupError: the server does not know us, a disk is full or read-only, or Spark has no
             connector for an object store, or the store refuses access.
+        OutOfMemoryError: a Python worker has reached its memory limit.
         StoreError: an object store does not answer.
         ElsinoreError: of the class that a Python worker raised.
     """
@@ -66,6 +76,11 @@ def translate(error: PySparkException) -> ElsinoreError | None:
     text = _describe(error)
     if known := _own(text):
         return known
+    if found := _NO_MEMORY.search(text):
+        hint = f"give Spark's workers more memory, and set a higher {MEMORY_LIMIT}"
+        return OutOfMemoryError(
+            f"a Python worker of Spark is out of memory: {first_line(found[0])}", hint=hint
+        )
     if _STRANGER.search(text):
         return SetupError(
             f"Spark refuses access: {first_line(text)}", hint="check ELSINORE_SPARK_TOKEN_FILE"

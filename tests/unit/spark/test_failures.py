@@ -70,6 +70,23 @@ def test_a_full_disk_is_named_and_not_tried_again() -> None:
     assert not error.transient
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MemoryError",
+        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB for an array",
+        "pyarrow.lib.ArrowMemoryError: malloc of size 4294967296 failed",
+    ],
+)
+def test_a_worker_without_memory_is_named_with_the_setting(line: str) -> None:
+    text = f'PythonException: Traceback (most recent call last):\n  File "x.py", line 1\n{line}\n'
+    error = translate(PySparkException(text))
+    assert isinstance(error, OutOfMemoryError)
+    assert line in error.message
+    assert "ELSINORE_MEMORY_LIMIT" in str(error.hint)
+    assert not error.transient
+
+
 def test_a_server_that_is_gone_or_another_is_a_lost_process() -> None:
     """Spark 4.2: the status of gRPC, and what a new server says of a session of the old one."""
     gone = SparkConnectGrpcException(message="", grpc_status_code=StatusCode.UNAVAILABLE)
