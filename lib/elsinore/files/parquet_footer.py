@@ -1,7 +1,7 @@
 """Check the footer of a Parquet file before pyarrow describes its column chunks.
 
-pyarrow aborts the process if a column chunk is encrypted, or has size statistics that do not fit
-its column. A footer is a Thrift struct in the compact protocol (parquet.thrift, `FileMetaData`).
+pyarrow aborts the process if a column chunk is encrypted, has an unknown compression, or has size
+statistics that do not fit its column. A footer is a Thrift struct in the compact protocol (parquet.thrift, `FileMetaData`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from elsinore.files.parquet_pages import read_integer, read_varint, skip_value
 
 #: Bytes at the end of a file: the length of the footer, and the magic bytes.
 _TAIL = 8
-_LONG, _LIST, _STRUCT = 6, 9, 12
+_INTEGER, _LONG, _LIST, _STRUCT = 5, 6, 9, 12
 #: Fields of `FileMetaData`, `RowGroup`, `ColumnChunk` and `ColumnMetaData`: number and kind.
 _ROW_GROUPS, _COLUMNS = (4, _LIST), (1, _LIST)
 _META_DATA, _CRYPTO_METADATA = (3, _STRUCT), (8, _STRUCT)
-_SIZE_STATISTICS = (16, _STRUCT)
+_CODEC, _SIZE_STATISTICS = (4, _INTEGER), (16, _STRUCT)
+#: Numbers of the known codecs (`CompressionCodec`).
+_CODECS = range(8)
 #: Fields of `SizeStatistics`.
 _TEXT_BYTES, _REPETITION, _DEFINITION = (1, _LONG), (2, _LIST), (3, _LIST)
 
@@ -33,8 +35,8 @@ def require_sound_chunks(source: Any, columns: Sequence[Any]) -> None:
         columns: `pyarrow.parquet.ColumnSchema` of each leaf.
 
     Raises:
-        ValueError: A chunk is encrypted or missing, or its size statistics or the footer are
-            damaged.
+        ValueError: A chunk is encrypted or missing, its compression is unknown, or its size
+            statistics or the footer are damaged.
     """
     source.seek(source.size() - _TAIL)
     length = int.from_bytes(source.read(4), "little")
@@ -64,7 +66,7 @@ class _Footer:
         }
         if column.physical_type != "BYTE_ARRAY":
             sizes[_TEXT_BYTES] = _refuse_sizes
-        inner = {_SIZE_STATISTICS: lambda at: self._struct(at, sizes)}
+        inner = {_CODEC: self._codec, _SIZE_STATISTICS: lambda at: self._struct(at, sizes)}
         return {_META_DATA: lambda at: self._struct(at, inner), _CRYPTO_METADATA: _refuse_encrypted}
 
     def _row_groups(self, at: int) -> int:
@@ -74,6 +76,12 @@ class _Footer:
         if (count := self._head(at)[1]) != len(self._checks):
             raise ValueError(f"a row group has {count} columns, not {len(self._checks)}")
         return self._list(at, lambda number, at: self._struct(at, self._checks[number]))
+
+    def _codec(self, at: int) -> int:
+        codec, at = read_integer(self._data, at)
+        if codec not in _CODECS:
+            raise ValueError(f"a column has the unknown compression {codec}")
+        return at
 
     def _histogram(self, at: int, highest_level: int) -> int:
         if self._head(at)[1] not in (0, highest_level + 1):

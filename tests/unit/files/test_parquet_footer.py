@@ -22,6 +22,8 @@ _NULLABLE = b"\x15\x0c\x25\x02\x18\x01a"
 _CHUNK = b"\x19\x1c\x26"
 #: An encrypted chunk: a union with the key of the column `a`. The next field has the number 2.
 _ENCRYPTED = b"\x19\x1c\x8c\x2c\x19\x18\x01a\x00\x00\x06\x04"
+#: The path of the column in its chunk, and the number of Snappy.
+_CODEC = b"\x19\x18\x01a\x15\x02"
 
 
 def changed(folder: Path, before: bytes, after: bytes) -> Path:
@@ -45,8 +47,9 @@ def changed(folder: Path, before: bytes, after: bytes) -> Path:
         (_NULLABLE, _NULLABLE.replace(b"\x25\x02", b"\x25\x00"), "size statistics of a column are"),
         (_NULLABLE, b"\x15\x02" + _NULLABLE[2:], "the size statistics of a column are damaged"),
         (_CHUNK, _ENCRYPTED, "a column is encrypted"),
+        (_CODEC, _CODEC[:-1] + b"\x7f", "a column has the unknown compression -64"),
     ],
-    ids=["levels", "bytes of texts", "encrypted"],
+    ids=["levels", "bytes of texts", "encrypted", "compression"],
 )
 def test_a_chunk_that_pyarrow_cannot_describe(
     before: bytes, after: bytes, why: str, tmp_path: Path
