@@ -1,7 +1,8 @@
 """Check the footer of a Parquet file before pyarrow describes its column chunks.
 
 pyarrow aborts the process if a column chunk is encrypted, has an unknown compression, or has size
-statistics that do not fit its column. A footer is a Thrift struct in the compact protocol (parquet.thrift, `FileMetaData`).
+statistics that do not fit its column. A footer is a Thrift struct in the compact protocol
+(parquet.thrift, `FileMetaData`).
 """
 
 from __future__ import annotations
