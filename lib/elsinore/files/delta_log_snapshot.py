@@ -88,12 +88,11 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
                 sidecars |= _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
                 bounds.add(log / name, partial(_contents_of_parquet, whole / LOG / name))
         if _SIDECARS in names:
-            for name in _names(log / _SIDECARS, table):
-                if name.endswith(".parquet"):
-                    path = whole / LOG / _SIDECARS / name
-                    _link(log / _SIDECARS / name, table, path, limits, stack)
-                    if name in sidecars:
-                        bounds.add_files(pq.read_metadata(path).num_rows)
+            # Others are of older checkpoints. There may be more than this process can open.
+            for name in sorted(sidecars.intersection(_names(log / _SIDECARS, table))):
+                path = whole / LOG / _SIDECARS / name
+                _link(log / _SIDECARS / name, table, path, limits, stack)
+                bounds.add_files(pq.read_metadata(path).num_rows)
         yield whole
 
 

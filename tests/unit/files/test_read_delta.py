@@ -362,6 +362,13 @@ def test_a_data_file_that_is_swapped_after_the_log_was_read(
         counts(path)
 
 
+def name_sidecar(path: Path, name: str) -> None:
+    """Write a checkpoint of version 0 with a sidecar."""
+    sidecar = {"path": name, "sizeInBytes": 9, "modificationTime": 1}
+    checkpoint = path / f"_delta_log/{0:020}.checkpoint.{UUID(int=1)}.json"
+    checkpoint.write_text(json.dumps({"sidecar": sidecar}) + "\n")
+
+
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 @pytest.mark.parametrize(
     "name",
@@ -372,6 +379,11 @@ def test_a_log_with_links_or_pipes(tmp_path: Path, name: str, kind: str) -> None
     DeltaTable(str(path)).create_checkpoint()
     file = path / "_delta_log" / name
     file.parent.mkdir(exist_ok=True)
+    if file.parent.name == "_sidecars":
+        os.mkfifo(file)
+        assert counts(path) == {1: 1}  # no checkpoint names it
+        name_sidecar(path, file.name)
+        file.unlink()
     if file.exists():
         file.rename(tmp_path / "private")
     else:
