@@ -172,7 +172,13 @@ def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
         problem = f"{table.path} is not a Delta table: its directory _delta_log has no commit"
         hint = "restore the log, or remove _delta_log to read the files directly"
         raise DataError(problem, hint=hint, file=str(table.path)) from error
-    except (DeltaError, OSError, ValueError, OverflowError) as error:
+    except BaseException as error:
+        # Damaged checkpoints make delta-rs panic. Its exception has no name that can be imported.
+        if (
+            not isinstance(error, DeltaError | OSError | ValueError | OverflowError)
+            and type(error).__name__ != "PanicException"
+        ):
+            raise
         if failing := storage_error(error):
             raise failing from error
         why = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -393,6 +393,18 @@ def test_a_log_with_links_or_pipes(tmp_path: Path, name: str, kind: str) -> None
         counts(path)
 
 
+def test_a_checkpoint_at_which_delta_panics(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    DeltaTable(str(path)).create_checkpoint()
+    file = path / f"_delta_log/{0:020}.checkpoint.parquet"
+    content = file.read_bytes()
+    # The position 4 of the first dictionary becomes -4.
+    at = content.index(b"\x26\x08", len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    file.write_bytes(content[:at] + b"\x26\x07" + content[at + 2 :])
+    with pytest.raises(DataError, match=r"cannot read the Delta table .*d: .*crashed"):
+        counts(path)
+
+
 def test_a_log_that_is_a_link(tmp_path: Path) -> None:
     put(tmp_path / "private", rows(1))
     (tmp_path / "d").mkdir()
