@@ -1,4 +1,4 @@
-"""Reads YAML that people wrote: safe types only, no duplicate keys, no aliases."""
+"""Reads YAML that people wrote: safe types only, no duplicate keys, aliases or tags."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHOWN = 200
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """SafeLoader that refuses duplicate keys, aliases (alias bombs) and deep nesting.
+    """SafeLoader that refuses duplicate keys, aliases (alias bombs), tags and deep nesting.
 
     It reads as JSON does what YAML 1.1 does not: numbers as 1e5, signs in two escapes.
     """
@@ -40,16 +40,16 @@ class _StrictLoader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(
-                None, None, "aliases are not allowed; repeat the value", event.start_mark
-            )
-        if self.depth > _DEEPEST:
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(
-                None, None, f"is nested deeper than {_DEEPEST} levels; nest less deeply", mark
-            )
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        problem = ""
+        if isinstance(event, yaml.AliasEvent):
+            problem = "aliases are not allowed; repeat the value"
+        elif event.tag is not None:  # SafeLoader fails on a value that its tag does not fit
+            problem = f"the tag {event.tag!r} is not allowed; remove it"
+        elif self.depth > _DEEPEST:
+            problem = f"is nested deeper than {_DEEPEST} levels; nest less deeply"
+        if problem:
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -113,7 +113,7 @@ def _parsed(text: bytes, file: str) -> tuple[Any, yaml.Node | None]:
         loader = _StrictLoader(text)
         root = loader.get_single_node()
         return None if root is None else loader.construct_document(root), root
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, OverflowError) as error:
         raise SchemaError.of([_with_source(_diagnose(file, text, error), _lines(text))]) from error
 
 

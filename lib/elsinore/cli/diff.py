@@ -43,9 +43,10 @@ _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of CSV results that belong to every query; the others are of groups and aggregates.
 _COMMON = ["query", "window_start", "window_end"]
 #: Errors of reading a file of another kind. RecursionError: JSON that is nested too deeply.
-#: OverflowError: a window of many digits.
+#: OverflowError: a window of many digits. ArrowException: a type that Arrow lacks.
 _NO_RESULTS = (
     OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
+    pa.ArrowException,
 )  # fmt: skip
 #: Values of a file, whose rows may take few bytes: each needs about 600 here.
 _MOST_VALUES = 10_000_000
@@ -192,13 +193,23 @@ def _require_few(path: Path, number: int) -> None:
 
 
 def _gathered(path: Path, tables: Iterable[pa.Table]) -> _Values:
-    """Return the values of the batches of a file; UnreadableFile: there are too many."""
+    """Return the values of the batches of a file; UnreadableFile: there are too many.
+
+    Raises:
+        ValueError: a group is not a JSON object.
+        TypeError: a value is not a number.
+    """
     values: _Values = {}
     number = 0
     for table in tables:
         number += table.num_rows
         _require_few(path, number)
-        values |= _values(table)
+        of_table = _values(table)
+        if not all(isinstance(json.loads(group), dict) for group in {key[1] for key in of_table}):
+            raise ValueError("a group is not a JSON object")
+        if not all(isinstance(each, Decimal | float | int | None) for each in of_table.values()):
+            raise TypeError("a value is not a number")
+        values |= of_table
     return values
 
 

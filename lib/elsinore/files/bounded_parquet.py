@@ -22,6 +22,7 @@ from pyarrow import types
 from elsinore.catalog.source_rule import PACKED
 from elsinore.errors import DataError, OutOfMemoryError
 from elsinore.files.advice import MAGIC, odd_file
+from elsinore.files.parquet_footer import require_sound_chunks
 from elsinore.files.parquet_pages import Pages, longest_text, read_pages
 from elsinore.files.read_lines import (
     ReadLimits,
@@ -166,6 +167,8 @@ class _BoundedFile:
             problem = f" has {groups:,} row groups, more than {MAX_ROW_GROUPS:,}"
             hint = "write it with larger row groups, for example of 100,000 rows"
             raise unreadable(path, problem, Reason.TOO_LARGE, hint)
+        columns = [schema.column(at) for at in range(self._metadata.num_columns)]
+        require_sound_chunks(source, columns)
         self.names: list[str] = self._file.schema_arrow.names
 
     def _open(self, **options: Any) -> Any:

@@ -32,7 +32,8 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(
     r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?(?:\.[0-9a-f-]{36})?\.(parquet|json)"
 )
-_PLAIN = re.compile(r"\w[\w.-]*")
+#: Names that no URL or path takes for another directory.
+PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _HINT = "_last_checkpoint"  #: names the newest checkpoint; the list of files shows it, too
 _MOST_HINT = 1 << 20
 #: Maximum number of files in a log, or of its sidecars.
@@ -75,7 +76,7 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
             _require_short(log / _HINT, table.trusted)
         for name in _needed(names, table.version):
             if name.endswith(".json"):
-                left -= _copy(log / name, table.trusted, whole / LOG / name, left)
+                left -= copy_file(log / name, table.trusted, whole / LOG / name, left)
                 if left < 0:
                     raise too_large(log, f"has more than {limits.file_bytes} bytes of commits")
                 bounds.add(log / name, partial(_contents_of_json, whole / LOG / name))
@@ -87,12 +88,11 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
                 sidecars |= _require_sidecars(log / name, _sidecars_of_parquet(whole / LOG / name))
                 bounds.add(log / name, partial(_contents_of_parquet, whole / LOG / name))
         if _SIDECARS in names:
-            for name in _names(log / _SIDECARS, table):
-                if name.endswith(".parquet"):
-                    path = whole / LOG / _SIDECARS / name
-                    _link(log / _SIDECARS / name, table, path, limits, stack)
-                    if name in sidecars:
-                        bounds.add_files(pq.read_metadata(path).num_rows)
+            # Others are of older checkpoints. There may be more than this process can open.
+            for name in sorted(sidecars.intersection(_names(log / _SIDECARS, table))):
+                path = whole / LOG / _SIDECARS / name
+                _link(log / _SIDECARS / name, table, path, limits, stack)
+                bounds.add_files(pq.read_metadata(path).num_rows)
         yield whole
 
 
@@ -130,7 +130,7 @@ def _require_short(path: Path, trusted: Path) -> None:
             raise too_large(path, f"has more than {_MOST_HINT:,} bytes")
 
 
-def _copy(path: Path, trusted: Path, target: Path, most: int) -> int:
+def copy_file(path: Path, trusted: Path, target: Path, most: int) -> int:
     """Copy a file of at most `most` bytes; return its size, or more than `most`."""
     if not is_here(path):
         return copy_object(path, target, most)
@@ -279,7 +279,7 @@ def _require_sidecars(path: Path, sidecars: Iterable[object]) -> set[str]:
         problem = " is damaged: a line is not a JSON object"
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
     for name in found:
-        if name is not None and not _PLAIN.fullmatch(str(name)):
+        if name is not None and not PLAIN_NAME.fullmatch(str(name)):
             problem = f" names a sidecar outside of {_SIDECARS}: {printable(str(name)[:200])}"
             raise unreadable(path, problem, Reason.CORRUPT_FILE, "copy the table with its log")
     return {str(name) for name in found if name is not None}

@@ -120,7 +120,7 @@ def _read_header(source: pa.NativeFile, at: int) -> tuple[dict[int, Any], int]:
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
     """Return the fields of a struct, by number, and where it ends; IndexError: beyond `data`."""
     if depth > 8:
-        raise ValueError("a page header is nested too deep")
+        raise ValueError("a field is nested too deep")
     fields: dict[int, Any] = {}
     number = 0
     while kind := data[at]:
@@ -128,7 +128,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
         if kind >> 4:
             number += kind >> 4
         else:
-            number, at = _integer(data, at)
+            number, at = read_integer(data, at)
         fields[number], at = _value(data, at, kind & 15, depth)
     return fields, at + 1
 
@@ -141,15 +141,17 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         case 3:
             return data[at], at + 1
         case 4 | 5 | 6:
-            return _integer(data, at)
+            return read_integer(data, at)
         case 7:
             return None, at + 8
         case 8:
-            length, at = _varint(data, at)
+            length, at = read_varint(data, at)
             return None, at + length
         case 9 | 10:
             head, at = data[at], at + 1
-            count, at = (head >> 4, at) if head >> 4 < 15 else _varint(data, at)
+            count, at = (head >> 4, at) if head >> 4 < 15 else read_varint(data, at)
+            if count > len(data) - at:  # each takes a byte at least
+                raise IndexError
             for _ in range(count):
                 # A boolean takes a byte in a list, none in a struct.
                 of = 3 if head & 15 in (1, 2) else head & 15
@@ -157,17 +159,33 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
             return None, at
         case 12:
             return _struct(data, at, depth + 1)
-    raise ValueError(f"a page header has a field of the unknown kind {kind}")
+    raise ValueError(f"a field has the unknown kind {kind}")
 
 
-def _integer(data: bytes, at: int) -> tuple[int, int]:
+def skip_value(data: bytes, at: int, kind: int) -> int:
+    """Return where a value of a kind of the compact protocol ends.
+
+    Raises:
+        IndexError: It ends beyond `data`.
+        ValueError: It is damaged.
+    """
+    if 4 <= kind <= 6:  # most are numbers
+        while data[at] > 127:
+            at += 1
+        return at + 1
+    return _value(data, at, kind, 0)[1]
+
+
+def read_integer(data: bytes, at: int) -> tuple[int, int]:
+    """Return the signed number at a byte and where it ends; raises as `skip_value`."""
     if (number := data[at]) < 128:  # most are
         return (number >> 1) ^ -(number & 1), at + 1
-    number, at = _varint(data, at)
+    number, at = read_varint(data, at)
     return (number >> 1) ^ -(number & 1), at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the unsigned number at a byte and where it ends; raises as `skip_value`."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -177,4 +195,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return number, at
         shift += 7
         if shift > 63:
-            raise ValueError("a page header has a number of more than 64 bits")
+            raise ValueError("a number has more than 64 bits")

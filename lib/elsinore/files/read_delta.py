@@ -38,7 +38,7 @@ from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded
 from elsinore.places import is_here, local_copy, scheme, state
 from elsinore.safe_files import open_file
-from elsinore.wording import command
+from elsinore.wording import command, visible
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -172,7 +172,13 @@ def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
         problem = f"{table.path} is not a Delta table: its directory _delta_log has no commit"
         hint = "restore the log, or remove _delta_log to read the files directly"
         raise DataError(problem, hint=hint, file=str(table.path)) from error
-    except (DeltaError, OSError, ValueError, OverflowError) as error:
+    except BaseException as error:
+        # Damaged checkpoints make delta-rs panic. Its exception has no name that can be imported.
+        if (
+            not isinstance(error, DeltaError | OSError | ValueError | OverflowError)
+            and type(error).__name__ != "PanicException"
+        ):
+            raise
         if failing := storage_error(error):
             raise failing from error
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -266,7 +272,7 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         path = table.path / relative
         _require_inside(relative, table)
         values = {name: row[f"partition.{name}"] for name in partitions}
-        keep = masks.pop(str(path.absolute()) if is_here(path) else str(path), None)
+        keep = masks.pop(relative, None)
         if table.within is None or _directory(relative) == table.within:
             found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
     if masks:  # rows would count that are deleted
@@ -290,25 +296,26 @@ def _directory(path: str) -> str:
 def _require_inside(relative: str, table: LakeTable) -> None:
     """Refuse a data file outside of its table: a log could name any file."""
     outside = scheme(relative) is not None or relative.startswith("/")
-    outside = outside or ".." in relative.split("/")
+    outside = outside or ".." in relative.split("/") or "\0" in relative
     if outside:
         problem = (
-            f"the Delta table {table.path} has a data file outside of its directory: {relative}"
+            f"the Delta table {table.path} has a data file outside of its directory: "
+            f"{visible(relative)}"
         )
         hint = "copy the table with its data files, for example as a deep clone"
         raise DataError(problem, hint=hint, file=str(table.path))
 
 
 def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
-    """Return by path which rows are not deleted, for data files with deleted rows."""
+    """Return by path in the table which rows are not deleted, for data files with deleted rows."""
     if "deletionVectors" not in (opened.protocol().reader_features or ()):
         return {}
     masks = {}
-    for row in deletion_masks(table, opened.version()).to_batches():
+    snapshot = Path(unquote(urlparse(opened.table_uri).path))
+    for row in deletion_masks(table, snapshot, opened.version()).to_batches():
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
-            parsed = urlparse(uri.as_py())
-            is_file = parsed.scheme == "file"
-            masks[unquote(parsed.path if is_file else uri.as_py())] = keep.values
+            path = unquote(urlparse(uri.as_py()).path)
+            masks[path.removeprefix(f"{snapshot}/")] = keep.values
     return masks
 
 

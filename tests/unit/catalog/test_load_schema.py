@@ -195,6 +195,10 @@ def test_a_schema_is_a_mapping(tmp_path: Path, text: str) -> None:
     ("title", "text", "where", "message"),
     [
         ("a call", "stream: !!python/object/apply:os.getcwd []\n", "1:9", "tag"),
+        ("a number without digits", 'stream: !!int ""\n', "1:9", "is not allowed (remove it)"),
+        ("a time that is none", "stream: a\nx: !!timestamp b\n", "2:4", "is not allowed"),
+        ("a truth that is none", "stream: [!!bool b]\n", "1:10", "is not allowed"),
+        ("a tag of its own", "! stream: a\n", "1:1", "tag '!' is not allowed"),
         ("a key twice", "stream: a\nstream: b\n", "2:1", "key 'stream' occurs twice"),
         ("a merge", "a: &a {x: 1}\nb:\n  <<: *a\n", "3:7", "aliases are not allowed"),
         ("Norway", HEAD + "  NO: {x: long}\n", "5:3", "key False is not a string (quote it)"),
@@ -208,6 +212,11 @@ def test_traps_of_yaml(tmp_path: Path, title: str, text: str, where: str, messag
     error = refusal(tmp_path, text)
     assert f"schema.yaml:{where}: " in str(error), title
     assert message in str(error), title
+
+
+def test_a_number_in_base_60_beyond_doubles_is_an_error(tmp_path: Path) -> None:
+    error = refusal(tmp_path, f"stream: 1{':1' * 200}.5\n")
+    assert "the file is not valid YAML (correct the YAML syntax)" in str(error)
 
 
 def test_numbers_and_signs_are_read_as_json_spells_them() -> None:

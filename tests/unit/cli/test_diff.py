@@ -329,6 +329,19 @@ def test_buffers_of_negative_length_are_an_error(
     assert "negative.arrow has no results of `elsinore run`" in capsys.readouterr().err
 
 
+def test_an_arrow_file_with_an_integer_of_128_bits_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _write(tmp_path / "wide.arrow", _results(1))
+    # The widths of the two columns of windows.
+    width = (64).to_bytes(4, "little")
+    content = path.read_bytes()
+    assert content.count(b"\x01" + width) >= 2
+    path.write_bytes(content.replace(b"\x01" + width, b"\x01" + (128).to_bytes(4, "little")))
+    assert run_command(["diff", str(path), str(path)]) == 2
+    assert "wide.arrow has no results of `elsinore run`" in capsys.readouterr().err
+
+
 def test_an_arrow_file_without_a_schema_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -336,6 +349,28 @@ def test_an_arrow_file_without_a_schema_is_an_error(
     path.write_bytes(b"ARROW1\0\0")
     assert run_command(["diff", str(path), str(path)]) == 2
     assert "short.arrow has no results of `elsinore run`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("value", pa.array(["x"])),
+        ("value", pa.array([[1]])),
+        ("value", pa.array([0], pa.timestamp("us"))),
+        ("group_key", pa.array(["{"])),
+        ("group_key", pa.array(["[1]"])),
+        ("group_key", pa.array([None], pa.string())),
+    ],
+)
+def test_columns_of_other_content_are_no_results(
+    column: str, values: pa.Array, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = _results(1, exact=pa.array([None], pa.string()), **{column: values})
+    pq.write_table(pa.table(batch), path := tmp_path / "other.parquet")
+    csv = tmp_path / "results.csv"
+    csv.write_text("query,window_start,window_end,COUNT(*)\nq,0,1,1\n")
+    assert run_command(["diff", str(csv), str(path)]) == 2
+    assert "other.parquet has no results of `elsinore run`" in capsys.readouterr().err
 
 
 def test_numbers_of_too_many_digits_are_no_window(

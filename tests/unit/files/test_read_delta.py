@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -213,10 +214,11 @@ def _mark(path: Path, **changes: Any) -> None:
     first.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
-def delete_rows(path: Path, vector: bytes, count: int) -> None:
+def delete_rows(path: Path, vector: bytes, count: int, **stored: Any) -> None:
     """Add a deletion vector to the data file of the first commit."""
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     deleted = {"storageType": "i", "pathOrInlineDv": _z85(vector), "sizeInBytes": len(vector)}
+    deleted |= stored
     _mark(path, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features},
           add={"deletionVector": {**deleted, "cardinality": count}})  # fmt: skip
 
@@ -229,6 +231,56 @@ def test_rows_of_deletion_vectors(tmp_path: Path) -> None:
     delete_rows(path, vector, len(numbers))
     events, _ = read_events([path], read_schema(SCHEMA), max_error_rate=0)
     assert [(t - BASE) // 1_000_000 for t in events.table["_time"].to_pylist()] == [0, 2, 4]
+
+
+#: A vector that deletes the second and the third row, and the file that contains it.
+_VECTOR = struct.pack("<IQIIIHHI2H", 1681511377, 1, 0, 12346, 1, 0, 1, 16, 1, 2)
+_UUID = UUID(int=7)
+_FILE = f"deletion_vector_{_UUID}.bin"
+
+
+def write_vector(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    content = struct.pack(">BI", 1, len(_VECTOR)) + _VECTOR + struct.pack(">I", crc32(_VECTOR))
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "ab"])
+def test_deletion_vectors_in_files(tmp_path: Path, prefix: str) -> None:
+    path = put(tmp_path / "d", rows(4))
+    where = {"storageType": "u", "pathOrInlineDv": prefix + _z85(_UUID.bytes), "offset": 1}
+    delete_rows(path, _VECTOR, 2, **where)
+    write_vector(path / prefix / _FILE)
+    assert counts(path) == {1: 2}
+    DeltaTable(str(path)).create_checkpoint()
+    (path / f"_delta_log/{0:020}.json").unlink()
+    assert counts(path) == {1: 2}
+
+
+@pytest.mark.parametrize("kind", ["u", "p"])
+@pytest.mark.parametrize("in_checkpoint", [False, True])
+def test_deletion_vectors_outside_of_the_table_are_not_read(
+    tmp_path: Path, kind: str, in_checkpoint: bool
+) -> None:
+    path = put(tmp_path / "d", rows(4))
+    file = write_vector(tmp_path / "other" / _FILE)
+    location = file.as_uri() if kind == "p" else f"../other/{_z85(_UUID.bytes)}"
+    delete_rows(path, _VECTOR, 2, storageType=kind, pathOrInlineDv=location, offset=1)
+    if in_checkpoint:
+        DeltaTable(str(path)).create_checkpoint()
+        (path / f"_delta_log/{0:020}.json").unlink()
+    with pytest.raises(UnreadableFile, match="has a deletion vector outside of its directory"):
+        counts(path)
+
+
+def test_a_link_to_a_deletion_vector_is_not_followed(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(4))
+    where = {"storageType": "u", "pathOrInlineDv": _z85(_UUID.bytes), "offset": 1}
+    delete_rows(path, _VECTOR, 2, **where)
+    (path / _FILE).symlink_to(write_vector(tmp_path / "other" / _FILE))
+    with pytest.raises(DataError, match="is a symbolic link"):
+        counts(path)
 
 
 def test_columns_that_data_files_call_otherwise(tmp_path: Path) -> None:
@@ -310,6 +362,13 @@ def test_a_data_file_that_is_swapped_after_the_log_was_read(
         counts(path)
 
 
+def name_sidecar(path: Path, name: str) -> None:
+    """Write a checkpoint of version 0 with a sidecar."""
+    sidecar = {"path": name, "sizeInBytes": 9, "modificationTime": 1}
+    checkpoint = path / f"_delta_log/{0:020}.checkpoint.{UUID(int=1)}.json"
+    checkpoint.write_text(json.dumps({"sidecar": sidecar}) + "\n")
+
+
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 @pytest.mark.parametrize(
     "name",
@@ -320,12 +379,29 @@ def test_a_log_with_links_or_pipes(tmp_path: Path, name: str, kind: str) -> None
     DeltaTable(str(path)).create_checkpoint()
     file = path / "_delta_log" / name
     file.parent.mkdir(exist_ok=True)
+    if file.parent.name == "_sidecars":
+        os.mkfifo(file)
+        assert counts(path) == {1: 1}  # no checkpoint names it
+        name_sidecar(path, file.name)
+        file.unlink()
     if file.exists():
         file.rename(tmp_path / "private")
     else:
         shutil.copy(next(path.glob("*.parquet")), tmp_path / "private")
     os.mkfifo(file) if kind == "pipe" else file.symlink_to(tmp_path / "private")
     with pytest.raises(DataError, match=f"{file} is a symbolic|{file}: not a regular file"):
+        counts(path)
+
+
+def test_a_checkpoint_at_which_delta_panics(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    DeltaTable(str(path)).create_checkpoint()
+    file = path / f"_delta_log/{0:020}.checkpoint.parquet"
+    content = file.read_bytes()
+    # The position 4 of the first dictionary becomes -4.
+    at = content.index(b"\x26\x08", len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    file.write_bytes(content[:at] + b"\x26\x07" + content[at + 2 :])
+    with pytest.raises(DataError, match=r"cannot read the Delta table .*d: .*crashed"):
         counts(path)
 
 
@@ -397,6 +473,13 @@ def test_deletion_vectors_of_rows_that_are_not_there(tmp_path: Path, row: int, w
     delete_rows(path, struct.pack("<IQI", 1681511377, 1, row >> 32) + bitmap, 2)
     _mark(path, add={"stats": json.dumps({"numRecords": 9})})  # delta-rs believes it
     with pytest.raises(DataError, match=why):
+        counts(path)
+
+
+def test_a_data_file_whose_name_no_file_can_have(tmp_path: Path) -> None:
+    path = put(tmp_path / "d", rows(1))
+    _mark(path, add={"path": "a%00b.parquet"})
+    with pytest.raises(DataError, match=r"a data file outside of its directory: a.x00b"):
         counts(path)
 
 

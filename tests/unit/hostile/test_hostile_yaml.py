@@ -33,7 +33,7 @@ COSTLY = {
     "code": ("stream: !!python/object/new:os.system [true]\n", "1:9"),
     "a class": ("stream: !!python/name:os.system\n", "1:9"),
     "a date for a name": ("stream: 2013-01-01\n", "stream"),
-    "bytes": ("stream: !!binary c3RyZWFt\n", "stream"),
+    "bytes": ("stream: !!binary c3RyZWFt\n", "tag"),
     "NUL": ("stream: a\0b\n", "not valid YAML"),
 }
 
