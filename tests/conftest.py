@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from elsinore.settings import Settings
+from tests.draws import LONG
 
 # Derandomized: the same examples on every machine, so that a failure is everybody's failure.
 # `ELSINORE_EXPLORE=1` draws new ones, `ELSINORE_LONG=1` more of them (`tests.draws`).
@@ -40,7 +41,15 @@ LONGEST = (*SHARING[:2], "tests/spark", *SHARING[2:])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that take long come first, and those that wait for Spark: others fill in."""
+    """Tests that take long come first, and those that wait for Spark: others fill in.
+
+    Tests marked `long` run in `make test-long`, by `-m long`, and by their own names.
+    """
+    is_named = any("::" in name for name in config.args)
+    if not (LONG or is_named or "long" in config.option.markexpr):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
     def place(item: pytest.Item) -> int:
         folder = str(item.path.parent.relative_to(config.rootpath))

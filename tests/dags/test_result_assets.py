@@ -113,7 +113,7 @@ def test_each_workload_emits_assets_of_its_own(load_dag: Callable[[str], Any]) -
             assert folder_of(by_name[asset], settings) == settings.lake / "results"
 
 
-@pytest.mark.skipif(not os.environ.get("ELSINORE_LONG"), reason="a part of `make test-long`")
+@pytest.mark.long
 def test_a_downstream_dag_runs_once_per_changed_hour(root: Path, tmp_path: Path) -> None:
     """By the real scheduler: recomputed hours run again, unchanged hours do not."""
     with Processes(tmp_path) as processes:

@@ -65,6 +65,7 @@ def spoilt_expectations(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_failed_validation_publishes_nothing_reports_and_fails(
     clean: CleanRun, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def is_fork(process: Process) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_replayed_again_and_killed_twice_in_aggregate_it_ends_the_same(
     clean: CleanRun, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.draws import draws
 from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.strikes import Fault
@@ -46,6 +47,7 @@ def test_struck_in_every_job_the_tables_are_those_of_a_clean_run(
         ],
         report: [Fault("client", len(clean.points[clean.step(report)]) - 1)],
     }
+    faults = {job: of_job[: draws(1, len(of_job))] for job, of_job in faults.items()}
     points: list[Point] = []
     place = clean.place(tmp_path / "place").model_copy(update={"zone": "America/New_York"})
     chain = Chain(clean, place, points.append)

@@ -43,6 +43,7 @@ def _namespaces() -> None:
         pytest.skip(f"no mounts in a namespace here: {tried.stderr.decode().strip()}")
 
 
+@pytest.mark.long
 def test_a_disk_without_room_is_named_and_with_room_again_the_landing_completes(
     clean: CleanRun, tmp_path: Path
 ) -> None:

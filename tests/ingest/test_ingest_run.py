@@ -144,6 +144,7 @@ def test_own_hours_fail_the_run(home: Home) -> None:
     assert home.events() == [("d1", "09")]
 
 
+@pytest.mark.long
 def test_an_earlier_file_that_goes_before_it_is_read_fails_no_run(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_killed_run_is_completed_by_the_next(home: Home, monkeypatch: pytest.M
     assert changed.longs("events_version")[0] > changed.longs("events_version")[1]
 
 
+@pytest.mark.long
 def test_without_its_change_feed_all_hours_changed(home: Home) -> None:
     put(home.zone, hour(10), departure(1))
     home.run(10)
@@ -230,6 +232,7 @@ def test_without_its_change_feed_all_hours_changed(home: Home) -> None:
     assert len(set(changed.longs("events_version").tolist())) == 1
 
 
+@pytest.mark.long
 def test_hours_whose_raw_records_were_removed_are_refused(new_tables: NewTables) -> None:
     home = Home(*new_tables(), retention_days='{"raw_events": 1}')
     put(home.zone, hour(9), departure(1, hour=9))

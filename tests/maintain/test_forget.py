@@ -27,6 +27,7 @@ from elsinore.maintain.optimize import LEAST_KEPT, maintain
 from elsinore.maintain.recorded_files import RecordedFiles
 from elsinore.orchestration.run_step import at_work
 from elsinore.store.spark_tables import SparkTables
+from tests.draws import first
 from tests.ingest.landing_zone import START, departure, hour, put
 from tests.maintain.homes import QUERIES, Home, holding
 
@@ -151,6 +152,7 @@ def test_after_an_erasure_refreshes_read_only_what_changed(
     assert len(list((home.lake / "events" / "_delta_log").glob("*.json"))) < 5
 
 
+@pytest.mark.long
 def test_records_whose_raw_files_are_gone_are_erased(home: Home) -> None:
     write_zone(home)
     home.run(9, until=20)
@@ -174,9 +176,9 @@ def killed_at(home: Home, owner: object, point: str) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "point"),
-    [(elsinore.maintain.forget, "_drop_spools"), (RecordedFiles, "end"),
+    first([(elsinore.maintain.forget, "_drop_spools"), (RecordedFiles, "end"),
      (elsinore.maintain.forget, "refresh"), (elsinore.maintain.forget, "record_changed_hours"),
-     (SparkTables, "vacuum"), (elsinore.maintain.erase_history, "_remove_before")],
+     (SparkTables, "vacuum"), (elsinore.maintain.erase_history, "_remove_before")], 1),
 )  # fmt: skip
 def test_a_killed_erasure_is_completed_by_another(home: Home, owner: object, point: str) -> None:
     archived = put(home.zone, hour(10), departure(1), name="-a")
@@ -201,7 +203,7 @@ def test_a_killed_erasure_is_completed_by_another(home: Home, owner: object, poi
     assert refresh(home.own.ingest, run="test").changed == 0
 
 
-@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("is_gone", first([False, True], 1))
 def test_a_raw_file_that_changes_while_it_is_searched_loses_no_record(
     home: Home, is_gone: bool
 ) -> None:
@@ -231,6 +233,7 @@ def test_a_raw_file_that_changes_while_it_is_searched_loses_no_record(
     assert home.rows("events", "event_id") == (["d1"] if is_gone else ["d1", "d3"])
 
 
+@pytest.mark.long
 def test_what_a_producer_appends_to_a_rewritten_file_is_not_lost(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +256,7 @@ def test_what_a_producer_appends_to_a_rewritten_file_is_not_lost(
     assert home.rows("events", "event_id") == ["d1", "d3"]
 
 
+@pytest.mark.long
 def test_after_the_retention_of_raw_records(home: Home) -> None:
     """Quarantine is kept longer here; the counts of the hour stay."""
     put(home.zone, hour(10), departure(1), f"broken {GONE}", "broken")
@@ -271,6 +275,7 @@ def test_after_the_retention_of_raw_records(home: Home) -> None:
     assert home.rows("events", "event_id") == []
 
 
+@pytest.mark.long
 def test_results_of_further_workloads(home: Home) -> None:
     put(home.zone, hour(10), departure(1), departure(2, tailnum=GONE))
     home.run(10)

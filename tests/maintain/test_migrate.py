@@ -40,6 +40,7 @@ from jobs import (
     publish_results,
     validate_results,
 )
+from tests.draws import first
 from tests.ingest.landing_zone import put
 from tests.lake_contents import contents, differences
 
@@ -193,6 +194,7 @@ def test_all_rows_are_carried_over_and_only_changed_hours_are_stale(
     assert {path.name for path in old.iterdir()} == {"lake", "workloads"}
 
 
+@pytest.mark.long
 def test_the_next_run_recomputes_only_what_changed(migrated: Settings, clean: Settings) -> None:
     found = run(migrated, 6, 7)
     assert (found["late_hours"], found["changed_rows"]) == (0, 0)
@@ -232,6 +234,7 @@ def test_a_replay_changes_only_what_changed_and_equals_the_library(
     assert published == expected
 
 
+@pytest.mark.long
 def test_late_files_recompute_the_hours_that_they_reach(
     migrated: Settings, clean: Settings
 ) -> None:
@@ -251,7 +254,7 @@ def test_late_files_recompute_the_hours_that_they_reach(
     assert compared(migrated, clean) == []
 
 
-@pytest.mark.parametrize("point", ["_move", "record_changed_hours", "last move"])
+@pytest.mark.parametrize("point", first(["_move", "record_changed_hours", "last move"], 1))
 def test_a_killed_migration_is_repeated(
     point: str, new_home: NewHome, spark: SparkSession, moved: Settings,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
@@ -312,6 +315,7 @@ def test_it_waits_for_no_run_and_other_commands_wait_for_it(
     assert "can contain the key" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_removed_raw_records_and_events_stay_removed(
     new_home: NewHome, spark: SparkSession
 ) -> None:

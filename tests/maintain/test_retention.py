@@ -101,6 +101,7 @@ def test_a_refresh_of_all_keys_respects_what_was_removed(home: Home) -> None:
     assert refresh_all("2000-01-01", "2000-01-01") == 6
 
 
+@pytest.mark.long
 def test_later_records_and_replays_of_removed_hours(home: Home) -> None:
     put(home.zone, hour(10), event(1, 0), event(2, 0))
     put(home.zone, hour(10, 3), event(3, 3))

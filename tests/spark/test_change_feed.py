@@ -42,18 +42,18 @@ def test_a_copy_by_the_change_feed_has_the_published_rows(
     def read(path: str) -> list[Any]:
         return sorted(map(tuple, spark.read.format("delta").load(path).collect()))
 
-    # Each run has hours of its own, and more events of earlier ones, or fewer.
+    # The second run has an hour of its own, more events of hour 9, and no event of hour 10.
     copied = 0
-    for number, corrections in enumerate((
-        {9: [departure(9, hour=9)]},
-        {9: [departure(n, n, hour=9, carrier="AA" if n > 30 else "UA") for n in (9, 30, 50)]},
-        {9: [departure(9, hour=9)], 10: [departure(n, n, carrier="B6") for n in range(5)]},
-    )):  # fmt: skip
-        for hour, records in corrections.items():
+    for own, events in (
+        (hours(9, 11), {9: [departure(9, hour=9)], 10: [departure(10, carrier="B6")]}),
+        (hours(11, 12), {9: [departure(n, n, 9, carrier=c) for n, c in ((9, "UA"), (30, "UA"),
+                                                                        (50, "AA"))],
+                         10: [], 11: [departure(11, hour=11)]}),
+    ):  # fmt: skip
+        for hour, records in events.items():
             put(settings, hour, *records)
-        put(settings, 11 + number, departure(11 + number, hour=11 + number))
-        run_jobs(settings, hours(9 if not number else 11 + number, 12 + number), f"run {number}")
-        if not number:
+        run_jobs(settings, own, f"run {own}")
+        if not copied:
             spark.sql(f"CREATE TABLE delta.`{copy}` LIKE delta.`{results}`").collect()
         before, copied = copied, apply_changes(spark, results, copy, copied)
         assert copied > before

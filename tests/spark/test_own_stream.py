@@ -88,6 +88,7 @@ def answered(settings: Settings, *files: Path) -> dict[tuple[str, str, Any], int
     }
 
 
+@pytest.mark.long
 def test_events_without_ids_and_types_are_published(settings: Settings, sell: Sell) -> None:
     files = [sell(10), sell(11)]
     ingest_events.main(Arguments(hours(10, 12), "once"), settings)
@@ -144,6 +145,7 @@ SAMPLES: dict[str, tuple[str, dict[str, object], dict[str, object]]] = {
 }
 
 
+@pytest.mark.long
 def test_streams_of_one_home_from_samples_of_their_events(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,7 @@ def test_the_steps_by_their_commands(
     assert "the day '2999-01-01' is not over" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_schema_that_grows(
     settings: Settings,
     sell: Sell,

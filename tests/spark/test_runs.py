@@ -139,6 +139,7 @@ def test_an_hour_without_its_files_is_provisional_until_they_come(
     assert provisional(settings)["13"] == []
 
 
+@pytest.mark.long
 def test_unrecognized_files_are_reported_once_and_fail_a_run_without_any_other(
     settings: Settings, replayed: Replayed
 ) -> None:
@@ -155,6 +156,7 @@ def test_unrecognized_files_are_reported_once_and_fail_a_run_without_any_other(
         replayed(11, 12)
 
 
+@pytest.mark.long
 def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     spark: SparkSession, lake: Lake, settings: Settings, replayed: Replayed
 ) -> None:
@@ -175,6 +177,7 @@ def test_missed_and_stale_hours_beyond_the_limit_are_left_to_catch_up(
     assert counts(lake) == expected | {"08": "1", "09": "1", "12": "1"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_published(
     lake: Lake, settings: Settings, replayed: Replayed, monkeypatch: pytest.MonkeyPatch,
@@ -197,6 +200,7 @@ def test_hours_of_a_stop_that_was_longer_than_runs_look_back_are_published(
     assert provisional(settings)["10"] == ["10"], "it has no file"
 
 
+@pytest.mark.long
 def test_a_first_hour_that_was_refused_is_published_when_its_file_is_corrected(
     lake: Lake, settings: Settings, replayed: Replayed
 ) -> None:
@@ -209,6 +213,7 @@ def test_a_first_hour_that_was_refused_is_published_when_its_file_is_corrected(
     assert counts(lake) == {"08": "1", "09": "3"}
 
 
+@pytest.mark.long
 def test_an_hour_whose_run_was_killed_after_ingest_is_computed_by_a_later_run(
     lake: Lake, settings: Settings, replayed: Replayed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +228,7 @@ def test_an_hour_whose_run_was_killed_after_ingest_is_computed_by_a_later_run(
     assert counts(lake) == {"06": "1", "07": "3", "08": "1"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [EngineError("too large"), TimeoutError()])
 def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     lake: Lake, settings: Settings, replayed: Replayed, monkeypatch: pytest.MonkeyPatch,

@@ -147,6 +147,7 @@ except OutOfMemoryError as error:
 """
 
 
+@pytest.mark.long
 def test_workers_have_the_memory_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELSINORE_MEMORY_LIMIT", "2g")
     own = Settings(home=tmp_path / "home", spark_master="local[1]", spark_idle_minutes=0.1)
@@ -248,6 +249,7 @@ def test_every_port_refuses_a_message_without_credentials(settings: Settings) ->
     assert sorted(refusals.values()) == ["UNAUTHENTICATED", "py4j", "spark", "spark"]
 
 
+@pytest.mark.long
 def test_its_temporary_files_are_its_own_and_go_when_it_ends(tmp_path: Path) -> None:
     """Nor is anything imported from the working directory of whoever starts it."""
     elsewhere = tmp_path / "elsewhere"
@@ -347,6 +349,7 @@ def test_a_server_of_other_code_is_replaced(settings: Settings, changed: Setting
     assert running_server(changed) == new
 
 
+@pytest.mark.long
 def test_a_server_that_dies_is_worth_another_try_and_none_outlives_its_keeper_or_its_clients(
     tmp_path: Path,
 ) -> None:

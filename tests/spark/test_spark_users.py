@@ -175,7 +175,7 @@ def expected(
     return contents(spark, settings), counts(spark, settings)
 
 
-@pytest.mark.parametrize("name", list(CASES)[:: draws(6, 1)])
+@pytest.mark.parametrize("name", list(CASES)[:: draws(10, 1)])
 def test_a_run_after_statements_of_a_spark_user(
     name: str,
     spark: SparkSession,

@@ -137,6 +137,7 @@ def test_a_workload_by_itself_leaves_the_results_of_others_alone(
     assert not differences(contents(ops.lake, OF_WORKLOAD), contents(clean.lake, OF_WORKLOAD))
 
 
+@pytest.mark.long
 def test_what_is_wrong_with_one_workload_keeps_no_other_from_being_published(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +164,7 @@ def test_what_is_wrong_with_one_workload_keeps_no_other_from_being_published(
         validate_results.main(run_of_main, ops)
 
 
+@pytest.mark.long
 def test_what_the_engine_cannot_run_of_one_workload_keeps_no_other_waiting(
     settings: Settings,
 ) -> None:
@@ -180,6 +182,7 @@ def test_what_the_engine_cannot_run_of_one_workload_keeps_no_other_waiting(
     assert len(published(ops)) == 3
 
 
+@pytest.mark.long
 def test_a_workload_runs_by_itself_over_hours_that_it_had_with_others(settings: Settings) -> None:
     run(settings, hours(8, 9), "both")
     run(settings, hours(9, 10), "both")
@@ -213,6 +216,7 @@ def test_a_new_workload_can_be_judged_before_its_first_run(settings: Settings) -
     assert check_expectations.main(Arguments(hours(8, 10), "night"), settings.of_workload("ops"))
 
 
+@pytest.mark.long
 def test_a_workload_that_was_not_valid_after_a_stop_has_its_hours_when_it_is_mended(
     settings: Settings,
 ) -> None:

@@ -24,7 +24,7 @@ def run(*command: object, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("ELSINORE_LONG"), reason="a part of `make test-long`")
+@pytest.mark.long
 def test_a_wheel_with_the_core_alone_answers_in_any_folder(tmp_path: Path) -> None:
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path, folder=ROOT)
     (wheel,) = tmp_path.glob("elsinore-*.whl")
