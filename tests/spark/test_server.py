@@ -222,7 +222,10 @@ def ports_of(server: Server) -> set[int]:
 
 
 def test_every_port_refuses_a_message_without_credentials(settings: Settings) -> None:
-    """Connect, Py4J's gateway, and Spark's own protocol of the driver and the block manager."""
+    """Connect, and Spark's own protocol of the driver and the block manager.
+
+    Py4J's gateway would read a line of any length before it checks a token: it is closed.
+    """
     server = running_server(settings)
     body, refusals = b"hello", {}
     call = frame(3, struct.pack(">qi", 7, len(body)) + body)
@@ -230,7 +233,7 @@ def test_every_port_refuses_a_message_without_credentials(settings: Settings) ->
     with open_session(settings, "work") as spark:  # starts the daemon of Python workers
         assert spark.range(2).mapInArrow(lambda rows: rows, "id long").count() == 2
     # The server accepts clients before its block manager listens.
-    wait_until(lambda: len(ports_of(server)) > 3, "all ports are open")
+    wait_until(lambda: len(ports_of(server)) == 3, "all ports are open, and the gateway is closed")
     for port in ports_of(server):
         if port == server.port:
             with (
@@ -239,14 +242,11 @@ def test_every_port_refuses_a_message_without_credentials(settings: Settings) ->
             ):
                 stranger.range(1).collect()
             refusals[port] = "UNAUTHENTICATED" if "UNAUTHENTICATED" in str(refused.value) else ""
-        elif (said := answer(port, b"c\nt\ngetClass\ne\n")).startswith("!x"):
-            assert "Authentication error" in said
-            refusals[port] = "py4j"
         else:
             assert "Unauthenticated call" in answer(port, frame(10, upload))
             assert "Expected SaslMessage" in answer(port, call)
             refusals[port] = "spark"
-    assert sorted(refusals.values()) == ["UNAUTHENTICATED", "py4j", "spark", "spark"]
+    assert sorted(refusals.values()) == ["UNAUTHENTICATED", "spark", "spark"]
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from csv import Error as HeaderError
 from csv import reader as header_of
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,10 +44,11 @@ _KEYS = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of CSV results that belong to every query; the others are of groups and aggregates.
 _COMMON = ["query", "window_start", "window_end"]
 #: Errors of reading a file of another kind. RecursionError: JSON that is nested too deeply.
-#: OverflowError: a window of many digits. ArrowException: a type that Arrow lacks.
+#: OverflowError: a window of many digits. ArrowException: a type that Arrow lacks. HeaderError: a
+#: CSV header with a very long name.
 _NO_RESULTS = (
     OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
-    pa.ArrowException,
+    pa.ArrowException, HeaderError,
 )  # fmt: skip
 #: Values of a file, whose rows may take few bytes: each needs about 600 here.
 _MOST_VALUES = 10_000_000
@@ -305,8 +307,14 @@ def _row(line: dict[str, Any]) -> ResultRow:
 
 
 def _number(value: Any) -> Any:
-    """Return a value as it was before it was written as JSON."""
+    """Return a value as it was before it was written as JSON.
+
+    Raises:
+        TypeError: it is not a value of an aggregate.
+    """
     if not isinstance(value, str):
+        if not isinstance(value, int | float | None):
+            raise TypeError("a value is not a number")
         return value
     return float(value) if value in ("NaN", "Infinity", "-Infinity") else parse_border(value)
 

@@ -144,19 +144,26 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
 def _read(path: Path, version: int, seen: tuple[int, ...] | None) -> Commit:
     """A commit; another file in its place has another state than the one that was seen."""
     del seen
-    try:
+    with _damage(path, version):
         for line in path.read_bytes().splitlines():
             info = json.loads(line).get("commitInfo")
             if info is not None:
                 note = _object(info.get("userMetadata"))
                 time = int(info.get("timestamp", 0))
                 return Commit(version, str(info.get("operation", "")), note, time)
-    except (OSError, ValueError, AttributeError) as error:
+    return Commit(version, "", {})
+
+
+@contextmanager
+def _damage(path: Path, version: int) -> Iterator[None]:
+    """Raise errors of reading the file of a commit as DataError."""
+    try:
+        yield
+    except (OSError, ValueError, AttributeError, TypeError, OverflowError) as error:
         raise DataError(
             f"the log of the table {path.parents[1].name} is damaged at version {version}: {error}",
             hint=f"restore {path} from a backup",
         ) from error
-    return Commit(version, "", {})
 
 
 def changed_partitions(table: Path, version: int, column: str) -> set[str] | None:
@@ -164,16 +171,21 @@ def changed_partitions(table: Path, version: int, column: str) -> set[str] | Non
 
     What was done by hand, a DELETE or a RESTORE, notes nothing, but names the files that it put in
     the place of others.
+
+    Raises:
+        DataError: the file of the commit is damaged.
     """
     found: set[str | None] = set()
+    path = _commit_file(table, version)
     try:
-        lines = _commit_file(table, version).read_bytes().splitlines()
+        lines = path.read_bytes().splitlines()
     except FileNotFoundError:  # cleaned, and nobody knows
         return None
-    for action in map(json.loads, lines):
-        for file in (action.get("add"), action.get("remove")):
-            if file and file.get("dataChange", True):
-                found.add((file.get("partitionValues") or {}).get(column))
+    with _damage(path, version):
+        for action in map(json.loads, lines):
+            for file in (action.get("add"), action.get("remove")):
+                if file and file.get("dataChange", True):
+                    found.add((file.get("partitionValues") or {}).get(column))
     return None if None in found else {value for value in found if value is not None}
 
 
@@ -307,9 +319,10 @@ def open_table(path: Path, version: int | None = None) -> OpenTable:
 
     Raises:
         TableNotFoundError: there is none.
+        DataError: its log is damaged.
         SetupError: it has a feature that delta-rs cannot handle.
     """
-    with feature_failures(path):
+    with read_failures(path.name, version), feature_failures(path):
         return _opened(path, version)
 
 
@@ -478,15 +491,40 @@ def no_table(lake: LakePath, table: str) -> DataError:
 @contextmanager
 def _readable(lake: LakePath, table: str, version: int | None) -> Iterator[OpenTable]:
     try:
-        yield open_table(lake / table, version)
+        with read_failures(table, version):
+            yield open_table(lake / table, version)
     except TableNotFoundError as error:
         raise no_table(lake, table) from error
+
+
+@contextmanager
+def read_failures(table: str, version: int | None = None) -> Iterator[None]:
+    """Raise errors of reading a table as errors of Elsinore.
+
+    Raises:
+        DataError: its log or a data file is damaged or missing.
+        OutOfMemoryError: memory ran out.
+        SetupError: an object store refuses access.
+        StoreError: an object store does not answer.
+        TableNotFoundError: it does not exist.
+    """
+    try:
+        yield
+    except TableNotFoundError:
+        raise
     except MemoryError as error:
         raise OutOfMemoryError.of(f"reading the table {table}", error) from error
-    except (DeltaError, OSError, pa.ArrowException) as error:
+    except BaseException as error:
+        # Damaged logs make delta-rs panic. Its exception has no name that can be imported.
+        if (
+            not isinstance(error, DeltaError | OSError | pa.ArrowException)
+            and type(error).__name__ != "PanicException"
+        ):
+            raise
         if failing := storage_error(error):
             raise failing from error
         at = "" if version is None else f" at version {version}"
         raise DataError(
-            f"cannot read the table {table}{at}: {error}", hint="check ELSINORE_HOME"
+            f"cannot read the table {table}{at}: {first_line(str(error))}",
+            hint="restore it from a backup, or check ELSINORE_HOME",
         ) from error

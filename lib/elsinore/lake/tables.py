@@ -37,6 +37,7 @@ from elsinore.lake.delta_log import (
     commits,
     no_table,
     open_table,
+    read_failures,
     write_failures,
 )
 from elsinore.lake.regions import Conditions, sql
@@ -136,8 +137,9 @@ class Lake:
     def rows(
         self, table: str, where: pc.Expression | None = None, *, columns: list[str] | None = None
     ) -> pa.Table:
-        """Rows of a small table at its latest version; DataError: it has not been created."""
-        return self.dataset(table).to_table(columns=columns, filter=where)
+        """Rows of a small table at its latest version; DataError: it is missing or damaged."""
+        with read_failures(table):
+            return self.dataset(table).to_table(columns=columns, filter=where)
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
         """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
-from elsinore.lake.delta_log import arrow_dataset, no_table
+from elsinore.lake.delta_log import arrow_dataset, no_table, read_failures
 from elsinore.lake.old_names import OLD_NAMES, old_views
 from elsinore.lake.tables import RESULTS, Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
@@ -150,7 +150,7 @@ def connect(
             Queries are slower then.
 
     Raises:
-        DataError: The lake has no data yet.
+        DataError: The lake has no data yet, or the log of a table is damaged.
         QueryError: The workload has an error.
         SchemaError: The stream's schema is invalid.
         SetupError: The settings name no lake.
@@ -166,7 +166,8 @@ def connect(
     if not any(there.values()):
         raise no_table(lake.root, RESULTS)
     for name, is_there in there.items():
-        rows = arrow_dataset(lake.log(name), any_text=any_text) if is_there else None
+        with read_failures(name):
+            rows = arrow_dataset(lake.log(name), any_text=any_text) if is_there else None
         connection.register(name, lake.schema(name).arrow().empty_table() if rows is None else rows)
     for statement in _old_views(settings, Engine.DUCKDB):
         connection.execute(statement)

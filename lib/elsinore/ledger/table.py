@@ -16,7 +16,13 @@ from pyarrow.parquet import filters_to_expression
 
 from elsinore.catalog.yaml_text import read_model
 from elsinore.errors import ConflictError, DataError, SetupError
-from elsinore.lake.delta_log import OpenTable, arrow_dataset, open_table, write_failures
+from elsinore.lake.delta_log import (
+    OpenTable,
+    arrow_dataset,
+    open_table,
+    read_failures,
+    write_failures,
+)
 from elsinore.lake.regions import Conditions
 from elsinore.lake.tables import TableSchema, trying_again
 from elsinore.ledger.fold import Fold, fold
@@ -172,7 +178,7 @@ class Ledger:
             workloads: only rows of the stream and of these workloads; None: all.
 
         Raises:
-            DataError: the table does not exist.
+            DataError: the table does not exist, or it is damaged.
         """
         conditions: Conditions | None = None
         if hours is not None:
@@ -182,8 +188,9 @@ class Ledger:
         if workloads is not None:
             own = pc.field("workload").isin(pa.array(["", *workloads], pa.string()))
             where = own if where is None else where & own
-        rows = arrow_dataset(self._log(), conditions, any_text=True)
-        return rows.to_table(columns=None if columns is None else list(columns), filter=where)
+        with read_failures(TABLE):
+            rows = arrow_dataset(self._log(), conditions, any_text=True)
+            return rows.to_table(columns=None if columns is None else list(columns), filter=where)
 
     def state(self, workload: str = "", *, expected: Sequence[pa.Table] = ()) -> Fold:
         """Return the state of the hours; see `fold`. If the table does not exist, it is empty.

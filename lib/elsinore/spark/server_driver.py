@@ -1,6 +1,10 @@
 """What `spark-submit` runs as the server: Spark with a plugin that listens, until its JVM ends.
 
 Ends the JVM where its keeper is gone, for nobody else would when it is idle.
+
+Starting Spark needs Py4J's gateway, a port of the JVM. Its connections read a line of any length
+before they check the token, so another local user could fill the heap. This driver closes the port
+once Spark has started.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ import signal
 import time
 from pathlib import Path
 
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 
@@ -21,7 +27,10 @@ def parent_of(process: int) -> int:
 
 if __name__ == "__main__":
     jvm, keeper = os.getppid(), os.environ.get("ELSINORE_SPARK_KEEPER")
+    gateway = launch_gateway()  # of this JVM, which has started this process
+    SparkContext(gateway=gateway)
     SparkSession.builder.getOrCreate()
+    gateway.shutdown(raise_exception=True)
     while os.getppid() == jvm:
         if keeper is not None and parent_of(jvm) != int(keeper):
             os.kill(jvm, signal.SIGKILL)

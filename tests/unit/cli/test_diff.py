@@ -175,6 +175,10 @@ def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
           '"values": [1]}'},
          "has no results of"),
+        ({"a.json": '{"query": "q", "group": {}, "window_start": 1, "window_end": 2, '
+          '"values": {"COUNT(*)": [1]}}'},
+         "has no results of"),
+        ({"a.csv": f"query,{'x' * 140_000}\nq,1\n"}, "a.csv has no results of"),
         ({"a.csv": "a,b\n1,2\n"}, "results of `elsinore run` (`elsinore run --output FILE.json` "),
         ({"a.csv": "query,window_start,window_end,n\nq,0,9,1"}, "a.csv has no results of"),
         ({"a.csv": "query,window_start,window_end,SUM(A.x)\nq,0,9,x"}, "a.csv has no results of"),

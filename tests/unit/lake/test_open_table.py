@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import TableNotFoundError
 
-from elsinore.lake.delta_log import open_table
+from elsinore.errors import DataError
+from elsinore.lake.delta_log import changed_partitions, commits, open_table, read_failures
 
 
 def write(path: Path, *numbers: int) -> None:
@@ -63,7 +64,35 @@ def test_a_commit_that_is_torn_or_gone_is_noticed(tmp_path: Path) -> None:
     assert numbers(tmp_path) == [0, 1, 2]
     text = newest.read_bytes()
     newest.write_bytes(text[:-9])
-    with pytest.raises(DeltaError):
+    with pytest.raises(DataError, match=r"cannot read the table .*: .*Json error") as raised:
         open_table(tmp_path)
+    assert "unknown" not in str(raised.value)  # the stack trace of delta-rs
     newest.unlink()
     assert numbers(tmp_path) == [0, 1]
+
+
+def test_a_panic_of_delta_names_the_table() -> None:
+    panic = type("PanicException", (BaseException,), {})
+    with (
+        pytest.raises(DataError, match="cannot read the table events at version 3: it broke"),
+        read_failures("events", 3),
+    ):
+        raise panic("it broke\n0: frame")
+    with pytest.raises(KeyboardInterrupt), read_failures("events"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("line", ["[]", '{"add": ', '{"add": 1}'])
+def test_damaged_changes_are_named(tmp_path: Path, line: str) -> None:
+    write(tmp_path, 1)
+    (tmp_path / f"_delta_log/{0:020}.json").write_text(line)
+    with pytest.raises(DataError, match="damaged at version 0: "):
+        changed_partitions(tmp_path, 0, "day")
+
+
+@pytest.mark.parametrize("info", ['{"timestamp": null}', '{"timestamp": 1e999}', "[]", "1"])
+def test_damaged_commit_info_is_named(tmp_path: Path, info: str) -> None:
+    write(tmp_path, 1)
+    (tmp_path / f"_delta_log/{0:020}.json").write_text(f'{{"commitInfo": {info}}}')
+    with pytest.raises(DataError, match="damaged at version 0: "):
+        list(commits(tmp_path))

@@ -53,6 +53,14 @@ def test_rows_are_read_as_they_were_appended(ledger: Ledger) -> None:
     assert found["refreshed", label(1)]["files"] is None
 
 
+def test_a_damaged_file_is_named(ledger: Ledger) -> None:
+    ledger.append([rows(State.INGESTED, 0)], run="r")
+    (file,) = ledger.path.glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-20] + b"x" * 20)
+    with pytest.raises(DataError, match="cannot read the table hours: "):
+        ledger.state()
+
+
 def test_nothing_is_committed_without_rows(ledger: Ledger) -> None:
     assert ledger.append([], run="r") == ledger.append([rows(State.INGESTED)], run="r") == 0
     assert ledger.read().num_rows == 0
