@@ -56,7 +56,6 @@ _REQUIRED = (
     "spark.sql.session.timeZone",
     "spark.sql.warehouse.dir",
     "spark.submit.deployMode",
-    "spark.ui.enabled",
 )
 #: Options below `_REQUIRED` that only add something.
 _ALLOWED = frozenset({
