@@ -46,7 +46,7 @@ stop: ## end the Spark server that was started on demand
 	@if [ -x $(BIN)/elsinore ]; then $(BIN)/elsinore stop; fi
 
 .PHONY: test
-test: ## lint, then all tests
+test: ## lint, then all tests that are not marked long
 	@$(MAKE) -j 3 $(SET_UP) $(TOOLS_READY) $(BYTECODE_READY) lint
 	@$(BIN)/python -m pytest -q -n $(PROCESSES)
 
