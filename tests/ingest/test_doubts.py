@@ -212,10 +212,12 @@ def test_the_metrics_of_a_run(home: Home) -> None:
         [f"{name_of(11)}.jsonl", f"{name_of(11)}.jsonl.gz"], ["dump-1.csv", "dump-1.csv.gz"],
     ]  # fmt: skip
     assert found.keys() == {EMPTIED, COPIES}, "renamed fields are no values"
-    # With a feature that only Spark can read, the run records what it has not checked.
-    table, sql = home.tables.store.name("events"), home.tables.store.spark.sql
-    properties = "'delta.columnMapping.mode' = 'name'"
-    sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties})").collect()
+    # With a feature that nobody knows, the run records what it has not checked.
+    events = home.tables.store
+    log = Path(events.path("events")) / "_delta_log" / f"{events.version('events') + 1:020}.json"
+    features = {"readerFeatures": ["ofTomorrow"], "writerFeatures": ["ofTomorrow"]}
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+    log.write_text(json.dumps({"protocol": protocol}), encoding="utf-8")
     found = doubts(lake, home.settings, home.state, hours(10, 13))
     assert found.keys() == {COPIES, UNCHECKED}
-    assert "columnMapping" in found[UNCHECKED]
+    assert "ofTomorrow" in found[UNCHECKED]

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from elsinore.errors import SetupError
 from elsinore.lake.delta_log import (
     aggregate_rows,
+    arrow_dataset,
     open_table,
     read_by_day,
     read_rows,
@@ -125,3 +126,18 @@ def test_days_of_a_table_with_deletion_vectors(spark: SparkSession, tmp_path: Pa
         for day in read_by_day(lake.root, "raw_events", own, columns=["file"])
     ]
     assert [sorted(files) for files in days] == [["b"], ["a", "b", "b"]]
+
+
+def test_renamed_columns_are_read_by_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    deltalake.write_deltalake(str(path), pa.table({"a": [1, 2], "b": [10, 20], "c": ["x", "y"]}))
+    set_properties(spark, path, {"delta.columnMapping.mode": "name"})
+    for statement in ("RENAME COLUMN a TO d", "DROP COLUMN b", "ADD COLUMN (b LONG)"):
+        spark.sql(f"ALTER TABLE delta.`{path}` {statement}").collect()
+    spark.sql(f"INSERT INTO delta.`{path}` (d, c, b) VALUES (3, 'z', 30)").collect()
+    found = arrow_dataset(open_table(path)).to_table().select(["d", "b", "c"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [
+        (1, None, "x"),
+        (2, None, "y"),
+        (3, 30, "z"),
+    ]

@@ -45,6 +45,9 @@ KEEP_ROWS = {
     "VACUUM END", "VACUUM START",
 }  # fmt: skip
 
+#: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
+#: and named features (3).
+PLAIN_READER = 1
 #: The feature of tables whose data files can contain deleted rows.
 DELETION_VECTORS = "deletionVectors"
 
@@ -383,7 +386,7 @@ def arrow_dataset(
     schema = pa.schema(table.schema().to_arrow())
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     chosen_by = [name for name in texts if any_text or name in _CHOSEN_BY]
-    if table.protocol().reader_features:
+    if table.protocol().min_reader_version > PLAIN_READER:
         return _selected(table, schema, conditions)
     with feature_failures(_path_of(table.table_uri)):
         dataset = table.to_pyarrow_dataset(
@@ -400,8 +403,7 @@ def _selected(
 ) -> ds.Dataset:
     """Return the rows that meet any of some conjunctions, of a table that Arrow cannot read.
 
-    They are in memory. Arrow supports no reader features, such as deletion vectors; delta-rs
-    supports some.
+    They are in memory. Arrow knows nothing of renamed columns and deletion vectors; delta-rs does.
     """
     statement = f"SELECT * FROM t{f' WHERE {sql(conditions)}' if conditions else ''}"  # noqa: S608
     with feature_failures(_path_of(table.table_uri)):

@@ -14,7 +14,13 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
-from elsinore.lake.delta_log import BUCKET, DELETION_VECTORS, buckets_of, open_table
+from elsinore.lake.delta_log import (
+    BUCKET,
+    DELETION_VECTORS,
+    PLAIN_READER,
+    buckets_of,
+    open_table,
+)
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
@@ -29,9 +35,6 @@ from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
-#: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
-#: and named features (3).
-_PLAIN_READER = 1
 #: Features under which files have the columns of the table.
 _READABLE = frozenset({DELETION_VECTORS, "v2Checkpoint", "vacuumProtocolCheck"})
 #: Features under which they have them until the type of a column is changed.
@@ -66,7 +69,7 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     features_used = frozenset(protocol.reader_features or ())
     readable = _READABLE if _WIDENED in table.schema().to_json() else _READABLE | _WIDENING
     is_readable = features_used and features_used <= readable
-    if protocol.min_reader_version != _PLAIN_READER and not is_readable:
+    if protocol.min_reader_version != PLAIN_READER and not is_readable:
         features = ", ".join(sorted(features_used)) or "none named"
         refusal = f"its reader version is {protocol.min_reader_version} ({features})"
         fix = how_to_remove(root, sorted((features_used - readable) or ["columnMapping"]))
