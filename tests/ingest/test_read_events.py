@@ -167,6 +167,7 @@ def test_after_refreshes_and_maintenance(ingest_session: SparkSession, home: Pat
     assert stored_ties(events.root.parent, workload, Interval(START - DAY, START)) == []
 
 
+@pytest.mark.long
 def test_a_table_with_buckets(ingest_session: SparkSession, home: Path) -> None:
     events = Events(ingest_session, home, "{by: [origin], number: 4}")
     assert all(map(is_in_order, events.files()))

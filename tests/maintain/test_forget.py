@@ -133,6 +133,7 @@ def test_no_file_contains_a_key_and_its_hours_are_stale(
     assert size.tolist() == all_size.tolist()
 
 
+@pytest.mark.long
 def test_after_an_erasure_refreshes_read_only_what_changed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +204,8 @@ def test_a_killed_erasure_is_completed_by_another(home: Home, owner: object, poi
     assert refresh(home.own.ingest, run="test").changed == 0
 
 
-@pytest.mark.parametrize("is_gone", first([False, True], 1))
+@pytest.mark.long
+@pytest.mark.parametrize("is_gone", [False, True])
 def test_a_raw_file_that_changes_while_it_is_searched_loses_no_record(
     home: Home, is_gone: bool
 ) -> None:

@@ -19,12 +19,11 @@ from pyspark.sql import SparkSession
 from elsinore.errors import ElsinoreError
 from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
-from tests.draws import draws
 from tests.lake_contents import CIRCUMSTANCES
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, put, run_jobs
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 QUERY = "QUERY legs RETURN COUNT(*) PATTERN Departure D+ WITHIN 2 hours SLIDE 1 hour;"
 
@@ -175,7 +174,7 @@ def expected(
     return contents(spark, settings), counts(spark, settings)
 
 
-@pytest.mark.parametrize("name", list(CASES)[:: draws(10, 1)])
+@pytest.mark.parametrize("name", CASES)
 def test_a_run_after_statements_of_a_spark_user(
     name: str,
     spark: SparkSession,

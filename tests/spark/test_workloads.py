@@ -123,6 +123,7 @@ def test_each_workload_has_the_tables_of_a_lake_of_its_own(
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_workload_by_itself_leaves_the_results_of_others_alone(
     settings: Settings, new_spark_home: NewHome
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_workload_runs_by_itself_over_hours_that_it_had_with_others(settings: 
     assert not len(stale(state_of(settings), answered_by(settings)[0].reach))
 
 
+@pytest.mark.long
 def test_nothing_is_removed_as_too_old_while_a_workload_is_not_valid(settings: Settings) -> None:
     run(settings, hours(8, 10), "run")
     kept = settings.model_copy(update={"retention_days": {"events": 800}})
