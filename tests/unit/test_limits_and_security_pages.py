@@ -16,6 +16,7 @@ from elsinore.files import (
     as_lines,
     bounded_parquet,
     decode,
+    deletion_vectors,
     delta_log_snapshot,
     read_delta,
     read_events,
@@ -69,6 +70,14 @@ CODE = [
     ("log of", (delta_log_snapshot.MOST_ENTRIES, DEFAULT_LIMITS.file_bytes // (MIB << 10))),
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
+    (
+        "deletion vectors",
+        (
+            DEFAULT_LIMITS.file_bytes // (MIB << 10),
+            deletion_vectors._SECONDS,
+            deletion_vectors._MEMORY // (MIB << 10),
+        ),
+    ),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
     ("rejected records", (read_events.MOST_REJECTED,)),
     ("result file", (diff._MOST_VALUES,)),

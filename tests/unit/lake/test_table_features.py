@@ -65,13 +65,18 @@ def read(path: Path) -> None:
     read_rows(path.parent, path.name)
 
 
-def test_tables_with_deletion_vectors_can_be_used(tmp_path: Path) -> None:
-    path = make(tmp_path / "events", *FEATURES["deletionVectors"])
+#: Features that delta-rs handles.
+USABLE = ("deletionVectors", "v2Checkpoint")
+
+
+@pytest.mark.parametrize("feature", USABLE)
+def test_tables_with_a_known_feature_can_be_used(feature: str, tmp_path: Path) -> None:
+    path = make(tmp_path / "events", *FEATURES[feature])
     read(path)
     overwrite(path)
 
 
-@pytest.mark.parametrize("feature", sorted(FEATURES.keys() - {"deletionVectors"}))
+@pytest.mark.parametrize("feature", sorted(FEATURES.keys() - {*USABLE}))
 def test_a_feature_is_named_with_the_statement_that_removes_it(
     feature: str, tmp_path: Path
 ) -> None:
