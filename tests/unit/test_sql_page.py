@@ -94,10 +94,11 @@ def test_the_rows_that_the_pipeline_page_shows_are_those_of_two_days(tmp_path: P
 
 
 def test_there_is_no_other_sql_in_the_docs() -> None:
-    """Neither in fences nor in programs; The runbook and connect-files.md have other tests."""
+    """Neither in fences nor in programs; the runbook and two pages have other tests."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     with_sql = [page.name for page in pages if "SELECT " in page.read_text(encoding="utf-8")]
     assert with_sql == [
-        "pipeline.md", "connect-files.md", "query-with-sql.md", "data-changes.md", "operator.md",
+        "pipeline.md", "connect-files.md", "consume-results.md", "query-with-sql.md",
+        "data-changes.md", "operator.md",
     ]  # fmt: skip
     assert len(COMMANDS) == 1
