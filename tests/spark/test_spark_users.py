@@ -92,8 +92,9 @@ CASES = {
         "DELETE FROM {results} WHERE window_end_hour LIKE '%T10'",
     )),
     "features of writers": Case(
-        turned_on("enableRowTracking", "enableTypeWidening", "enableInCommitTimestamps")
+        turned_on("enableRowTracking", "enableInCommitTimestamps")
     ),
+    "type widening": Case(turned_on("enableTypeWidening"), refused="typeWidening"),
     "checkpoints of version 2": Case(
         each("ALTER TABLE {} SET TBLPROPERTIES ('delta.checkpointPolicy' = 'v2')")
     ),

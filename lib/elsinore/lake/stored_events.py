@@ -37,10 +37,6 @@ from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interv
 
 #: Features under which files have the columns of the table.
 _READABLE = frozenset({DELETION_VECTORS, "v2Checkpoint", "vacuumProtocolCheck"})
-#: Features under which they have them until the type of a column is changed.
-_WIDENING = frozenset({"typeWidening", "typeWidening-preview"})
-#: What the schema says of a column whose type was changed (Delta's protocol, type change metadata).
-_WIDENED = "delta.typeChanges"
 
 #: Events that a profile is measured from, at most: some 2 s for the workload of flights. They are
 #: the last ones, all of a stretch of time: bursts and pairs need the neighbours of an event, and
@@ -67,12 +63,11 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
     table = open_table(root, version)
     protocol = table.protocol()
     features_used = frozenset(protocol.reader_features or ())
-    readable = _READABLE if _WIDENED in table.schema().to_json() else _READABLE | _WIDENING
-    is_readable = features_used and features_used <= readable
+    is_readable = features_used and features_used <= _READABLE
     if protocol.min_reader_version != PLAIN_READER and not is_readable:
         features = ", ".join(sorted(features_used)) or "none named"
         refusal = f"its reader version is {protocol.min_reader_version} ({features})"
-        fix = how_to_remove(root, sorted((features_used - readable) or ["columnMapping"]))
+        fix = how_to_remove(root, sorted((features_used - _READABLE) or ["columnMapping"]))
         raise _not_plain(root, refusal, fix)
     actions = table.files()
     if interval is not None:  # files are few of those of years
