@@ -34,7 +34,7 @@ def limit_memory() -> None:
     Raises:
         ParameterError: the variable is not a size.
     """
-    most = _bytes(os.environ.get(MEMORY_LIMIT, ""))
+    most = limit_in_bytes()
     if most is None:
         return
     import resource  # not on every system
@@ -45,8 +45,17 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
+def limit_in_bytes() -> int | None:
+    """Return the limit that the variable sets; None: there is none.
+
+    Raises:
+        ParameterError: the variable is not a size.
+    """
+    return _bytes(os.environ.get(MEMORY_LIMIT, ""))
+
+
 def _bytes(text: str) -> int | None:
-    """Return the limit in bytes; None: there is none."""
+    """Return the number of bytes that a text stands for; None for `none`."""
     if not text:
         return max(int(_SHARE * available_memory()), _LEAST_DEFAULT)
     if text == "none":

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.errors import SetupError
-from elsinore.memory_limit import MEMORY_LIMIT
+from elsinore.memory_limit import MEMORY_LIMIT, limit_in_bytes
 from elsinore.places import make_home, scheme
 from elsinore.safe_files import private_directory
 from elsinore.settings import Settings
@@ -391,10 +391,11 @@ def _configuration(settings: Settings) -> dict[str, str]:
     """Return the configuration of a server, without the options that the user sets.
 
     Raises:
-        ParameterError: the user's options are invalid.
+        ParameterError: the user's options or the memory limit are invalid.
         SetupError: Java, a jar or the file of the user's options is missing.
     """
     given = user_options(settings)
+    limit_in_bytes()  # a wrong one would end the daemon of Python workers
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from elsinore.errors import SetupError
+from elsinore.errors import ParameterError, SetupError
 from elsinore.settings import Settings
-from elsinore.spark.server import Server, stop_server
+from elsinore.spark.server import Server, running_server, stop_server
 
 GROUP = 4_000_000
 
@@ -103,3 +103,11 @@ def test_what_belongs_to_another_user_kills_nothing(
     with pytest.raises(SetupError, match=r"belongs to user 65534|not a file that only user 0"):
         stop_server(settings)
     assert killed == []
+
+
+def test_a_wrong_memory_limit_is_named_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELSINORE_MEMORY_LIMIT", "much")
+    with pytest.raises(ParameterError, match="ELSINORE_MEMORY_LIMIT: not a size"):
+        running_server(Settings(home=tmp_path / "home"))
