@@ -55,7 +55,7 @@ def limit_in_bytes() -> int | None:
 
 
 def _bytes(text: str) -> int | None:
-    """Return the number of bytes that a text stands for; None for `none`."""
+    """Return the limit in bytes; None for `none`."""
     if not text:
         return max(int(_SHARE * available_memory()), _LEAST_DEFAULT)
     if text == "none":
