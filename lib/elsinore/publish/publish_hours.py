@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -19,7 +19,7 @@ from elsinore.publish.tables import (
     of_result_hours,
 )
 from elsinore.store.spark_tables import Note
-from elsinore.timeline import Interval, hours_of, parse_hour
+from elsinore.timeline import Interval, hour_label, hours_of, parse_hour
 
 #: Hours whose results one task compares.
 _FEW_HOURS = 48
@@ -58,11 +58,15 @@ class Published:
 
 @dataclass(frozen=True)
 class _Compared:
-    """Rows by hour: staged ones, and for hours that differ the staged and the published ones."""
+    """Rows by hour: staged ones, and for hours that differ the staged and the published ones.
+
+    `equal` are the hours with rows that do not differ.
+    """
 
     rows: Mapping[str, int]
     staged: Mapping[str, int]
     published: Mapping[str, int]
+    equal: Collection[str]
 
 
 def publish(
@@ -89,7 +93,10 @@ def publish(
     if not compared.staged:
         return _committed(tables, None, note, compared, interval)
     labels = tuple(sorted(compared.staged))
-    where = of_result_hours(map(parse_hour, labels))
+    # Hours without rows in both tables make few ranges of the hours that differ.
+    where = of_result_hours(
+        start for start in hours_of(interval) if hour_label(start) not in compared.equal
+    )
     number = sum(compared.staged.values())
     store.plan_for(number + sum(compared.published.values()), tables.cores)
     rows = store.read(STAGED, staged_version).where(where).select(store.columns(STAGED))
@@ -132,6 +139,7 @@ def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _
         {hour[HOUR_COLUMN]: hour["staged"] for hour in found if hour["staged"]},
         {hour[HOUR_COLUMN]: hour["staged"] for hour in differing},
         {hour[HOUR_COLUMN]: hour["published"] for hour in differing},
+        {hour[HOUR_COLUMN] for hour in found} - {hour[HOUR_COLUMN] for hour in differing},
     )
 
 
