@@ -68,6 +68,7 @@ def mortal(tables: IngestTables, moment: int) -> IngestTables:
     return replace(tables, store=own)
 
 
+@pytest.mark.long
 def test_killed_at_any_write_others_complete_what_is_missing(new_tables: NewTables) -> None:
     tables, zone = new_tables()
     lost, moments = set[int](), iter([4, 2, 5, 3, 1, 4, 3, 5])
@@ -88,6 +89,7 @@ def test_killed_at_any_write_others_complete_what_is_missing(new_tables: NewTabl
     assert_final(tables, HISTORIES)
 
 
+@pytest.mark.long
 def test_four_at_once(new_tables: NewTables, server: Settings) -> None:
     tables, zone = new_tables()
     histories = [4 * number - FIRST for number in range(6)]  # of one day
@@ -106,6 +108,7 @@ def test_four_at_once(new_tables: NewTables, server: Settings) -> None:
     assert len(rows(tables, "raw_events", "file")) == 14 * len(histories)
 
 
+@pytest.mark.long
 def test_many_bytes_do_not_pass_through_this_process(
     new_tables: NewTables, server: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_late_changed_and_renamed_files(home: Home) -> None:
     assert ingested.longs("file_count").tolist() == [1, 1, 2, 1, 0, 0]
 
 
+@pytest.mark.long
 def test_hours_that_cannot_be_ingested_stay_as_they_were(home: Home) -> None:
     folder = put(home.zone, hour(9), departure(1, hour=9)).parent
     home.run(9)
@@ -131,6 +132,7 @@ def test_hours_that_cannot_be_ingested_stay_as_they_were(home: Home) -> None:
     assert home.numbers(home.state().failed_ingests.last.hours) == []
 
 
+@pytest.mark.long
 def test_own_hours_fail_the_run(home: Home) -> None:
     put(home.zone, hour(9), departure(1, hour=9))
     put(home.zone, hour(10), "bad", "worse")

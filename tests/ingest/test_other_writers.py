@@ -45,6 +45,7 @@ def test_one_correction_is_two_rows_of_the_change_feed(new_tables: NewTables) ->
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_column_and_features_of_somebody_else(new_tables: NewTables) -> None:
     tables, zone = new_tables()
     put(zone, hour(10), departure(1), departure(2))
@@ -68,6 +69,7 @@ def test_a_column_and_features_of_somebody_else(new_tables: NewTables) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_table_that_was_restored_or_lost_its_change_feed(new_tables: NewTables) -> None:
     tables, zone = new_tables()
     put(zone, hour(10), departure(1), departure(2))
@@ -88,6 +90,7 @@ def test_a_table_that_was_restored_or_lost_its_change_feed(new_tables: NewTables
     assert rows(tables, "events", "event_id", "dep_delay") == expected
 
 
+@pytest.mark.long
 def test_too_many_bad_records_leave_raw_events_as_they_are(new_tables: NewTables) -> None:
     tables, zone = new_tables()
     put(zone, hour(10), departure(1), "bad", "bad")

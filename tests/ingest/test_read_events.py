@@ -132,6 +132,7 @@ def home(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_after_refreshes_and_maintenance(ingest_session: SparkSession, home: Path) -> None:
     events = Events(ingest_session, home)
     events.compare()
@@ -188,6 +189,7 @@ def test_a_table_with_buckets(ingest_session: SparkSession, home: Path) -> None:
     assert sorted((row for part in parts for row in part), key=str) == events.scanned(whole)
 
 
+@pytest.mark.long
 def test_rows_of_deletion_vectors_are_not_read(ingest_session: SparkSession, home: Path) -> None:
     events = Events(ingest_session, home)
     events.sql("ALTER TABLE {} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")

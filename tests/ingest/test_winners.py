@@ -121,6 +121,7 @@ def test_any_order_of_ingests_leaves_the_events_of_the_definition(
     assert fates(tables) == sorted(counts)
 
 
+@pytest.mark.long
 def test_versions_of_other_kinds_are_quarantined(new_tables: NewTables) -> None:
     tables, zone = new_tables("{field: id, version: updated_at}")
     bad = ["soon", True, [1], {"a": 1}, 1e30, 1e-12, "2013-13-01"]
@@ -133,6 +134,7 @@ def test_versions_of_other_kinds_are_quarantined(new_tables: NewTables) -> None:
     assert "updated_at: 'soon' is not a number or ISO 8601 timestamp" in reasons
 
 
+@pytest.mark.long
 def test_long_ids_are_no_literals_of_statements(new_tables: NewTables) -> None:
     """Statements have a maximum size, which a few ids of megabytes exceed."""
     tables, zone = new_tables()
@@ -175,6 +177,7 @@ def test_names_and_times_of_files(new_tables: NewTables) -> None:
         assert rows(tables, "events", "dep_delay") == [(winner,)]
 
 
+@pytest.mark.long
 def test_events_without_ids(new_tables: NewTables) -> None:
     tables, zone = new_tables("")
     put(zone, hour(10), departure(1), departure(1), "bad", departure(2))

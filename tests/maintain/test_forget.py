@@ -175,6 +175,7 @@ def killed_at(home: Home, owner: object, point: str) -> None:
             erase(home, "killed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("owner", "point"),
     first([(elsinore.maintain.forget, "_drop_spools"), (RecordedFiles, "end"),
@@ -325,6 +326,7 @@ def person(kind: str, **fields: Any) -> dict[str, Any]:
     return {"event": kind, "at": "2013-01-01T10:00:00Z", **fields}
 
 
+@pytest.mark.long
 def test_a_key_is_searched_at_the_path_of_its_attribute(home: Home, tmp_path: Path) -> None:
     """Other fields may have the same last name, and the value. These events have no ids."""
     schema, queries = tmp_path / "people.yaml", tmp_path / "people.sase"

@@ -254,6 +254,7 @@ def test_late_files_recompute_the_hours_that_they_reach(
     assert compared(migrated, clean) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", first(["_move", "record_changed_hours", "last move"], 1))
 def test_a_killed_migration_is_repeated(
     point: str, new_home: NewHome, spark: SparkSession, moved: Settings,

@@ -70,6 +70,7 @@ def test_small_files_become_one_and_old_ones_go(home: Home) -> None:
     assert operations.count("OPTIMIZE") == 1
 
 
+@pytest.mark.long
 def test_the_retention_holds_for_others_too(home: Home) -> None:
     strays = [
         stray(home, table, "part-old.parquet", 2 * LEAST_KEPT) for table in ("events", "hours")
@@ -94,6 +95,7 @@ def test_the_longest_run_is_far_below_the_retention() -> None:
     assert Settings().vacuum_retention_hours >= LEAST_KEPT
 
 
+@pytest.mark.long
 def test_the_job_of_the_night(home: Home) -> None:
     put(home.zone, hour(10), departure(1))
     home.run(10)

@@ -81,6 +81,7 @@ def test_old_rows_go_and_are_not_taken_for_withdrawn(home: Home) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_refresh_of_all_keys_respects_what_was_removed(home: Home) -> None:
     live(home, 5)
     home.remove_old(5, events=3, raw_events=5)

@@ -73,6 +73,7 @@ def test_only_rows_that_differ_are_written(ground: Ground) -> None:
     assert Counter(found) == Counter(store.read(STAGED).collect())
 
 
+@pytest.mark.long
 def test_other_hours_and_later_staging_do_not_matter(ground: Ground) -> None:
     store = ground.results.store
     ground.aggregate(QUERIES, OWNED)

@@ -24,6 +24,6 @@ def test_after_hours_of_trouble_the_tables_are_those_of_one_replay(
         spark_token_file=server.spark_token_file,
     )
     history = Simulation(place, "0")
-    history.go(draws(4, 48))
+    history.go(draws(3, 48))
     assert history.wrong == [], history.told
     assert history.recomputed, "the reference was asked for no query"

@@ -268,6 +268,7 @@ def test_hours_that_can_be_computed_do_not_wait_for_those_that_cannot(
     assert counts(lake).keys() == {"06", "07", "08", "09", "10", "11"}
 
 
+@pytest.mark.long
 def test_published_rows_that_were_changed_by_hand_are_computed_again(
     spark: SparkSession, lake: Lake, settings: Settings, replayed: Replayed
 ) -> None:
@@ -281,6 +282,7 @@ def test_published_rows_that_were_changed_by_hand_are_computed_again(
     assert replayed(12, 13)["recomputed_hours"] == 0
 
 
+@pytest.mark.long
 def test_events_that_come_while_results_are_computed_are_in_the_published_results(
     lake: Lake, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

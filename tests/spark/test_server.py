@@ -365,6 +365,7 @@ def test_a_server_that_dies_is_worth_another_try_and_none_outlives_its_keeper_or
     assert not stop_server(brief)
 
 
+@pytest.mark.long
 def test_it_ends_when_its_home_is_taken_away(changed: Settings) -> None:
     server = running_server(changed)
     # What warms it up, or itself, may make other files anew while all of them are deleted.

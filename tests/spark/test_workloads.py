@@ -98,6 +98,7 @@ def alone(settings: Settings, new_spark_home: NewHome, workload: str, *runs: Int
     return made
 
 
+@pytest.mark.long
 def test_each_workload_has_the_tables_of_a_lake_of_its_own(
     settings: Settings, new_spark_home: NewHome
 ) -> None:
