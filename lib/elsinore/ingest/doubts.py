@@ -6,9 +6,10 @@ The tables are read with Arrow, and the names of files from the ledger.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -80,16 +81,37 @@ def emptied_fields(lake: Lake, interval: Interval) -> dict[str, list[str]]:
     suspects = {field for _, field in empty}
     history = Landings(Interval(interval.start - _HISTORY, interval.end))
     seen = _filled(lake, history, [field for field in _nullable(lake.stream) if field in suspects])
+    before = {field: _Totals.of(seen, field) for field in suspects}
     found: dict[str, list[str]] = defaultdict(list)
     for label, field in sorted(empty, key=lambda each: each[0]):
         first = hour_label(parse_hour(label) - _HISTORY)
-        before = [fields[field] for other, fields in seen.items()
-                  if first <= other < label and field in fields]  # fmt: skip
-        events, values = (sum(counts[place] for counts in before) for place in (0, 1))
+        events, values = before[field].between(first, label)
         number = own[label][field].events
         if values and (1 - values / events) ** number < _CHANCE:
             found[label].append(".".join(field))
     return dict(found)
+
+
+class _Totals(NamedTuple):
+    """Running totals of a field over hours: `totals[n]` are those of the first n labels."""
+
+    labels: Sequence[str]
+    totals: Sequence[_Filled]
+
+    @classmethod
+    def of(cls, seen: Mapping[str, Mapping[_Field, _Filled]], field: _Field) -> Self:
+        """Return the totals of a field over all hours that have events of its type."""
+        labels = sorted(label for label, fields in seen.items() if field in fields)
+        totals = [_Filled(0, 0)]
+        for label in labels:
+            events, values = seen[label][field]
+            totals.append(_Filled(totals[-1].events + events, totals[-1].values + values))
+        return cls(labels, totals)
+
+    def between(self, first: str, end: str) -> _Filled:
+        """Return the totals of the hours from one label up to another, without the latter."""
+        after, before = (self.totals[bisect_left(self.labels, label)] for label in (end, first))
+        return _Filled(after.events - before.events, after.values - before.values)
 
 
 def _nullable(stream: StreamSchema) -> list[_Field]:
