@@ -93,7 +93,7 @@ def emptied_fields(lake: Lake, interval: Interval) -> dict[str, list[str]]:
 
 
 class _Totals(NamedTuple):
-    """Running totals of a field over hours: `totals[n]` are those of the first n labels."""
+    """Running totals of a field over hours: `totals[n]` is the sum over the first n labels."""
 
     labels: Sequence[str]
     totals: Sequence[_Filled]
