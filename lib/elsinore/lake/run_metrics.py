@@ -47,6 +47,8 @@ UNREAD = "unread_files"
 #: Metrics of the ingest, as JSON: by hour the fields without values, sentences about corrections
 #: that lost, and pairs of files of which one may be a compressed copy.
 EMPTIED, LOST, COPIES = "emptied_fields", "lost_corrections", "packed_copies"
+#: The metric with the reason why the tables could not be searched for these problems.
+UNCHECKED = "unchecked_doubts"
 
 #: The metric of planning that names the profile of a run's stream.
 PROFILE_FINGERPRINT = "profile_fingerprint"

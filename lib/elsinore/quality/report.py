@@ -382,6 +382,10 @@ def _figures_doubtful(data: ReportData, validation: ValidationResults | None) ->
         f"fields that had values in the week before have none: {_emptied(data)}": data.emptied,
         f"files may be copies, so their events count twice: {some_of(data.copies)}": data.copies,
         **dict.fromkeys(data.lost, True),
+        **{
+            f"fields without values and lost corrections were not looked for: {reason}": True
+            for reason in data.unchecked_doubts
+        },
         f"unrecognized files in the landing zone: {data.unread}": data.unread,
         f"no query has a result: {why_nothing(data)}": not any(q.aggregates for q in data.queries),
         "no result was compared with the reference": not any(

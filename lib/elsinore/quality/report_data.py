@@ -29,6 +29,7 @@ from elsinore.lake.run_metrics import (
     LOST,
     PROFILE_FINGERPRINT,
     PUBLISH_STEP,
+    UNCHECKED,
     UNREAD,
     VALIDATE_STEP,
     RunTime,
@@ -533,6 +534,11 @@ class ReportData:
     def lost(self) -> list[str]:
         """Sentences about repeated records that may be corrections themselves."""
         return sorted({each for text in self._details(LOST) for each in json.loads(text)})
+
+    @property
+    def unchecked_doubts(self) -> list[str]:
+        """The reasons why the tables could not be searched for probable problems."""
+        return sorted(set(self._details(UNCHECKED)))
 
     @property
     def copies(self) -> list[str]:

@@ -11,7 +11,6 @@ import re
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -22,6 +21,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
+from elsinore.lake.run_metrics import UNCHECKED as UNCHECKED_DOUBTS
 from elsinore.quality.charts import Trend, trends, value_ticks
 from elsinore.quality.check_expectations import ValidationResults, Verdict
 from elsinore.quality.report import templates
@@ -218,15 +218,16 @@ def test_the_verdict(tmp_path: Path, rows: Rows, spoil: str, headline: str, reas
 @pytest.mark.parametrize(
     ("metric", "value", "reason"),
     [
-        (EMPTIED, {"2013-01-01T10": ["Buy.price"]}, "have none: 01-01 10h Buy.price"),
-        (LOST, ["a<b lost to c"], "a&lt;b lost to c"),
-        (COPIES, [["a.jsonl", "a.jsonl.gz"]], "count twice: a.jsonl and a.jsonl.gz"),
+        (EMPTIED, '{"2013-01-01T10": ["Buy.price"]}', "have none: 01-01 10h Buy.price"),
+        (LOST, '["a<b lost to c"]', "a&lt;b lost to c"),
+        (COPIES, '[["a.jsonl", "a.jsonl.gz"]]', "count twice: a.jsonl and a.jsonl.gz"),
+        (UNCHECKED_DOUBTS, "a<b is on", "were not looked for: a&lt;b is on"),
     ],
 )
 def test_doubts_of_the_ingest_are_warnings(
-    tmp_path: Path, rows: Rows, metric: str, value: Any, reason: str
+    tmp_path: Path, rows: Rows, metric: str, value: str, reason: str
 ) -> None:
-    rows["run_metrics"].append(lake.metric("ingest", metric, None, json.dumps(value)))
+    rows["run_metrics"].append(lake.metric("ingest", metric, None, value))
     page = _page(tmp_path, rows, _validation())
     assert _headline(page) == WARNED
     assert reason in page
