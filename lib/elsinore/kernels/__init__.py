@@ -5,7 +5,7 @@ import os
 from elsinore.kernels.cache_location import base_folder, cache_folder
 
 # Numba reads `.numba_config.yaml` in the working directory, on import and whenever it compiles, and
-# loads code from the cache directory that the file names. An environment variable wins over it.
+# loads code from the cache directory that the file names. An environment variable overrides it.
 os.environ["NUMBA_CACHE_DIR"] = str(base_folder(os.environ.get("NUMBA_CACHE_DIR", "")))
 
 # Without these, the file could turn compilation off, or name classes that choose the cache.

@@ -1,6 +1,6 @@
-"""Arithmetic and functions of single values inside kernels: what SQL's NULL and NaN ask for.
+"""Arithmetic and scalar functions for kernels, with SQL's rules for NULL.
 
-A result is `(value, known)`; not known is NULL.
+Arithmetic returns `(value, known)`. If `known` is False, the result is NULL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from elsinore.kernels.compiled import inlined, kernel
 INT64_MIN = np.iinfo(np.int64).min
 INT64_MAX = np.iinfo(np.int64).max
 
-#: Integers know the first four, doubles all.
+#: Operators. int64 supports the first four, doubles support all.
 PLUS, MINUS, TIMES, REMAINDER, DIVIDE = range(5)
 
 _HOUR = 3_600_000_000
@@ -32,7 +32,10 @@ def _magnitude(number):
 
 @inlined
 def long_arithmetic(op, left, right):
-    """`(value, known)` of int64 `+ - * %`; unknown where it overflows or has no answer."""
+    """Return `(value, known)` of int64 `+ - * %`.
+
+    `known` is False if the result overflows or the divisor is 0.
+    """
     if op == PLUS:
         value = np.int64(_wrapped(left) + _wrapped(right))
         return value, ((left ^ value) & (right ^ value)) >= 0
@@ -57,7 +60,7 @@ def long_arithmetic(op, left, right):
 
 @inlined
 def double_arithmetic(op, left, right):
-    """`(value, known)` of arithmetic on doubles; unknown for division and remainder by zero."""
+    """Return `(value, known)` of double arithmetic; division and remainder by 0 are unknown."""
     if op == PLUS:
         return left + right, True
     if op == MINUS:
@@ -73,7 +76,10 @@ def double_arithmetic(op, left, right):
 
 @inlined
 def takes_left(greatest, left, right):
-    """Whether LEAST (or GREATEST) of two known values is the left one; NaN ranks last."""
+    """Return whether LEAST (or GREATEST, if `greatest`) of two known values is the left one.
+
+    NaN ranks above all numbers.
+    """
     if left != left:
         return greatest
     if right != right:
@@ -83,14 +89,14 @@ def takes_left(greatest, left, right):
 
 @inlined
 def hour_of(microseconds):
-    """Hour of the day, 0 to 23, of microseconds since 1970 in UTC (or before it)."""
+    """Return the UTC hour of the day, 0 to 23, of microseconds since 1970 (negative ones too)."""
     return microseconds // _HOUR % 24
 
 
 @inlined
 def weekday_of(microseconds):
-    """ISO day of the week, Monday 1 to Sunday 7, of microseconds since 1970 in UTC."""
-    return (microseconds // _DAY + 3) % 7 + 1  # 1970 began on a Thursday
+    """Return the ISO day of the week in UTC, Monday 1 to Sunday 7, of microseconds since 1970."""
+    return (microseconds // _DAY + 3) % 7 + 1  # 1970-01-01 was a Thursday
 
 
 # ---- columns
@@ -107,7 +113,16 @@ def _fill(op, left, right, values, fits):
 def long_columns(
     operator: str, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`(int64[N], bool[N])`: results of `+ - * %` and where they are the true ones."""
+    """Apply an int64 operator to two columns.
+
+    Args:
+        operator: one of `+ - * %`.
+        left: int64[N].
+        right: int64[N].
+
+    Returns:
+        `(int64[N], bool[N])`: the results, and whether each one is exact.
+    """
     values = np.empty(left.size, np.int64)
     fits = np.empty(left.size, np.bool_)
     _fill(_OPS[operator], left, right, values, fits)

@@ -1,13 +1,13 @@
-"""Tuples of arrays by reference, and functions by address, inside compiled kernels.
+"""Pass tuples of arrays by reference, and call functions by address, in compiled kernels.
 
-Numba passes a tuple of arrays by value: every number of every array is an argument of its own, 400
-of them a call for the Hamlet kernels, where a burst of one event took 4 microseconds. By reference
-it takes a tenth of one. A kernel that is called from Python borrows its tuples once; the functions
-that it calls read a field where they need it. A field that is a tuple is a reference itself.
+Numba passes a tuple of arrays by value: each number of each array is an argument. A call in the
+Hamlet kernels had 400 arguments, and a burst of one event took 4 microseconds. By reference it
+takes a tenth of that. A kernel that is called from Python borrows its tuples once. The functions
+that it calls read a field when they need it. A field that is a tuple is a reference, too.
 
-What Numba compiles contains all that it calls, which is optimised again at every level of calls. A
-function that is called by address is compiled once. Its arguments are integers and borrowed tuples,
-its result is an integer.
+Numba compiles called functions into their caller and optimizes them again at each call level. A
+function that is called by address is compiled once. Its arguments are integers and borrowed
+tuples, and its result is an integer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED_TUPLE: Any = types.BaseNamedTuple  # type: ignore[attr-defined]
 
 
 class Borrowed(types.Type):
-    """A reference to a named tuple, valid while the kernel runs that borrowed it."""
+    """A reference to a named tuple, valid while the kernel that borrowed it runs."""
 
     def __init__(self, dtype: types.Type) -> None:
         self.dtype: Any = dtype
@@ -40,9 +40,10 @@ _TYPES: dict[bytes, Borrowed] = {}
 
 
 def borrowed_types(*tuples: NamedTuple) -> list[Borrowed]:
-    """The types of references to named tuples of arrays.
+    """Return the types of references to named tuples of arrays.
 
-    They are kept by fingerprint: to find the type of 80 arrays takes Numba half a millisecond.
+    They are cached by fingerprint, because Numba needs half a millisecond to find the type of 80
+    arrays.
     """
     found = []
     for each in tuples:
@@ -83,7 +84,7 @@ def _read_field(context: Any, builder: ir.IRBuilder, typ: Borrowed, value: Any, 
 
 @intrinsic
 def borrow(_typing: Any, value: types.Type) -> Any:
-    """A reference to a named tuple, of which the fields are read like the tuple's own."""
+    """Return a reference to a named tuple; its fields are read as in the tuple."""
 
     def store(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         manager = context.data_model_manager
@@ -95,7 +96,7 @@ def borrow(_typing: Any, value: types.Type) -> Any:
 
 
 def _store(manager: Any, builder: ir.IRBuilder, kind: Any, value: Any, place: Any) -> None:
-    """Field by field: one store of them all is more than the compiler takes apart."""
+    """Store a tuple field by field, because the compiler does not split one store of all fields."""
     for number, field in enumerate(kind.types):
         part = builder.extract_value(value, number)
         target = cgutils.gep_inbounds(builder, place, 0, number)
@@ -105,15 +106,17 @@ def _store(manager: Any, builder: ir.IRBuilder, kind: Any, value: Any, place: An
             builder.store(manager[field].as_data(builder, part), target)
 
 
-# ---- functions that are compiled by themselves, and called by their address
+# ---- functions that are compiled separately and called by address
 
-#: The type of integer arguments.
+#: The type of integer arguments and of results.
 INTEGER = types.int64
 
 
 @cache
 def address_of(function: Callable[..., int], *kinds: types.Type) -> int:
-    """The address of a function, compiled for arguments of the given types or read from the cache.
+    """Return the address of a function that is compiled for given types of arguments.
+
+    The code is compiled, or loaded from the cache.
 
     Args:
         function: plain Python that Numba can compile.
@@ -124,7 +127,7 @@ def address_of(function: Callable[..., int], *kinds: types.Type) -> int:
 
 @intrinsic
 def call(_typing: Any, address: types.Type, arguments: Any) -> Any:
-    """Call the function at an address with a tuple of arguments."""
+    """Call the function at an address with a tuple of arguments; return its integer."""
     kinds = tuple(arguments)
     wanted = [INTEGER if isinstance(kind, types.Integer) else kind for kind in kinds]
 

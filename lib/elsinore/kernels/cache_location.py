@@ -13,12 +13,13 @@ _HERE = Path(__file__).parent
 def cache_folder(named: str = "") -> Path:
     """Return the directory of compiled kernels, one for each state of their sources.
 
-    Numba checks the file of the function that it loads, but not the files of the functions
-    compiled into it: after a change of one kernel file the others would keep its old code, also in
-    a folder that outlives the installation. Several machines may share one.
+    Numba checks the source file of the function that it loads, but not the files of the functions
+    compiled into it. After a change of one kernel file, other kernels would keep its old code, even
+    in a directory that outlives the installation. Several machines can share one directory.
 
     Code is loaded from the directory, so other users must not be able to write to it. Elsinore
-    uses the named directory, else that of the sources, else the user's cache, else a new one.
+    uses the first that is possible: the named directory, the directory of the sources, the user's
+    cache, a new temporary directory.
     """
     digest = hashlib.sha256()
     for source in sorted(_HERE.glob("*.py")):
@@ -27,10 +28,10 @@ def cache_folder(named: str = "") -> Path:
 
 
 def base_folder(named: str = "") -> Path:
-    """Return the directory with one directory of kernels for each state of the sources.
+    """Return the parent of the directories of compiled kernels.
 
     Raises:
-        PermissionError: another user controls the directory that is named.
+        PermissionError: another user can write to the named directory.
     """
     if named:
         _require_safe(Path(named))
@@ -43,13 +44,13 @@ def base_folder(named: str = "") -> Path:
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(kept, os.W_OK) and not _writers(kept):
             return kept
-    except (OSError, RuntimeError):  # no such home, or none of one's own
+    except (OSError, RuntimeError):  # no home directory, or it is not writable
         pass
     return Path(tempfile.mkdtemp(prefix="elsinore-kernels-"))
 
 
 def _require_safe(named: Path) -> None:
-    """Refuse an existing directory that another user controls; create a missing one."""
+    """Create the named directory if it is missing; raise if another user can write to it."""
     named.mkdir(mode=0o700, parents=True, exist_ok=True)
     if writers := _writers(named):
         problem = f"{writers} can write to this NUMBA_CACHE_DIR, from which code is loaded"
@@ -57,9 +58,9 @@ def _require_safe(named: Path) -> None:
 
 
 def _writers(directory: Path) -> str:
-    """Return who else can write to a directory.
+    """Return who else can write to a directory; empty if no other user can.
 
-    The group may: volumes of Kubernetes belong to root and to a group.
+    The group can: volumes of Kubernetes belong to root and to a group.
     """
     status = directory.stat()
     if status.st_uid not in (0, os.geteuid()):

@@ -1,14 +1,14 @@
-"""How every kernel is compiled: cached on disk, and without counting references.
+"""Compile kernels: cached on disk, and without reference counts.
 
-Kernels take arrays and write to arrays; they make none, so that nothing in them needs to be kept
-alive. With reference counting each helper that gets a tuple of arrays counts all of them up and
-down, atomically: 780 ns an event for `A+` with COUNT(*), against 28 ns without.
+Kernels read and write arrays but create none, so they need no reference counts. With them, each
+helper that receives a tuple of arrays counts all arrays up and down atomically. That takes 780 ns
+per event for `A+` with COUNT(*), compared with 28 ns without.
 
-Helpers are optimised once, and loops are not written out several times. Numba brings every function
-through all of LLVM, and makes machine code of it, also of those that nobody calls but what they are
-inlined into. There they are linked and optimised again, at every level of calls. And LLVM takes
-each loop for a long one, worth four versions of it unrolled; most of greta's run over one to three
-carriers, and most lanes are tens.
+Helpers are optimized once, and loops are not unrolled. By default, Numba runs every function
+through all LLVM passes and emits its machine code, even if the function is only inlined into
+others. The callers link and optimize it again, at each call level. LLVM also assumes that loops
+are long, and unrolls each one four times. Most loops of greta run over one to three accumulators,
+and most runs of lanes have tens.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 
-#: Passes of Numba's for what no kernel contains, a tenth of the time that compiling takes.
+#: Numba's passes for constructs that no kernel contains: a tenth of the compile time.
 _NEEDLESS = frozenset((
     untyped_passes.WithLifting, untyped_passes.InlineClosureLikes,
     untyped_passes.MakeFunctionToJitFunction, untyped_passes.InlineInlinables,
@@ -38,18 +38,18 @@ _NEEDLESS = frozenset((
 
 
 class Fragment(JITCodeLibrary):
-    """The code of a helper as it was written, for the kernels that call it to make use of."""
+    """The code of a helper before optimization, for the kernels that call it."""
 
     @property
     def codegen(self) -> Any:
-        """Itself: what runs a library asks it to `set_env`."""
+        """Return this object, because Numba only calls `set_env` of it."""
         return self
 
     def set_env(self, name: str, env: Any) -> None:
-        """Nothing: no code, no environment of it."""
+        """Do nothing: a fragment has no executable code and no environment."""
 
     def get_pointer_to_function(self, name: str) -> int:
-        """None: it runs as a part of others."""
+        """Return 0: a fragment has no address, it only runs as a part of kernels."""
         self._ensure_finalized()
         return 0
 
@@ -57,17 +57,17 @@ class Fragment(JITCodeLibrary):
         module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
-        """Nothing is linked in: a kernel links what its helpers call, each once."""
+        """Finalize without linking; a kernel links each helper that it needs once."""
         self._raise_if_finalized()
         self._finalized = True
 
 
 class Whole(JITCodeLibrary):
-    """Code with that of all its helpers in it."""
+    """Code that contains the code of all its helpers."""
 
     def finalize(self) -> None:
-        """Links in the helpers, and theirs."""
-        for library in (linked := self._linking_libraries):  # grows on the way
+        """Link the helpers, and the helpers that they call."""
+        for library in (linked := self._linking_libraries):  # grows during the loop
             if isinstance(library, Fragment):
                 linked += [other for other in library._linking_libraries if other not in linked]
                 self._reload_init.update(library._reload_init)
@@ -75,7 +75,7 @@ class Whole(JITCodeLibrary):
 
 
 class Lean(Whole):
-    """A kernel whose loops become SIMD, but no loop is written out several times."""
+    """A kernel whose loops become SIMD but are not unrolled."""
 
     simd, unrolled = True, False
 
@@ -88,7 +88,7 @@ class Lean(Whole):
 
 
 class Once(Lean):
-    """A kernel that is brought through all of LLVM, but once: Numba does so three times."""
+    """A kernel that runs through all LLVM passes once; Numba runs them three times."""
 
     unrolled = True
 
@@ -103,12 +103,12 @@ class Brief(Lean):
 
 
 class _LeanPipeline(Compiler):
-    """Compiles to a kind of library, without the needless passes."""
+    """Compiles to one kind of library, without the needless passes."""
 
     library: type[JITCodeLibrary]
 
     def define_pipelines(self) -> Any:
-        """Numba's, but for these."""
+        """Return Numba's pipeline without the needless passes."""
         codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
         self.state.library = self.library(codegen, name)
         self.state.library.enable_object_caching()
@@ -122,18 +122,18 @@ class _LeanPipeline(Compiler):
 
 
 def compiler_to(library: type[JITCodeLibrary]) -> type[Compiler]:
-    """A compiler to that kind of library."""
+    """Return a compiler that produces a kind of library."""
     return type(f"{library.__name__}Compiler", (_LeanPipeline,), {"library": library})
 
 
 class Helper(CPUDispatcher):
     """A function that is compiled once for signed integers of any width, and for constants.
 
-    Numba's own are compiled anew for each width, and each constant that somebody calls them with.
+    A Numba function is compiled again for each width, and for each constant argument.
     """
 
     def compile(self, sig: Any) -> Any:
-        """The code for some types of arguments."""
+        """Return the code for argument types; signed integers are widened to int64."""
         return super().compile(tuple(map(_widest, sig)))
 
 
@@ -143,18 +143,18 @@ def _widest(kind: Any) -> Any:
 
 
 class QuickCache(FunctionCache):
-    """Loads a compiled kernel without first loading all that Numba can compile.
+    """Loads a compiled kernel without loading everything that Numba can compile.
 
-    Numba fills its registries (with SciPy's linear algebra among them) before it looks into the
-    cache: 0.6 s in each new process, for what linking a finished kernel has no use for. When a
-    kernel is not found and must be compiled, the compiler fills them itself, and people are told.
+    Numba fills its registries (for example with SciPy's linear algebra) before it reads the cache.
+    That takes 0.6 s in each new process, and a compiled kernel does not need it. If a kernel is
+    missing, the compiler fills the registries, and a message on stderr announces the compilation.
     """
 
-    #: Whether they were told in this process, or need not be.
+    #: True if this process has printed the message, or must not print it.
     told = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for a signature, ready to be called; None if there is none."""
+        """Return the compiled kernel for a signature, ready to be called; None if there is none."""
         found = self._load_overload(sig, target_context)
         if found is None and not QuickCache.told:
             QuickCache.told = True
@@ -163,7 +163,7 @@ class QuickCache(FunctionCache):
         return found
 
     def signatures(self, target_context: Any) -> list[Any]:
-        """What there is compiled code for, of the present source and this processor."""
+        """Return the signatures that the cache holds for the current source and this processor."""
         found, codegen = self._cache_file._load_index(), target_context.codegen()
         return [key[0] for key in found if key == self._index_key(key[0], codegen)]
 
@@ -173,7 +173,7 @@ _BY_ADDRESS: list[Any] = []
 
 
 def compiled_kernels() -> dict[str, set[str]]:
-    """The types of arguments for which each kernel is compiled and loaded, by its name."""
+    """Return the argument types for which each kernel is compiled and loaded, by its name."""
     found = {
         f"{kernel.__module__}.{kernel.__name__}": {str(types) for types in kernel.signatures}
         for kernel in _KERNELS
@@ -185,9 +185,10 @@ def compiled_kernels() -> dict[str, set[str]]:
 
 
 def load_kernels() -> None:
-    """Loads the imported kernels that the cache holds, for processes to be forked from this one.
+    """Load the imported kernels that the cache holds, for processes that are forked from this one.
 
-    It takes 0.8 s, as it would in each of these. Kernels by address are loaded where they are used.
+    It takes 0.8 s, as it would in each of these processes. Kernels that are called by address are
+    loaded when they are first used.
     """
     for each in _KERNELS:
         for signature in each._cache.signatures(each.targetctx):
@@ -195,31 +196,44 @@ def load_kernels() -> None:
 
 
 def kernel(function: Any, *, library: type[JITCodeLibrary] = Lean, nogil: bool = False) -> Any:
-    """A kernel of its own, called from Python."""
+    """Compile a kernel that is called from Python.
+
+    Args:
+        function: plain Python that Numba can compile.
+        library: kind of its code.
+        nogil: whether the kernel releases Python's lock.
+    """
     options = {"pipeline_class": compiler_to(library), "nogil": nogil}
     compiled: Any = njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
-    if not config.DISABLE_JIT:  # then it is the function itself
+    if not config.DISABLE_JIT:  # otherwise njit returns the function
         compiled._cache = QuickCache(function)
         _KERNELS.append(compiled)
     return compiled
 
 
 def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
-    """The address of a kernel that other kernels call, compiled or read from the cache.
+    """Return the address of a kernel that other kernels call; compiled, or loaded from the cache.
 
-    Not a lean one: Hamlet's run over blocks and many lanes, and took a quarter longer so.
+    Its library is `Once`: Hamlet's kernels run over blocks and many lanes, and took a quarter
+    longer with `Lean`.
     """
     compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False}, compiler_to(Once))
     compiled._cache = QuickCache(function)
     compiled.compile()
-    _BY_ADDRESS.append(compiled)  # which keeps its code
+    _BY_ADDRESS.append(compiled)  # keeps the code alive
     return int(compiled.address)
 
 
 def helper(
     function: Any, *, library: type[JITCodeLibrary] = Fragment, forceinline: bool = True
 ) -> Any:
-    """A part of kernels, called by them alone."""
+    """Compile a part of kernels that only kernels call.
+
+    Args:
+        function: plain Python that Numba can compile.
+        library: kind of its code.
+        forceinline: whether each call is inlined.
+    """
     if config.DISABLE_JIT:
         return function
     options = {
@@ -229,18 +243,18 @@ def helper(
     return Helper(function, targetoptions=options, pipeline_class=compiler_to(library))
 
 
-#: A kernel that threads may run side by side: it lets go of Python's lock.
+#: A kernel that threads can run in parallel: it releases Python's lock.
 unlocked = partial(kernel, nogil=True)
 
 #: A kernel of loops that are too short for SIMD.
 brief = partial(kernel, library=Brief)
 
-#: A small helper of loops that become SIMD only if they are optimised before they are inlined.
+#: A small helper whose loops become SIMD only if they are optimized before inlining.
 ripened = partial(helper, library=Whole)
 
-#: A helper that is too long to be compiled into each place that calls it. What is not said here it
-#: takes over from its callers: it would be compiled into each place that an inlined one calls it.
+#: A helper that is too long to be inlined at each call. The option is explicit, because an inlined
+#: caller would otherwise pass on its own.
 outlined = partial(helper, forceinline=False)
 
-#: A small helper, compiled into each place that calls it.
+#: A small helper, inlined at each call.
 inlined = helper

@@ -1,9 +1,9 @@
-"""Integers as decimal text, many at a time.
+"""Convert many integers to decimal strings.
 
-An integer is a sum of powers of two, and a table has the decimal digits of these, eight a place. So
-a text takes one multiplication and one addition a word and place, in SIMD and without a carry on
-the way; then one pass that carries, and one that writes. As Python's own conversion it takes the
-square of the width, but GMP's needs some 30,000 bits to be quicker.
+An integer is a sum of powers of two. A table contains the decimal digits of these powers, eight
+digits per place. So a string takes one multiplication and one addition per word and place, in SIMD
+and without carries. Then one pass carries, and one pass writes. The time is quadratic in the
+number of digits, as in Python's conversion. GMP is faster only above about 30,000 bits.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined, unlocked
 
-#: Bits of a word of an integer, and how many words times digits of a place add up in 64 bits.
+#: Bits of a word of an integer, and how many products of a word and a place add up in 64 bits.
 WORD, _TOGETHER = 28, 640
 _MASK = np.uint64((1 << WORD) - 1)
-#: What a place holds is less than this: 26.57 bits.
+#: Upper limit of a place (eight decimal digits): 26.57 bits.
 _PLACE = np.uint64(10**8)
 _NOTHING = np.uint64(0)
 
 
 class Scratch(NamedTuple):
-    """For integers of at most W words and P places, of which two are worked on at once.
+    """Scratch for integers of at most W words and P places; two integers are converted at once.
 
     Attributes:
-        powers: uint32[W, P], the digits of `2**(WORD * i)`, the lowest place first.
+        powers: uint32[W, P], the places of `2**(WORD * i)`, the lowest place first.
         words: uint32[2, W]; places: uint64[2, P].
-        text: uint64[P], eight characters each, the highest place first; chars: the same as bytes.
+        text: uint64[P], eight characters each, the highest place first; chars: its bytes.
     """
 
     powers: np.ndarray
@@ -39,7 +39,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(limbs: int) -> Scratch:
-    """Scratch for integers of so many limbs of 64 bits."""
+    """Return scratch for integers of `limbs` limbs of 64 bits."""
     words = -(-64 * limbs // (4 * WORD)) * 4
     places = 2 * words * WORD // 53 + 1
     powers, text = np.zeros((words, places), np.uint32), np.zeros(places, np.uint64)
@@ -50,7 +50,7 @@ def make_scratch(limbs: int) -> Scratch:
 
 @unlocked
 def _fill_powers(powers):
-    """Write the table of `Scratch`."""
+    """Fill `Scratch.powers`."""
     powers[0, 0], size = 1, 1
     for i in range(1, powers.shape[0]):
         carry, j = _NOTHING, 0
@@ -64,13 +64,13 @@ def _fill_powers(powers):
 
 @unlocked
 def write_decimals(integers, scratch, text, ends):
-    """Write the decimal text of integers, one after another, and where each ends.
+    """Write the decimal strings of integers one after another, and the end of each string.
 
-    They are uint64[R, L], none of them negative, the lowest limb first; `ends`, int32[R + 1], has
-    its 0 already.
+    `integers` are uint64[R, L], not negative, with the lowest limb first. `text` is uint8[*].
+    `ends` is int32[R + 1], and its first element must be 0.
     """
     at, last = 0, integers.shape[0] - 1
-    for row in range(0, integers.shape[0], 2):  # two read the table once: a quarter less
+    for row in range(0, integers.shape[0], 2):  # two share one read of the table: 25 % less time
         words = max(
             _to_words(integers[row], scratch.words[0]),
             _to_words(integers[min(row + 1, last)], scratch.words[1]),
@@ -83,7 +83,7 @@ def write_decimals(integers, scratch, text, ends):
 
 @inlined
 def _to_words(limbs, words):
-    """Write all words of an integer; how many are not 0, about: a multiple of four."""
+    """Split an integer into words; return how many are not 0, rounded up to a multiple of four."""
     count, last = 0, limbs.size - 1
     for k in range(words.size):
         limb, bits = k * WORD // 64, k * WORD % 64
@@ -97,7 +97,7 @@ def _to_words(limbs, words):
 
 @inlined
 def _add_powers(scratch, words):
-    """Fill the places of two integers of so many words."""
+    """Fill the places of two integers from their first `words` words."""
     one, other = scratch.places[0], scratch.places[1]
     one[:] = other[:] = _NOTHING
     for k in range(0, words, 4):
@@ -109,7 +109,7 @@ def _add_powers(scratch, words):
 
 @inlined
 def _add_four(scratch, k, one, other, size):
-    """Add four powers from one on, times four words of one integer and of another."""
+    """Add four rows of `powers`, from row `k`, times four words of both integers."""
     first, second = scratch.powers[k], scratch.powers[k + 1]
     third, fourth = scratch.powers[k + 2], scratch.powers[k + 3]
     left, right = scratch.words[0], scratch.words[1]
@@ -126,7 +126,7 @@ def _add_four(scratch, k, one, other, size):
 
 @inlined
 def _carry_on(one, other, size):
-    """Bring places below `_PLACE`; of both at once, since each waits for what it carries."""
+    """Carry until each place is below `_PLACE`; both integers at once hide the latency."""
     carry = carried = _NOTHING
     for j in range(size):
         carry += one[j]
@@ -139,7 +139,7 @@ def _carry_on(one, other, size):
 
 @inlined
 def _write(scratch, places, text):
-    """Write an integer by its places; the number of its characters."""
+    """Write the characters of an integer; return their number."""
     size, first = places.size, 0
     while size > 1 and places[size - 1] == _NOTHING:
         size -= 1
@@ -155,7 +155,10 @@ def _write(scratch, places, text):
 
 @inlined
 def _eight(value):
-    """Eight characters: a place is halved into fours, twos and ones of digits, in one word."""
+    """Return the eight characters of a place in one word.
+
+    The place is split into groups of four digits, then two, then one.
+    """
     above = (value * np.uint64(109951163)) >> np.uint64(40)
     value = above | (value - above * np.uint64(10_000)) << np.uint64(32)
     above = ((value * np.uint64(10486)) >> np.uint64(20)) & np.uint64(0x7F0000007F)

@@ -1,14 +1,14 @@
-"""Counts of trends that end in a state under `+`, by how often they have doubled.
+"""Counts of trends that end in a state under `+`, stored by their number of doublings.
 
-Let d be the trends that end at such a state, and t what may come right before its events. A burst
-of b events makes d + t 2^b times as much, and an event before them makes it 1 more (Hamlet Table 3:
-`d + (2^b - 1)(d + t)`, with t added on both sides). So nobody needs to write d + t anew for each
-burst, however wide it is: it is `2^p` times a sum of `x * 2^-p'`, where x was added when there had
-been p' doublings. What a burst costs does not depend on the width of counts, nor on the number of
-queries whose state it is: they have p in common.
+Let d be the trends that end in such a state, and t the trends that can come right before its
+events. A burst of b events multiplies d + t by 2^b (Hamlet, Table 3: `d + (2^b - 1)(d + t)`, with t
+added on both sides). A new trend before them adds 1. So d + t is `2^p` times a sum of `x * 2^-p'`,
+if p is the number of doublings so far and p' the number when x was added. A burst only increases
+p. Its cost depends neither on the width of counts nor on the number of queries of the state,
+because they share p.
 
-A sum is kept as digits of 32 bits, the highest first, the binary point at `Sums.point`. Digits are
-carried on at once, which is one step on average.
+A sum is stored as digits of 32 bits, the highest first, with the binary point at `Sums.point`.
+Carries are propagated at once, by one step on average.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ _MASK = (1 << DIGIT) - 1
 _HALF = DIGIT - 1
 _HALF_MASK = (1 << _HALF) - 1
 
-#: Counts of states without `+` stay below this, so that a thousand of them add up in 64 bits.
+#: Counts of states without `+` stay below this, so that the sum of a thousand fits in 64 bits.
 _LARGEST = 2.0**52
 
 
 class Class(IntEnum):
-    """Columns of `Doublings.classes`: where its groups and its steps begin and end."""
+    """Columns of `Doublings.classes`: the ranges of its groups and of its steps."""
 
     GROUP, GROUP_END, STEP, STEP_END = range(4)
 
 
 class Step(IntEnum):
-    """Columns of `Doublings.steps`: a cell, where its sources and the sums after it begin and end.
+    """Columns of `Doublings.steps`: a cell, and the ranges of its sources and of the sums after it.
 
-    The sources are what may come right before the cell's events.
+    The sources are the cells that can come right before the cell's events.
     """
 
     CELL, SOURCE, SOURCE_END, SUM, SUM_END = range(5)
 
 
 class Sum(IntEnum):
-    """Columns of `Doublings.sums`: the group, whether trends start here, its sources."""
+    """Columns of `Doublings.sums`: group, whether trends start here, range of its sources."""
 
     GROUP, STARTS, SOURCE, SOURCE_END = range(4)
 
 
 class Ends(IntEnum):
-    """Columns of `Doublings.totals`: a query's END cells and END sums."""
+    """Columns of `Doublings.totals`: the ranges of a query's END cells and END sums."""
 
     CELL, CELL_END, SUM, SUM_END = range(4)
 
 
 class Doublings(NamedTuple):
-    """Queries as tables: cells of states without `+`, sums of states with it, groups of sums.
+    """Tables of queries: cells are states without `+`, sums are states with `+`.
 
-    The sums of a group double with the same events. Cell 0 is the one that starts of trends add.
+    The sums of a group double with the same events. Cell 0 is always 1: the source of starts.
 
     Attributes:
-        classes, steps, sums, totals: int64[*, *], see above.
-        groups: int64[*], the groups that events of a class double.
-        list: int64[*], sources, sums and END states, as the tables name them.
-        cells: how many cells there are.
+        classes, steps, sums, totals: uint64[*, *], see above.
+        groups: uint64[*], the groups that events of a class double.
+        list: uint64[*], sources, sums and END states, to which the ranges refer.
+        cells: the number of cells.
     """
 
     classes: np.ndarray
@@ -81,14 +81,15 @@ class Doublings(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Scratch for windows of so many events.
+    """Scratch for windows with a limited number of events.
 
     Attributes:
-        digits: int64[S, D]; point: where those of `2^0` stand; highest: int64[S], the first in use.
-        doubled: int64[G], doublings of each group in the window; met: int64[G], events at an
-            instant.
-        cells: int64[C]; gained: int64[C], what an instant adds to each; touched: int64[C], steps
-            that add anything then.
+        digits: int64[S, D]; point: the index of the digit of `2^0`; highest: int64[S], the first
+            digit in use.
+        doubled: int64[G], doublings of each group in the window; met: int64[G], its events at the
+            current timestamp.
+        cells: int64[C]; gained: int64[C], the amount that a burst adds to each; touched: int64[C],
+            the steps that add something.
         total: int64[D], a count, the lowest digit first.
     """
 
@@ -104,9 +105,9 @@ class Sums(NamedTuple):
 
 
 def make_scratch(program: Doublings, events: int) -> Sums:
-    """Scratch for windows of at most so many events."""
+    """Return scratch for windows of at most `events` events."""
     groups, sums = int(program.sums[:, Sum.GROUP].max()) + 1, program.sums.shape[0]
-    side = events // DIGIT + 4  # doubling, or being multiplied by the events of an instant
+    side = events // DIGIT + 4  # each event doubles at most
     return Sums(
         np.zeros((sums, 2 * side), np.int64),
         side,
@@ -121,11 +122,11 @@ def make_scratch(program: Doublings, events: int) -> Sums:
 
 
 class Counts(NamedTuple):
-    """What is written: a row for each count.
+    """Output: a row per count.
 
     Attributes:
         keys: int64[R, 3], partition, window number, query.
-        limbs: uint64[R, D / 2], the lowest first; widest: int64[1], how many a count has at most.
+        limbs: uint64[R, D / 2], the lowest first; widest: int64[1], the most limbs of a count.
     """
 
     keys: np.ndarray
@@ -135,11 +136,11 @@ class Counts(NamedTuple):
 
 @unlocked
 def double_windows(program, events, windows, within, slide, work, counts, found):
-    """Count the trends of some windows, as far as there is room.
+    """Count the trends of windows until `counts` or `found.outgrown` is full.
 
-    `windows` are int64[W, 5], each of one window, see `sweep_program.WindowRun`. `found` gets those
-    in which a cell may outgrow 52 bits. Returns whether all windows are done; if not, go on with
-    room to spare.
+    `windows` are int64[W, 5] of one window per row, see `sweep_program.WindowRun`. Windows in which
+    a cell can outgrow 52 bits are added to `found.outgrown`. Return whether all windows are done.
+    If not, call again with room to spare; `found.state` records where to continue.
     """
     queries, rows, outgrown = program.totals.shape[0], np.int64(0), np.int64(0)
     for w in range(found.state[State.RUN], windows.shape[0]):
@@ -168,7 +169,7 @@ def double_windows(program, events, windows, within, slide, work, counts, found)
 
 @inlined
 def _write(total, size, counts, row):
-    """Write a count of so many digits as limbs; the others become 0."""
+    """Write a count of `size` digits as limbs; set the other limbs to 0."""
     total[size : size + 2] = 0
     limbs, used = counts.limbs[row], (size + 1) // 2
     for i in range(used):
@@ -179,7 +180,7 @@ def _write(total, size, counts, row):
 
 @unlocked
 def most_events(times, windows, within, slide):
-    """The most events that one of some windows holds; `windows` as above."""
+    """Return the most events of any window; `windows` as in `double_windows`."""
     most = np.int64(0)
     for w in range(windows.shape[0]):
         end = windows[w, WindowRun.NUMBER] * slide + within
@@ -196,7 +197,7 @@ def most_events(times, windows, within, slide):
 
 @inlined
 def _begin(program, work):
-    """Begin a window without any trend, but that which may start."""
+    """Start a window without trends, except for trends that can start."""
     for s in range(program.sums.shape[0]):
         last = work.point + _places(work.doubled[program.sums[s, Sum.GROUP]])
         work.digits[s, work.highest[s] : last + 1] = 0
@@ -209,13 +210,13 @@ def _begin(program, work):
 
 @inlined
 def _places(doubled):
-    """Digits behind the point, where there were so many doublings."""
+    """Return the number of digits after the binary point for a number of doublings."""
     return (doubled + DIGIT - 1) // DIGIT
 
 
 @outlined
 def _take_events(program, events, first, after, end, work):
-    """Take the events before an instant; False if a cell may outgrow 52 bits."""
+    """Apply the events before `end`; return False if a cell can outgrow 52 bits."""
     i = first
     while i < after and events.times[i] < end:
         if events.class_of[events.codes[i]] < 0:
@@ -232,14 +233,15 @@ def _take_events(program, events, first, after, end, work):
 
 @inlined
 def _meet(program, events, burst, work):
-    """Let sums double with a burst, or be multiplied by the events of an instant.
+    """Multiply the sums of a burst's groups, and record what the burst adds to cells.
 
-    And note what the burst adds to cells, by what was there before it.
+    Sums double with each event at a rising time. Events at one timestamp multiply them once, by
+    the number of events plus 1. Additions to cells use the cells as they were before the burst.
 
     Returns:
-        How many steps add anything; -1 if that is too much for a cell.
+        The number of steps that add something; -1 if it is too much for a cell.
     """
-    alone, touched = burst.length > 0, 0  # then one event stands for all, which are alike
+    alone, touched = burst.length > 0, 0  # if all are alike, the first event represents them
     often = burst.length if alone else np.int64(1)
     for i in range(burst.first, burst.first + 1 if alone else burst.after):
         number = events.class_of[events.codes[i]]
@@ -269,7 +271,7 @@ def _meet(program, events, burst, work):
 
 @inlined
 def _gain(program, step, often, work):
-    """Note what so many events add to a cell; False if it may outgrow 52 bits."""
+    """Record what `often` events add to a cell; return False if the cell can outgrow 52 bits."""
     cell, total = step[Step.CELL], np.int64(0)
     for k in range(step[Step.SOURCE], step[Step.SOURCE_END]):
         total += work.cells[program.list[k]]
@@ -280,7 +282,7 @@ def _gain(program, step, often, work):
 
 @outlined
 def _multiply(program, group, factor, work):
-    """Multiply the sums of a group."""
+    """Multiply the sums of a group by `factor`; its powers of two become doublings."""
     doubled = work.doubled[group]
     while factor & 1 == 0:
         factor >>= 1
@@ -300,7 +302,7 @@ def _multiply(program, group, factor, work):
 
 @inlined
 def _settle(program, work, touched):
-    """Add what the touched steps have gained to their cells, and to the sums that follow them."""
+    """Add the gains of the touched steps to their cells, and to the sums that follow the cells."""
     for n in range(touched):
         step = program.steps[work.touched[n]]
         gained = work.gained[step[Step.CELL]]
@@ -312,7 +314,7 @@ def _settle(program, work, touched):
 
 @inlined
 def _add(program, work, s, gained):
-    """Add a number to a sum, after so many doublings."""
+    """Add a number to a sum, scaled by the doublings of the sum's group so far."""
     doubled = work.doubled[program.sums[s, Sum.GROUP]]
     place = work.point + _places(doubled)
     shift = DIGIT * _places(doubled) - doubled
@@ -326,7 +328,7 @@ def _add(program, work, s, gained):
 
 @inlined
 def _carry(work, s, place, carry):
-    """Add to a digit of a sum, and carry on."""
+    """Add to a digit of a sum, and propagate the carry."""
     digits = work.digits[s]
     while carry:
         carry += digits[place]
@@ -338,14 +340,14 @@ def _carry(work, s, place, carry):
 
 @outlined
 def _count(program, query, work):
-    """Write a query's count to `work.total`; the number of its digits."""
+    """Write a query's count to `work.total`; return its number of digits."""
     total, ends, size = work.total, program.totals[query], 0
     for n in range(ends[Ends.SUM], ends[Ends.SUM_END]):
         size = _add_sum(program, program.list[n], work, size)
     carry = np.int64(0)
     for n in range(ends[Ends.CELL], ends[Ends.CELL_END]):
         carry += work.cells[program.list[n]]
-    for n in range(ends[Ends.SUM], ends[Ends.SUM_END]):  # the sums are d + t
+    for n in range(ends[Ends.SUM], ends[Ends.SUM_END]):  # the sums are d + t: subtract t
         own = program.sums[program.list[n]]
         carry -= np.int64(own[Sum.STARTS])
         for k in range(own[Sum.SOURCE], own[Sum.SOURCE_END]):
@@ -363,7 +365,7 @@ def _count(program, query, work):
 
 @inlined
 def _add_sum(program, s, work, size):
-    """Add a sum to `work.total`, which has so many digits; how many it has then."""
+    """Add a sum to `work.total`, which has `size` digits; return its new number of digits."""
     total, digits = work.total, work.digits[s]
     doubled = work.doubled[program.sums[s, Sum.GROUP]]
     last = work.point + _places(doubled)

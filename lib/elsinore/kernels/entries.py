@@ -1,4 +1,4 @@
-"""Events by partition and time, in few passes, and the windows that hold them."""
+"""Group events by partition and time in few passes, and find the windows that contain them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elsinore.kernels.compiled import kernel
 
 @kernel
 def is_sorted(times):
-    """Whether times never fall."""
+    """Return whether `times` never fall."""
     falls = 0
     for i in range(1, times.size):
         falls += times[i] < times[i - 1]
@@ -20,17 +20,21 @@ def is_sorted(times):
 
 @kernel
 def count_owners(owners, codes, meant, counts):
-    """Add the events of each partition that mean anything to `counts`, int64[P]."""
+    """Add the number of each partition's relevant events to `counts`, int64[P].
+
+    `owners` are the partitions of the events. `meant` is 1 for codes of relevant events, else 0.
+    """
     for i in range(owners.size):
         counts[owners[i]] += meant[codes[i]]
 
 
 @kernel
 def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes, grouped_times):
-    """Lay out the events that mean anything by partition: their rows, codes and times.
+    """Write the rows, codes and times of relevant events, grouped by partition.
 
-    `meant` is 1 for codes that mean anything, else 0; `order` are the events in the order of time,
-    empty if they are; `heads` are where partitions begin, moved on to where they end.
+    `meant` is 1 for codes of relevant events, else 0. `order` lists the events in the order of
+    time; it is empty if they are in order already. `heads` are the first index of each partition,
+    and the kernel advances them to its end.
     """
     for i in range(owners.size):
         row = order[i] if order.size else i
@@ -45,19 +49,19 @@ def group_events(owners, codes, times, meant, order, heads, rows, grouped_codes,
 
 @kernel
 def fill_spans(offsets, times, within, slide, first, last, out):
-    """Write `(low, high, partition, window number)` of every window that holds an entry.
+    """Write `(low, high, partition, window number)` of every window that contains an entry.
 
     Args:
-        offsets: int64[P + 1], where each partition's entries begin.
-        times: int64[N], ascending inside each partition.
+        offsets: int64[P + 1], the first entry of each partition.
+        times: int64[N], ascending in each partition.
         within: length of a window, in the unit of `times`.
         slide: distance of the windows.
-        first: lower window numbers are left out.
-        last: higher window numbers are left out.
-        out: int64[M, 4] to write to; a size of 0 only counts.
+        first: the lowest window number to write.
+        last: the highest window number to write.
+        out: int64[M, 4] to write to; with M = 0 the kernel only counts.
 
     Returns:
-        The number of spans, whether or not `out` holds them all.
+        The number of spans, even if `out` does not hold them all.
     """
     count = 0
     for partition in range(offsets.size - 1):
@@ -72,7 +76,7 @@ def fill_spans(offsets, times, within, slide, first, last, out):
                 low += 1
             if low == end:
                 break
-            if times[low] >= start + within:  # a gap without events: on to the next that has one
+            if times[low] >= start + within:  # a gap: go to the next window with an event
                 number = (times[low] - within) // slide + 1
                 continue
             high = max(high, low)
@@ -94,7 +98,7 @@ def find_spans(
 ) -> np.ndarray:  # fmt: skip
     """Return all spans of `fill_spans` as int64[M, 4].
 
-    `require` gets their number before memory is allocated, and raises if they are too many.
+    `require` receives their number before memory is allocated, and raises if it is too large.
     """
     arguments = (offsets, times, within, slide, first, last)
     found = np.empty((offsets.size, 4), np.int64)

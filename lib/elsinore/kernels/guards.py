@@ -1,8 +1,8 @@
-"""Runs guards: at which times each NOT's pattern has matched, and how late such a match started.
+"""Run guards: find when each NOT's pattern has matched, and the latest start of such a match.
 
-A guard's machine is propagation with a single carrier, the latest start of the matches that end at
-an entry. Its pairs may have programs and floors like those of trends (NOT inside of NOT, GRETA
-section 5); the maximum over the events that reach a rising floor is kept by a monotone queue.
+A guard runs as a propagation with one accumulator: the latest start of the matches that end at an
+entry. Its pairs can have programs and floors, as pairs of trends have (NOT inside of NOT, GRETA,
+section 5). A monotone queue keeps the maximum over the events that reach a rising floor.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Guards(NamedTuple):
 
     Attributes:
         fired: int64[G, W + 1], the highest ts of the firings strictly before each entry, `NONE`
-            before the first; after the last entry, of the whole window.
+            before the first firing. The last column is for the whole window.
         latest: int64[W], latest start of a match that ends at the entry, `NONE` without a match.
         of_state: int64[S], the highest of `latest` so far.
-        queue: int64[J, W], for each slide entries of falling `latest` and rising time.
-        head, tail: int64[J].
+        queue: int64[J, W], for each slide, entries of falling `latest` and rising time.
+        head, tail: int64[J], the part of `queue` in use.
     """
 
     fired: np.ndarray
@@ -38,7 +38,7 @@ class Guards(NamedTuple):
 
 
 def make_guards(graph: Graph, upkeep: Upkeep, buffer: int) -> Guards:
-    """Scratch for windows of up to `buffer` entries."""
+    """Return scratch for windows of up to `buffer` entries."""
     slides = upkeep.slide_state.size
     return Guards(
         np.empty((upkeep.guards, buffer + 1), np.int64),
@@ -52,9 +52,9 @@ def make_guards(graph: Graph, upkeep: Upkeep, buffer: int) -> Guards:
 
 @inlined
 def run_guards(graph, upkeep, guards, pairs, members, member_count, low, high):
-    """Run all guards over the entries `low` to `high` of a window and fill `pairs.floors`.
+    """Run all guards over the entries `low` to `high - 1` of a window and fill `pairs.floors`.
 
-    Inner guards come first, and with them the floors that outer ones need.
+    Inner guards run first, because outer guards read the floors that depend on them.
     """
     fill_floors(graph, upkeep, guards.fired, pairs.floors, 0, low, high)
     for state in range(graph.starts.size):
@@ -69,6 +69,7 @@ def run_guards(graph, upkeep, guards, pairs, members, member_count, low, high):
 
 @inlined
 def _run(graph, upkeep, guards, pairs, members, member_count, guard, low, high):
+    """Run one guard over a window and fill its row of `fired`."""
     highest = NONE
     first = low
     while first < high:
@@ -91,12 +92,12 @@ def _run(graph, upkeep, guards, pairs, members, member_count, guard, low, high):
 
 @inlined
 def _latest_start(graph, upkeep, guards, pairs, members, member_count, entry, low):
-    """The latest start of a match that ends at an entry."""
+    """Return the latest start of a match that ends at an entry; `NONE` if there is none."""
     state = graph.states[entry]
     latest = NONE
     if may_start(graph, pairs.floors, state, entry - low):
         latest = graph.times[entry]
-    else:  # a match that starts here starts later than any other
+    else:  # otherwise this entry is the latest start
         for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
             earlier = graph.transition_from[t]
             program, slide = graph.transition_program[t], upkeep.slide_of[t]
@@ -116,7 +117,7 @@ def _latest_start(graph, upkeep, guards, pairs, members, member_count, entry, lo
 
 @inlined
 def _highest_reaching(graph, guards, slide, floor, low):
-    """The highest of `latest` over the events of a slide that reach a floor."""
+    """Return the highest `latest` of the events of a slide that reach a floor."""
     head = guards.head[slide]
     while head < guards.tail[slide] and graph.times[guards.queue[slide, head]] < floor:
         head += 1
@@ -126,7 +127,7 @@ def _highest_reaching(graph, guards, slide, floor, low):
 
 @inlined
 def _settle(graph, upkeep, guards, members, member_count, entry, low):
-    """Make an entry a predecessor of later ones."""
+    """Make an entry a predecessor of later entries."""
     state, latest = graph.states[entry], guards.latest[entry - low]
     if latest != NONE:
         guards.of_state[state] = max(guards.of_state[state], latest)
@@ -144,15 +145,15 @@ def _settle(graph, upkeep, guards, members, member_count, entry, low):
             guards.tail[slide] = tail + 1
 
 
-# ---- floors: how late an earlier event must be so that no guard parts the pair
+# ---- floors: the earliest time of an earlier event such that no guard forbids the pair
 
 
 @inlined
 def fill_floors(graph, upkeep, fired, floors, level, low, high):
-    """Fill the floors, int64[F, W + 1], that need just the guards before number `level`.
+    """Fill the floors, int64[F, W + 1], that need exactly the first `level` guards.
 
-    `fired` are int64[G, W + 1], the highest ts of each guard's firings strictly before each entry,
-    and after the last entry those of the whole window.
+    `fired` is int64[G, W + 1]: the highest ts of each guard's firings strictly before each entry.
+    Its last column is for the whole window.
     """
     size = high - low
     for floor in range(upkeep.floor_level.size):
@@ -166,7 +167,10 @@ def fill_floors(graph, upkeep, fired, floors, level, low, high):
 
 @inlined
 def may_start(graph, floors, state, place):
-    """Whether an entry at a state may start a trend or a guard's match."""
+    """Return whether an entry in a state can start a trend or a guard's match.
+
+    `place` is the index of the entry in the window.
+    """
     floor, bar = graph.start_floor[state], graph.start_bar[state]
     return (
         graph.starts[state]
@@ -177,7 +181,7 @@ def may_start(graph, floors, state, place):
 
 @inlined
 def may_end(graph, floors, entry, size):
-    """Whether an entry may end a trend or a guard's match in a window of `size` entries."""
+    """Return whether an entry can end a trend or a guard's match in a window of `size` entries."""
     state = graph.states[entry]
     floor = graph.end_floor[state]
     return graph.ends[state] and (floor < 0 or graph.times[entry] >= floors[floor, size])
@@ -185,7 +189,7 @@ def may_end(graph, floors, entry, size):
 
 @inlined
 def _lowest(graph, fired, floor, place):
-    """The lowest over a floor's sets of the highest over the set's guards."""
+    """Return the minimum over a floor's sets of the maximum ts over the set's guards."""
     first, after = graph.floor_set_start[floor], graph.floor_set_start[floor + 1]
     lowest = NONE
     for group in range(first, after):
