@@ -1,8 +1,8 @@
-"""Hamlet's executor: one pass over the events of a partition for all queries of a sharable set.
+"""Hamlet's executor: one pass over a partition's events for all queries of a sharable set.
 
-Algorithm 1 over bursts instead of events: a maximal run of events of one type between two borders
-of windows is a unit (Definition 4.1), for which it is decided which queries share it. Events of
-equal time that are of several types are no part of a burst.
+Algorithm 1 runs over bursts instead of events. A burst is a maximal run of events of one type
+between two window borders (Definition 4.1); Elsinore decides per burst which queries share it.
+Events of several types at one timestamp belong to no burst.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
 from elsinore.kernels.hamlet_windows import begin_partition, close_all, pass_border
 from elsinore.kernels.hamlet_work import LONGEST_BURST, Ledger, Work, make_work
 
-#: Bursts for which snapshots are not tried again after there were too many; then twice as many.
+#: After too many snapshots, they are not tried again for this many bursts. The number doubles with
+#: each failure, up to the second value.
 _PATIENCE, _LONGEST_PATIENCE = 16, 1 << 12
 
 
 class Addresses(NamedTuple):
-    """Functions that are compiled apart."""
+    """Addresses of functions that are compiled separately."""
 
     plan_burst: int
     share_collapsed: int
@@ -44,16 +45,17 @@ class Addresses(NamedTuple):
 
 
 def prepare_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
-    """Scratch for partitions of a given extent, on the rung of so many limbs."""
+    """Return scratch for partitions of a given extent, with counts of `limbs` limbs."""
     found = make_work(graph, extent, limbs)
     kinds = borrowed_types(graph, found.block)
     return found._replace(scan=address_of(scan, *kinds, *[INTEGER] * 6))
 
 
 def addresses_for(*tuples: NamedTuple) -> Addresses:
-    """The functions that are compiled apart, for a graph, work, output, policy and log like these.
+    """Return the separately compiled functions for a graph, work, output, policy and log like
+    these.
 
-    They are compiled, or read from the cache, when first asked for.
+    They are compiled, or loaded from the cache, on the first call.
     """
     graph, work, output, policy, log = borrowed_types(*tuples)
     number, narrow = INTEGER, tuples[1].lanes.counts.ndim == 2  # type: ignore[attr-defined]
@@ -61,7 +63,7 @@ def addresses_for(*tuples: NamedTuple) -> Addresses:
         plan_burst=address_of(plan_burst, graph, work, policy, log, *[number] * 4),
         share_collapsed=address_of(share_collapsed, graph, work, log, *[number] * 6),
         step_collapsed=address_of(step_collapsed, graph, work, *[number] * 5),
-        share_coefficients=(  # expressions are for one limb
+        share_coefficients=(  # expressions support only one limb
             address_of(share_coefficients, graph, work, log, *[number] * 3) if narrow else 0
         ),
         share_adjacency=address_of(share_adjacency, graph, work, *[number] * 5),
@@ -73,6 +75,7 @@ def addresses_for(*tuples: NamedTuple) -> Addresses:
 
 @inlined
 def _end_of_instant(times, first, end):
+    """Return the index after the entries at the timestamp of entry `first`."""
     after = first + 1
     while after < end and times[after] == times[first]:
         after += 1
@@ -81,7 +84,7 @@ def _end_of_instant(times, first, end):
 
 @inlined
 def _end_of_burst(graph, first, end, border):
-    """Where the burst that begins with an entry ends; at its begin if there is none."""
+    """Return the end of the burst that begins with an entry; `first` if there is none."""
     s, after = graph.states[first], first
     if not graph.kinds[s]["alone"]:
         return first
@@ -100,7 +103,7 @@ def _end_of_burst(graph, first, end, border):
 def share_propagation(in_graph, in_work, in_output, in_policy, in_log, apart):
     """Aggregate the trends of each window of `graph.windows`.
 
-    `in_work` is from `prepare_work`, `apart` from `addresses_for` all the others.
+    `in_work` is from `prepare_work`, `apart` from `addresses_for` with all other arguments.
     """
     graph, work, output = borrow(in_graph), borrow(in_work), borrow(in_output)
     policy, log = borrow(in_policy), borrow(in_log)
@@ -114,7 +117,7 @@ def share_propagation(in_graph, in_work, in_output, in_policy, in_log, apart):
         while first < end:
             if graph.times[first] >= border:
                 border = call(apart.pass_border, (graph, work, output, p, graph.times[first]))
-                if work.ledger[Ledger.OPEN] == 0:  # no window is open: on to the next that opens
+                if work.ledger[Ledger.OPEN] == 0:  # no window is open: skip to the next one
                     while first < end and graph.times[first] < border:
                         first += 1
                     continue
@@ -165,7 +168,7 @@ def _edge_burst(apart, graph, work, log, s, first, after):
         i += 1
         if way == SHARED and used > 0:
             continue
-        while (  # neighbours that have no snapshots go side by side
+        while (  # neighbors without snapshots run together
             i < end
             and way != ALONE
             and work.parts[i]["low"] == b
@@ -179,7 +182,7 @@ def _edge_burst(apart, graph, work, log, s, first, after):
 
 @inlined
 def _by_snapshots(apart, graph, work, log, s, first, after):
-    """The snapshots that a burst took as expressions over them; 0 if it must not be done so."""
+    """Run a burst as expressions over snapshots; return their number, 0 if not possible."""
     if work.lanes.counts.ndim == 3 or graph.kinds[s]["foreign"]:
         return np.int64(0)
     begin = work.stores[s]["part_start"]
@@ -204,12 +207,12 @@ def _by_snapshots(apart, graph, work, log, s, first, after):
     return used
 
 
-# ---- the members of a state: events that a predicate may ask for, each with a row of lanes
+# ---- the members of a state: events that a predicate can read, each with a row of lanes
 
 
 @inlined
 def copy_row(graph, work, row, source):
-    """Make the lanes of one row those of another."""
+    """Copy the lanes of row `source` to row `row`."""
     queries = work.cursors.size
     clear_lanes(graph, work.lanes, row, 0, queries)
     add_lanes(graph, work.lanes, row, work.lanes, source, 0, queries, work.over)
@@ -217,7 +220,7 @@ def copy_row(graph, work, row, source):
 
 @inlined
 def make_room(graph, work, s, count):
-    """Move a state's members to the front where `count` more would not fit behind them."""
+    """Move a state's members to the front if `count` more do not fit after them."""
     if work.stores[s]["tail"] + count <= work.stores[s]["room"]:
         return
     shift, start = work.stores[s]["head"], work.stores[s]["start"]
@@ -232,7 +235,7 @@ def make_room(graph, work, s, count):
 
 @inlined
 def take_members(graph, work, s, first, after):
-    """Enter a burst's events behind the members of their state, without any trend so far."""
+    """Write a burst's events after the members of their state, without any trend so far."""
     begin = work.stores[s]["start"] + work.stores[s]["tail"] - first
     for entry in range(first, after):
         work.block.entries[begin + entry] = entry
@@ -241,23 +244,23 @@ def take_members(graph, work, s, first, after):
 
 @inlined
 def keep_members(graph, work, s, first, after):
-    """Let a burst's events be members from now on, where they are read."""
+    """Keep a burst's events as members if a program reads the state; otherwise drop all members."""
     if graph.kinds[s]["kept"]:
         work.stores[s]["tail"] += after - first
     else:
         work.stores[s]["head"] = work.stores[s]["tail"] = 0
 
 
-# ---- bursts of a state with edge predicates, every event with values of its own
+# ---- bursts of a state with edge predicates, with separate values for every event
 #
-# A program is run once for all queries side by side that have it, and each pair of adjacent events
-# is one addition of short vectors: what is shared is the adjacency.
+# A program runs once for all neighboring queries that have it, and each pair of adjacent events is
+# one addition of short vectors: the queries share the adjacency.
 
 
 def share_adjacency(graph, work, s, first, after, a, b):
-    """Work out a burst for queries `a` to `b - 1`; its events are the newest members already; 0.
+    """Run a burst event by event for queries `a` to `b - 1`; return 0.
 
-    Compiled apart.
+    Its events must be the newest members already. This function is compiled separately.
     """
     base = work.stores[s]["base"] + work.stores[s]["tail"] - first
     place = work.stores[s]["start"] + work.stores[s]["tail"] - first
@@ -281,18 +284,21 @@ def share_adjacency(graph, work, s, first, after, a, b):
 
 @inlined
 def _arrive(graph, work, s, entry, ahead, row, spared, a, b):
-    """Work out an entry's lanes from its predecessors (Hamlet Equations 1 and 2)."""
+    """Compute an entry's lanes from its predecessors (Hamlet, Equations 1 and 2)."""
     accepts = graph.accepts[entry]
     enter_event(graph, work, s, accepts, row, spared, work.snapshots + 0, a, b)
     add_members(graph, work, s, entry, ahead, row, a, b)
     own(graph, work, s, entry, accepts, row, a, b)
 
 
-# ---- entries of one time at several states, which are no part of a burst
+# ---- entries at one timestamp in several states, which belong to no burst
 
 
 def step_instant(graph, work, first, after):
-    """Work out entries of one time, of which none is adjacent to another; 0. Compiled apart."""
+    """Run the entries at one timestamp, none of which is adjacent to another; return 0.
+
+    This function is compiled separately.
+    """
     queries = work.cursors.size
     for entry in range(first, after):
         s, row = graph.states[entry], work.stage + entry - first
@@ -310,6 +316,7 @@ def step_instant(graph, work, first, after):
 
 @inlined
 def _keep(graph, work, s, entry, row):
+    """Append an entry and its row of lanes to the members of its state."""
     make_room(graph, work, s, 1)
     place = work.stores[s]["start"] + work.stores[s]["tail"]
     work.block.entries[place] = entry

@@ -1,10 +1,11 @@
-"""A burst of a state with edge predicates, its events as expressions over snapshots.
+"""Run a burst of a state with edge predicates, with events as expressions over snapshots.
 
-Hamlet Algorithm 1. A burst begins with a snapshot at graphlet level: all that its first event gets
-from outside of the burst. An event that the sharing queries take alike, with the same predecessors
-in the burst, and the same outside as the first event, is an expression: coefficients over snapshots
-that hold for all queries. Any other event is a snapshot at event level (Definition 3.11), with a
-value for each lane. A weighted count rides along by coefficients of its own over the counts.
+Hamlet, Algorithm 1. A burst begins with a snapshot at graphlet level: all trends that its first
+event receives from outside of the burst. An event is an expression if all sharing queries take it,
+with the same predecessors in the burst, and with the first event's predecessors outside of it. An
+expression is a row of coefficients over snapshots that hold for all queries. Any other event is a
+snapshot at event level (Definition 3.11), with a value per lane. A weighted count has separate
+coefficients over the counts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from elsinore.kernels.rows import LIMIT
 
 
 def share_coefficients(graph, work, log, s, first, after):
-    """Work out a burst for all sharing queries; the snapshots it took, 0 if there were too many.
+    """Run a burst for all sharing queries; return the number of snapshots.
 
-    Compiled apart. On the first rung only, for queries without sums of doubles and extremes, and
-    states that no program leads to from another one. With 0 nothing was done. The burst's events
-    are the newest members already.
+    Return 0, without a change to states and totals, if there are too many snapshots or a
+    coefficient is too large. Counts must have one limb, queries must have no sums of doubles and no
+    extremes, and no program may lead to the state from another one. The burst's events must be the
+    newest members already. This function is compiled separately.
     """
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
@@ -56,7 +58,10 @@ def share_coefficients(graph, work, log, s, first, after):
 
 @inlined
 def _take(graph, work, log, s, entry, first, begin, snapshots):
-    """Make an event an expression or a snapshot; the snapshots so far, -1 if they are too many."""
+    """Make an event an expression or a snapshot; return the number of snapshots so far.
+
+    Return -1 if there are too many, or if a coefficient is too large.
+    """
     e = FIRST + entry - first
     clear_expression(work, e)
     taken, left, loop = _takers(graph, work, s, graph.accepts[entry])
@@ -86,7 +91,7 @@ def _take(graph, work, log, s, entry, first, begin, snapshots):
 
 @inlined
 def _takers(graph, work, s, accepts):
-    """How many parts of the sharing queries take an event, how many do not; the last one's loop."""
+    """Return how many sharing parts take an event, how many do not, and the last part's loop."""
     taken, left, loop = 0, 0, NO_LOOP
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
@@ -102,7 +107,9 @@ def _takers(graph, work, s, accepts):
 
 @inlined
 def _enter_burst(graph, work, log, s):
-    """The snapshot at graphlet level: what enters, and the members that the first event follows."""
+    """Write the snapshot at graphlet level: entering trends, and members that the first event
+    follows.
+    """
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):
         if work.parts[i]["way"] != SHARED:
@@ -120,9 +127,9 @@ def _enter_burst(graph, work, log, s):
 
 @inlined
 def _make_snapshot(graph, work, log, s, entry, z):
-    """The value of an event for each lane of the sharing queries, as snapshot `z`; False if not.
+    """Write an event's value for each lane of the sharing queries as snapshot `z`.
 
-    It fails if the coefficients of what precedes the event outgrow 64 bits.
+    Return False if a coefficient of its predecessors exceeds `_NARROW`.
     """
     accepts, row, fits = graph.accepts[entry], work.snapshots + z, True
     start = work.stores[s]["part_start"]
@@ -147,7 +154,7 @@ def _make_snapshot(graph, work, log, s, entry, z):
 
 @inlined
 def _resolve_burst(graph, work, log, s, first, after, snapshots):
-    """Put values into the expressions of the burst, of its sum, and of its events if kept."""
+    """Evaluate the expressions of the burst's sum, and of its events if they are kept."""
     for c in range(snapshots):
         log_coefficient(work, log, -1, c, work.coefficients[SUM, c])
     start, row = work.stores[s]["part_start"], work.stage + 1
@@ -165,16 +172,16 @@ def _resolve_burst(graph, work, log, s, first, after, snapshots):
                 resolve(graph, work, s, FIRST + entry - first, snapshots, place, a, b)
 
 
-# ---- expressions: coefficients of the count, and for each column of weights coefficients of the
-# ---- weighted count over the counts of snapshots; a row for each event (the paper: a hash table)
+# ---- expressions: a row per event, with coefficients of the count, and per column of weights
+# ---- coefficients of the weighted count over the counts of snapshots (the paper: a hash table)
 
-#: No coefficient kept exceeds this, so that a sum of two never wraps.
+#: No stored coefficient exceeds this, so the sum of two never wraps.
 _NARROW = 1 << 58
 
 
 @inlined
 def clear_expression(work, row):
-    """Set a row to 0."""
+    """Set the coefficients of a row to 0."""
     for c in range(MAX_SNAPSHOTS):
         work.coefficients[row, c] = 0
         for w in range(work.weighted.shape[0]):
@@ -183,7 +190,10 @@ def clear_expression(work, row):
 
 @inlined
 def add_expression(work, row, other, count):
-    """Add an expression over `count` snapshots to another; False if a coefficient outgrows."""
+    """Add an expression over `count` snapshots to another.
+
+    Return False if a coefficient exceeds `_NARROW`.
+    """
     fits = True
     for c in range(count):
         total = work.coefficients[row, c] + work.coefficients[other, c]
@@ -198,9 +208,10 @@ def add_expression(work, row, other, count):
 
 @inlined
 def gather(work, s, loop, count):
-    """Set row `PART` to the sum of an event's predecessors in the burst; False if it outgrows.
+    """Set row `PART` to the sum of an event's predecessors in the burst.
 
-    `loop` is the program by which they were found, `count` the number of snapshots.
+    `loop` is the program that found them, and `count` the number of snapshots. Return False if a
+    coefficient exceeds `_NARROW`.
     """
     clear_expression(work, PART)
     if loop == NO_LOOP:
@@ -216,7 +227,7 @@ def gather(work, s, loop, count):
 
 @inlined
 def add_event(graph, work, s, entry, e, loop, count):
-    """Make row `e` the expression of an event; False if a coefficient outgrows 64 bits."""
+    """Write an event's expression to row `e`; return False if a coefficient exceeds `_NARROW`."""
     fits = gather(work, s, loop, count)
     for c in range(count):
         coefficient = work.coefficients[PART, c] + (1 if c == 0 else 0)
@@ -256,7 +267,10 @@ def resolve(graph, work, s, x, snapshots, row, a, b):
 
 @outlined
 def _add_times(longs, row, source, low, high, factor, over):
-    """Add `factor`, a positive number, times the lanes of a row to those of another; int64."""
+    """Add `factor` (positive) times the int64 lanes of a row to another row.
+
+    Lanes that outgrow 64 bits become 0 and are flagged in `over`.
+    """
     target, more, flags = longs[row, low:high], longs[source, low:high], over[low:high]
     limit = LIMIT // factor
     seen, large = False, np.int64(0)

@@ -1,10 +1,13 @@
-"""A burst of a state without edge predicates in closed form.
+"""Run a burst of a state without edge predicates in closed form.
 
-What enters the burst is a snapshot (Definition 3.9), one value x for each lane. Without ties the
-burst's events count x, 2x, 4x, ... (Hamlet Table 3), and all of them together (2^b - 1) x; m events
-at one instant count alike, and multiply what comes after by 1 + m. The coefficients are worked out
-once for all queries that take the same events. A weighted count s rides along: where w are the
-weights, an instant adds `m * s + w * n`, so that the burst adds `(F - 1) * s + D * n`.
+The trends that enter the burst are a snapshot (Definition 3.9), with a value x per lane. Without
+ties, the burst's events count x, 2x, 4x, ... (Hamlet, Table 3), and their sum is (2^b - 1) x. The m
+events at one timestamp have equal counts, and multiply all later counts by 1 + m. The coefficients
+are computed once for all queries that take the same events.
+
+A weighted count s is computed at the same time. Let n be the count, w the weights of a timestamp, F
+the factor of the counts and D the coefficient of the weights. A timestamp adds `m * s + w * n`, so
+the burst adds `(F - 1) * s + D * n`.
 """
 
 from __future__ import annotations
@@ -27,14 +30,14 @@ from elsinore.kernels.hamlet_steps import (
 from elsinore.kernels.hamlet_weights import add_weighted, multiply_longs
 from elsinore.kernels.rows import counts_any
 
-#: Columns of `Work.long_sums` and `Work.double_sums`: of the burst so far, of the present instant.
+#: Columns of `Work.long_sums` and `Work.double_sums`: the burst so far, the current timestamp.
 _BURST, _INSTANT = range(2)
 _NARROW = 2.0**58
 _ONE = np.int64(1)
 
 
 def step_collapsed(graph, work, s, first, after, a, b):
-    """Work out a burst event by event; 0. Compiled apart."""
+    """Run a burst event by event for queries `a` to `b - 1`; return 0. Compiled separately."""
     entered, begin = work.snapshots + 0, first
     spared = enter_burst(graph, work, s, first, after, entered, a, b)
     while begin < after:
@@ -52,10 +55,11 @@ def step_collapsed(graph, work, s, first, after, a, b):
 
 
 def share_collapsed(graph, work, log, s, r, first, after, low, high):
-    """Work out a burst for queries `low` to `high - 1` of run `r` together; 0 if too wide, else 1.
+    """Run a burst for queries `low` to `high - 1` of run `r` together; return 1.
 
-    Compiled apart. Rows of `stage`: what enters, what a part of the burst adds, what all of it
-    adds.
+    Return 0, without a change to states and totals, if the numbers are too wide. Rows of `stage`:
+    the trends that enter, the trends that a part of the burst adds, the trends that all of it adds.
+    This function is compiled separately.
     """
     bit, loops = graph.runs[r]["class"], graph.runs[r]["loop"] == FREE_LOOP
     wide = work.limbs.size > 1
@@ -109,7 +113,10 @@ def _reset_long(work):
 
 @inlined
 def _instant(graph, work, begin, after, bit):
-    """Sum up the events of one time that a class takes; where they end, and how many they are."""
+    """Sum the weights of the events at one timestamp that a class takes.
+
+    Return the end of the timestamp, and the number of events taken.
+    """
     for c in range(work.long_sums.shape[0]):
         work.long_sums[c, _INSTANT] = 0
         work.heavy[c] = 0.0
@@ -132,7 +139,9 @@ def _instant(graph, work, begin, after, bit):
 
 @inlined
 def _advance(work, factor, taken, loops):
-    """Take an instant into the coefficients; False, and nothing done, if they grow too large."""
+    """Include a timestamp in the coefficients; return False, with nothing done, if they are too
+    large.
+    """
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:
         return False
@@ -150,7 +159,7 @@ def _advance(work, factor, taken, loops):
 
 @inlined
 def _add_burst(graph, work, s, factor, loops, low, high):
-    """Add what a part of a burst comes to; where it loops, that enters the next part too."""
+    """Add the trends of a part of a burst; if the state loops, they also enter the next part."""
     lanes, now, more, all_of_it = work.lanes, work.stage, work.stage + 1, work.stage + 2
     multiply_longs(
         lanes.counts, more, lanes.counts, now, graph.queries[low]["long_start"],
@@ -174,14 +183,14 @@ def _add_burst(graph, work, s, factor, loops, low, high):
 
 @inlined
 def _forget_ranks(graph, lanes, more, low, high):
-    """A part without any event has no extremes."""
+    """Clear the extremes of a part without events."""
     for x in range(graph.queries[low]["rank_start"], graph.queries[high]["rank_start"]):
         lanes.ranks[more, x] = graph.no_rank
 
 
 @inlined
 def _outgrow(graph, work, low, high):
-    """Leave the burst of all windows with a trend to the next rung."""
+    """Flag all windows with a trend in this burst, to recompute them with wider counts."""
     for q in range(low, high):
         for lane in range(
             graph.queries[q]["long_start"],

@@ -1,16 +1,16 @@
-"""Decides for each burst which queries share it (Hamlet section 4).
+"""Decide for each burst which queries share it (Hamlet, section 4).
 
-Equation 7 compares a burst of b events shared and not shared, with n events in the window, g in the
-graphlet, k queries of t types, s_c snapshots created and s_p propagated:
+Equation 7 compares the costs of a burst of b events with and without sharing. The window has n
+events, the graphlet g; there are k queries of t types; s_c snapshots are created and s_p
+propagated:
 
     Shared = b n s_p + s_c k g t        NonShared = k b n
 
-`MEASURED` are the same terms as this engine pays for them. A plan by measured costs is kept for a
-state as long as bursts are of lengths for which it holds, so that most decisions are two
-comparisons.
+`MEASURED` uses the same terms with the costs of this engine. A plan by measured costs is kept for
+a state while bursts have lengths for which it holds. So most decisions are two comparisons.
 
-The query set follows Theorems 4.3 and 4.5: queries that bring no snapshot of their own share; each
-other is judged by itself against all the rest (levels 1 and 2 of Figure 7, m + 1 plans).
+The sharing queries follow Theorems 4.3 and 4.5: queries that cause no snapshots share. Each other
+query is compared separately with all the rest (levels 1 and 2 of Figure 7, m + 1 plans).
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ NEVER, ALWAYS, MEASURED, GIVEN = range(4)
 
 
 class Costs(NamedTuple):
-    """Nanoseconds, with counts of 64 bits unless said otherwise.
+    """Costs in nanoseconds, with counts of 64 bits.
 
     Attributes:
-        burst: to share one run of queries without predicates, its snapshot.
-        coefficient: of an event's coefficients.
-        product: of a lane of the snapshot and of the burst's sum.
-        step, addition: of an event for a run of queries without predicates; of a lane of it.
-        pair, pair_lane: of a program on a pair; of a lane of an adjacent pair.
-        arrival, arrival_lane: of an event for queries with predicates, side by side; of a lane.
-        hit: of an adjacent pair, beside its lanes.
-        expression, term: of an event as an expression over snapshots; of an adjacent pair there.
-        value: of a lane of a snapshot in an event's value.
-        snapshot: of a snapshot.
+        burst: sharing one run of queries without predicates (its snapshot).
+        coefficient: an event's coefficients.
+        product: a lane of the snapshot and of the burst's sum.
+        step, addition: an event for a run of queries without predicates; a lane of it.
+        pair, pair_lane: a program on a pair; a lane of an adjacent pair.
+        arrival, arrival_lane: an event for queries with predicates, run together; a lane of it.
+        hit: an adjacent pair, without its lanes.
+        expression, term: an event as an expression over snapshots; an adjacent pair there.
+        value: a lane of a snapshot in an event's value.
+        snapshot: a snapshot.
     """
 
     burst: float
@@ -62,13 +62,13 @@ class Costs(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """How to decide.
+    """How the executor decides which queries share.
 
     Attributes:
-        mode: one of the above.
-        costs: what work takes.
-        given: int8[*, k], for `GIVEN` the queries' ways, burst by burst and over again.
-        turns: int64[runs], the shortest burst that may pay by snapshots.
+        mode: `NEVER`, `ALWAYS`, `MEASURED` or `GIVEN`.
+        costs: the costs for `MEASURED`.
+        given: int8[*, k], for `GIVEN`: the queries' ways per burst, repeated from the start.
+        turns: int64[runs], the shortest burst for which snapshots can pay.
     """
 
     mode: int
@@ -79,7 +79,10 @@ class Policy(NamedTuple):
 
 @inlined
 def decide(address, graph, work, policy, log, p, s, first, after):
-    """Plan a burst: `Work.parts` of its state. `address` is that of `plan_burst`."""
+    """Plan a burst: set `Work.parts` of its state, and count the decision.
+
+    `address` is the address of `plan_burst`.
+    """
     b = after - first
     if (
         policy.mode != MEASURED
@@ -104,7 +107,7 @@ def decide(address, graph, work, policy, log, p, s, first, after):
 
 
 def plan_burst(graph, work, policy, log, p, s, first, after):
-    """Make a plan of a burst, and tell the log; 0. Compiled apart."""
+    """Plan a burst and log the decision; return 0. Compiled separately."""
     b, n = after - first, after - work.ledger[Ledger.LOW]
     grown = work.ledger[Ledger.GRAPHLET_STATE] == s and work.ledger[Ledger.LAST_SHARED] > 0
     g = work.ledger[Ledger.GRAPHLET_EVENTS] + b if grown else b
@@ -136,9 +139,9 @@ def plan_burst(graph, work, policy, log, p, s, first, after):
 
 @inlined
 def _count_differing(graph, work, s, first, after, sharing):
-    """Events that only some queries take; `Work.seen` are those of each class.
+    """Return the number of events that only some queries take; set `Work.seen` per class.
 
-    Of all queries of the state, or of those that are sharing.
+    If `sharing`, only the sharing queries of the state count; otherwise all of them.
     """
     mask = classes = np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -159,6 +162,7 @@ def _count_differing(graph, work, s, first, after, sharing):
 
 @inlined
 def _note(graph, work, log, numbers, shared, alone):
+    """Log a decision: its numbers, its costs and the sharing queries."""
     p, s, first, b, n, propagated, created, g = numbers
     used = log.used[DECISIONS]
     log.used[DECISIONS] += 1
@@ -178,24 +182,25 @@ def _note(graph, work, log, numbers, shared, alone):
             log.shares[used, q] = way == SHARED or (way != ALONE and company and not plain)
 
 
-# ---- the benefit of sharing a burst by what this engine pays for it, in nanoseconds
+# ---- the benefit of sharing a burst with the costs of this engine, in nanoseconds
 #
-# The terms are Equation 7's. Where no predicate asks for earlier events, b n s_p becomes b steps of
-# coefficients, s_c k g t one product for each lane, and k b n an addition a lane and event: linear
-# in b, so that a run of queries has one length of bursts at which it turns, which is worked out
-# beforehand (`Policy.turns`). Where one does ask, n becomes the pairs of adjacent events, whose
-# share is counted as the run goes on; s_p is known before the burst, as far as it comes of
-# predicates on single events, and else what it came to last time.
+# The terms are from Equation 7. Without predicates on pairs, b n s_p becomes b steps of
+# coefficients, s_c k g t one product per lane, and k b n one addition per lane and event. All of
+# them are linear in b. So each run of queries has one burst length from which sharing pays, which
+# is computed beforehand (`Policy.turns`). With such predicates, n becomes the number of adjacent
+# pairs, whose share is measured during the run. Predicates on single events determine a part of
+# s_p before the burst; the rest is taken from the previous burst.
 
 _FOREVER = np.iinfo(np.int64).max
 
 
 @inlined
 def plan_by_length(graph, work, policy, s, b):
-    """Plan a burst of a state without edge predicates, and say for which lengths the plan holds.
+    """Plan a burst of a state without edge predicates, and set the lengths for which the plan
+    holds.
 
-    Returns what it costs shared by all, and by none; a query's own cost follows from its turn, at
-    which both are the same.
+    Return the cost if all queries share, and the cost if none does. The cost of a run that does not
+    share follows from its turn, at which both costs are equal.
     """
     low, high = np.int64(0), _FOREVER
     shared = alone = 0.0
@@ -216,11 +221,11 @@ def plan_by_length(graph, work, policy, s, b):
 
 @inlined
 def plan_with_edges(graph, work, policy, s, first, after):
-    """Plan a burst of a state with edge predicates; the costs of snapshots and of values.
+    """Plan a burst of a state with edge predicates; return the costs of snapshots and of values.
 
-    Queries are side by side unless snapshots promise to be cheaper, which asks for a burst of
-    `Policy.turns`. Those with the most common predicate may share by snapshots: the others would
-    bring one with nearly every event, so they are left out (Theorem 4.5).
+    Queries run side by side, with values, unless snapshots promise to be cheaper. This requires a
+    burst of at least `Policy.turns`. Only queries with the most common predicate can share by
+    snapshots. The others would need one for nearly every event, so they are left out (Theorem 4.5).
     """
     turn = policy.turns[graph.kinds[s]["run_start"]]
     b = after - first
@@ -237,7 +242,7 @@ def plan_with_edges(graph, work, policy, s, first, after):
 
 @inlined
 def _judge(graph, work, costs, s, first, after, outside):
-    """Choose who shares by snapshots at levels 1 and 2; what it costs, and what values cost."""
+    """Choose the queries that share by snapshots (levels 1 and 2); return both costs."""
     b, rest = after - first, False
     pairs = b * (b / 2.0 + work.stores[s]["tail"] - work.stores[s]["head"])
     looked = work.stores[s]["looked"]
@@ -280,7 +285,10 @@ def _judge(graph, work, costs, s, first, after, outside):
 
 @inlined
 def _leave_out(graph, work, s, b):
-    """Leave out the sharing run that misses most events, which would be too many snapshots."""
+    """Exclude the sharing run that misses the most events; return whether there was one.
+
+    Each missed event would be a snapshot.
+    """
     worst = most = np.int64(-1)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         missed = b - work.seen[graph.runs[r]["class"]]
@@ -328,7 +336,7 @@ def _by_snapshots(costs, b, adjacent, lanes, snapshots):
 
 @inlined
 def queries_of(graph, s):
-    """Table 2's k and t: the queries of a state, and the most event types that one of them has."""
+    """Return k and t of Table 2: the number of a state's queries, and their most event types."""
     k, t = 0, np.int64(0)
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         for q in range(graph.runs[r]["low"], graph.runs[r]["high"]):

@@ -1,4 +1,4 @@
-"""How much of a partition the Hamlet kernels must hold at once."""
+"""Measure how much of a partition the Hamlet kernels must hold at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from elsinore.kernels.compiled import kernel
 
 
 class Extent(NamedTuple):
-    """The most entries of any partition that are together.
+    """The largest numbers of entries of any partition that are needed together.
 
     Attributes:
-        live: int64[S], by state, within the reach before one of them.
-        burst: in a run of one state.
-        instant: at one time.
+        live: int64[S], per state, the most entries in a time range of the reach.
+        burst: the longest run of entries in one state.
+        instant: the most entries at one timestamp.
     """
 
     live: np.ndarray
@@ -47,9 +47,14 @@ def _measure(offsets, times, states, reach, count, live, out):
 def measure(
     offsets: np.ndarray, times: np.ndarray, states: np.ndarray, size: int, reach: int
 ) -> Extent:
-    """The extent of partitions, see `hamlet_graph.MergedGraph`, of so many states.
+    """Return the extent of partitions.
 
-    `reach` is the length of the longest window.
+    Args:
+        offsets: int64[P + 1], the first entry of each partition.
+        times: int64[N], ascending in each partition.
+        states: int32[N], the state of each entry.
+        size: the number of states.
+        reach: the length of the longest window.
     """
     live, found = np.zeros(size, np.int64), np.zeros(2, np.int64)
     _measure(offsets, times, states, reach, np.zeros(size, np.int64), live, found)

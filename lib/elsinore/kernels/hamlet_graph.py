@@ -1,9 +1,9 @@
-"""The arrays of a merged template over the events of a sharable set, as the Hamlet kernels read it.
+"""The arrays of a merged template over the events of a sharable set, for the Hamlet kernels.
 
-One entry is an event at one merged state of one partition; whether a query takes it there is a bit
-of the entry. Values stand in **lanes**: the windows that a query has open at once, side by side,
-and so for each of its carriers; then come the lanes of the next query. So whatever several
-neighbouring queries share is one addition of short vectors.
+An entry is an event in one merged state of one partition. Each bit of `accepts` shows whether a
+class of queries takes it there. Values are stored in **lanes**: one lane per open window of a
+query, for each of its accumulators, followed by the lanes of the next query. So neighboring queries
+share an operation as one addition of short vectors.
 """
 
 from __future__ import annotations
@@ -12,46 +12,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: What a carrier's own contribution goes to.
+#: Kinds of accumulators: integers, sums of doubles, ranks of extremes.
 LONG, DOUBLE, RANK = range(3)
 
-#: The loop of a run (`RUN`) that asks no program, and that of queries which do not loop.
+#: The loop of a run (`RUN`) without a program, and the loop of queries that do not loop.
 FREE_LOOP, NO_LOOP = -1, -2
 
 
 def table(*fields: str) -> np.dtype:
-    """Rows of integers, each with a name."""
+    """Return a dtype of int64 fields with these names."""
     return np.dtype([(field, np.int64) for field in fields])
 
 
-#: Queries: window, lanes at once, carriers by kind (the first long one counts trends), where their
-#: lanes begin, and the number of event types (t of Hamlet Table 2). One row more than queries.
+#: Queries: window, lanes per accumulator, accumulators by kind (the first integer counts trends),
+#: first lane by kind, and the number of event types (t of Hamlet, Table 2). One row more than
+#: queries.
 QUERY = table(
     *("slide", "within", "width", "longs_of", "doubles_of", "ranks_of"),
     *("long_start", "double_start", "rank_start", "types"),
 )
-#: Merged states: where their rows of the other tables begin, and of the links those from the state
-#: itself without a program (`loop_start`), and those with one (`pair_start`); whether no program
-#: leads to or from the state (`plain`), no other state has events of the type (`alone`), a program
-#: leads from it (`kept`), or to it from another state (`foreign`). One row more than states.
+#: Merged states: the first row in each other table; the first link from the state itself without a
+#: program (`loop_start`), and the first link with one (`pair_start`). Then four flags, in this
+#: order: no program leads to or from the state; no other state has events of the type; a program
+#: leads from the state; a program leads to it from another state. One row more than states.
 KIND = table(
     *("begin_start", "end_start", "link_start", "own_start", "run_start"),
     *("loop_start", "pair_start"),
     *("plain", "alone", "kept", "foreign"),
 )
-#: Queries `low` to `high - 1`, which take the entries that have the bit `class`, at a START state,
-#: or an END state.
+#: Queries `low` to `high - 1` that take entries with the bit `class` in a START state, or in an
+#: END state.
 BEGIN = END = table("low", "high", "class")
-#: A transition into the state; a program of -1 is none. From other states without a program come
-#: first, then those from the state itself, then those with a program.
+#: A transition into the state; program -1 means none. First come transitions from other states
+#: without a program, then transitions from the state itself without one, then all with a program.
 LINK = table("low", "high", "class", "from", "program")
-#: What events add to a carrier for each trend that they end: the carrier's number among its query's
-#: of its kind, and the column of weights.
+#: Additions of events to an accumulator for each trend that ends at them: the index of the
+#: accumulator among its query's accumulators of this kind, and the column of weights.
 OWN = table("query", "class", "kind", "index", "column")
-#: Queries that take the same entries, and loop at the state alike: by a program, without one
-#: (`FREE_LOOP`), or not (`NO_LOOP`). How many queries of the state loop so; whether all that the
-#: queries ask for can be expressions over snapshots (`linear`); whether that is so and most such
-#: queries loop so (`common`); whether most queries of the state take the same entries (`largest`).
+#: Queries that take the same entries and loop in the same way: by a program, without one
+#: (`FREE_LOOP`), or not (`NO_LOOP`). `company`: how many queries of the state loop in this way.
+#: `linear`: whether expressions over snapshots can represent all their values. `common`: whether
+#: they are linear and have the most common loop of linear queries. `largest`: whether most queries
+#: of the state take the same entries.
 RUN = table("low", "high", "class", "loop", "company", "linear", "common", "largest")
 
 
@@ -60,9 +62,9 @@ class MergedGraph(NamedTuple):
 
     Attributes:
         times, states, accepts: int64[N], int32[N], int64[N].
-        offsets: int64[P + 1], where each partition begins.
-        window_start: int64[P * k + 1]; windows: int64[R], numbers of the windows to aggregate by
-            partition and query, ascending.
+        offsets: int64[P + 1], the first entry of each partition.
+        window_start: int64[P * k + 1], the range of each partition and query in `windows`.
+        windows: int64[R], numbers of the windows to aggregate, ascending in each range.
         queries, kinds, begins, ends, links, owns, runs: tables of the types above.
         program_start, program, slots_l, slots_d, known: see `graph.Graph`.
         long_weights, double_weights, ranks: int64[*, N], float64[*, N], int64[*, N].

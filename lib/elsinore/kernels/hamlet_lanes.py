@@ -1,7 +1,7 @@
-"""Rows of lanes, and what the Hamlet kernels do with runs of them, on every rung of the ladder.
+"""Rows of lanes and the operations of the Hamlet kernels on them, at every precision level.
 
-They are those of `rows`, with a lane in place of a count, a sum or a rank. A lane that outgrows its
-rung is marked and goes on from zero, so that nothing wraps; its window is worked out again.
+The operations match `rows`, with a lane in place of a count, a sum or a rank. A lane that outgrows
+its precision level is flagged and continues from 0, so nothing wraps; its window is recomputed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _lower(target, trow, source, srow, low, high):
 
 @inlined
 def add_lanes(graph, target, trow, source, srow, a, b, over):
-    """Add the lanes of queries `a` to `b - 1` of one row to those of another."""
+    """Add the lanes of queries `a` to `b - 1` of row `srow` to row `trow`."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
     _add_longs(target.counts, trow, source.counts, srow, low, high, over)
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
@@ -98,7 +98,7 @@ def _add_long_rows(longs, row, base, hits, low, high, over):
 
 @inlined
 def add_rows(graph, lanes, row, base, hits, a, b, over):
-    """Add the lanes of queries `a` to `b - 1` of rows `base + hits` to those of another row."""
+    """Add the lanes of queries `a` to `b - 1` of rows `base + hits` to row `row`."""
     low, high = graph.queries[a]["long_start"], graph.queries[b]["long_start"]
     _add_long_rows(lanes.counts, row, base, hits, low, high, over)
     low, high = graph.queries[a]["double_start"], graph.queries[b]["double_start"]
@@ -151,7 +151,7 @@ def clear_lanes(graph, lanes, row, a, b):
 
 @inlined
 def clear_window(graph, lanes, row, q, lane):
-    """Set one window's lane of a query to "no trend" in one row."""
+    """Set the lane of one window of a query to "no trend" in one row."""
     width = graph.queries[q]["width"]
     for j in range(graph.queries[q]["longs_of"]):
         clear_count(lanes.counts, row, graph.queries[q]["long_start"] + j * width + lane)
@@ -164,7 +164,7 @@ def clear_window(graph, lanes, row, q, lane):
 
 @inlined
 def overflows(longs, value):
-    """Whether a double asks for the next rung, where exponents are wide."""
+    """Return whether a double needs the next precision level, which has wide exponents."""
     if longs.ndim == 2:
         return not np.isfinite(value)
     return False
@@ -188,5 +188,5 @@ def _any_long(longs, row, low, high):
 
 @inlined
 def any_lane(graph, longs, row, a, b):
-    """Whether any lane of queries `a` to `b - 1` holds anything."""
+    """Return whether any count of queries `a` to `b - 1` in a row is not 0."""
     return _any_long(longs, row, graph.queries[a]["long_start"], graph.queries[b]["long_start"])

@@ -1,4 +1,4 @@
-"""Tells an observer what was done: snapshots' values, coefficients, decisions."""
+"""Log the work of the Hamlet kernels: values of snapshots, coefficients, decisions."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from elsinore.kernels.compiled import inlined
 from elsinore.kernels.hamlet_graph import table
 from elsinore.kernels.hamlet_work import Ledger
 
-#: Numbers of a decision, see `Log`.
+#: Number of columns of `Log.decisions`.
 DECISION = 12
 
-#: Values of snapshots (the entry is -1 at graphlet level), and coefficients (-1 for the sum).
+#: Values of snapshots (entry -1: graphlet level), and coefficients (entry -1: the burst's sum).
 VALUE = table("burst", "snapshot", "entry", "query", "window", "value")
 COEFFICIENT = table("burst", "entry", "snapshot", "coefficient")
 
-#: Places of `Log.used`.
+#: Indices of `Log.used`.
 DECISIONS, VALUES, COEFFICIENTS = range(3)
 
 
 class Log(NamedTuple):
-    """What an observer is told; arrays of no rows ask for nothing.
+    """Logged rows; arrays without rows disable a log.
 
     Attributes:
         decisions: int64[*, DECISION]: burst, partition, state, first entry, b, n, s_p, s_c, k, g,
-            t, how many share.
-        costs: float64[*, 2], shared and not.
+            t, number of sharing queries.
+        costs: float64[*, 2], with sharing and without.
         shares: bool[*, k], the queries that share.
         values, coefficients: `VALUE`[*], `COEFFICIENT`[*].
-        used: int64[3], rows wanted of `decisions`, `values` and `coefficients`.
+        used: int64[3], the rows needed by `decisions`, `values` and `coefficients`.
     """
 
     decisions: np.ndarray
@@ -42,7 +42,7 @@ class Log(NamedTuple):
 
 
 def make_log(queries: int, decisions: int, rows: int) -> Log:
-    """A log with room for so many decisions, and values and coefficients."""
+    """Return a log with room for `decisions` decisions, and `rows` values and coefficients."""
     return Log(
         np.zeros((decisions, DECISION), np.int64),
         np.zeros((decisions, 2)),
@@ -62,7 +62,7 @@ def _low(longs, row, lane):
 
 @inlined
 def log_values(graph, work, log, snapshot, entry, row, a, b):
-    """Note a snapshot's value for each open window of queries `a` to `b - 1`."""
+    """Log a snapshot's value for each open window of queries `a` to `b - 1`."""
     if log.values.shape[0] == 0:
         return
     for q in range(a, b):
@@ -86,7 +86,7 @@ def log_values(graph, work, log, snapshot, entry, row, a, b):
 
 @inlined
 def log_coefficient(work, log, entry, snapshot, coefficient):
-    """Note the coefficient of a snapshot in an entry's count, or in the burst's sum (-1)."""
+    """Log the coefficient of a snapshot in an entry's count, or in the burst's sum (entry -1)."""
     if log.coefficients.shape[0] == 0:
         return
     used = log.used[COEFFICIENTS]

@@ -1,4 +1,4 @@
-"""Which predecessors an event of a shared burst has, by each of the sharing queries' programs."""
+"""Find the predecessors of an event of a shared burst, by each program of the sharing queries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NONE = -9
 def find_sets(graph, work, s, entry, ahead, is_first):
     """Find an event's predecessors by each program of the sharing queries, into `Block.sets`.
 
-    Returns whether all sharing queries have the same predecessors in the burst, and the burst's
-    first event (`is_first`) had the same ones before it. `ahead` are the events of the burst before
-    the entry's instant.
+    Return True if all sharing queries have the same predecessors in the burst, and the same
+    predecessors before the burst as the burst's first event (`is_first`). `ahead` is the number of
+    the burst's events before the entry's timestamp.
     """
     alike, before = True, _NONE
     start = work.stores[s]["part_start"]
@@ -44,7 +44,7 @@ def find_sets(graph, work, s, entry, ahead, is_first):
 
 @inlined
 def outside_of(work, s, loop):
-    """How many of the members found lie before the burst; they come first."""
+    """Return how many of the found members are from before the burst; they come first."""
     count, tail = 0, work.stores[s]["tail"]
     while count < work.tallies[loop]["found"] and work.block.sets[loop, count] < tail:
         count += 1
@@ -71,7 +71,9 @@ def _same_inside(work, s, left, right, ahead):
 
 @inlined
 def _inside(work, s, loop, number):
-    """Whether event `number` of the burst precedes the present one for queries that loop so."""
+    """Return whether event `number` of the burst precedes the current one for queries with this
+    loop.
+    """
     sought = work.stores[s]["tail"] + number
     if loop == NO_LOOP:
         return False
@@ -87,14 +89,14 @@ def _inside(work, s, loop, number):
     return low < work.tallies[loop]["found"] and work.block.sets[loop, low] == sought
 
 
-# ---- the members of a state that may come right before an entry
+# ---- the members of a state that can come right before an entry
 
 
 @inlined
 def find_members(graph, work, number, state, last, later, into):
-    """Write the places below `last` of the members for which a program is true; how many they are.
+    """Write the positions below `last` of members that fulfill a program; return their number.
 
-    They go to row `into` of `Block.sets`.
+    They are written to row `into` of `Block.sets`.
     """
     first = work.stores[state]["head"]
     found = call(
@@ -109,10 +111,10 @@ def find_members(graph, work, number, state, last, later, into):
 
 @inlined
 def add_members(graph, work, s, entry, ahead, row, a, b):
-    """Add to a row what its entry at state `s` gets over transitions with a program.
+    """Add to a row the trends that its entry in state `s` receives over transitions with a program.
 
-    A program is run once for all queries that have it, whether or not they take the same entries.
-    `ahead` are the members behind the tail of state `s` that come before the entry's instant.
+    A program runs once for all queries that have it, even if they take different entries. `ahead`
+    is the number of members after the tail of state `s` that are before the entry's timestamp.
     """
     accepts, into = graph.accepts[entry], work.block.sets.shape[0] - 1
     number, source, found = -1, -1, 0
@@ -129,9 +131,11 @@ def add_members(graph, work, s, entry, ahead, row, a, b):
 
 
 def scan(graph, block, number, start, first, last, later, into):
-    """`find_members` among the members that stand from place `start` on in `block.entries`.
+    """Run `find_members` over the members from index `start` of `block.entries`; return their
+    number.
 
-    Compiled apart (`address_of`), once for all rungs. The program has no `Op.REACHES` or `Op.OPEN`.
+    Compiled separately (`address_of`), once for all precision levels. The program must not contain
+    `Op.REACHES` or `Op.OPEN`.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     members, alive = block.entries[start : start + last], block.alive[start : start + last]
@@ -144,6 +148,6 @@ def scan(graph, block, number, start, first, last, later, into):
         while step < program.shape[0]:
             step, top = run_step(program, step, graph, entries, later, stack, top)
         for i in range(entries.size):
-            hits[found] = begin + i  # without a branch, which would be foretold wrongly
+            hits[found] = begin + i  # without a branch, which is hard to predict
             found += 1 if stack.sure[0, i] and stack.longs[0, i] != 0 and alive[begin + i] else 0
     return found

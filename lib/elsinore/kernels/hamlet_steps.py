@@ -1,7 +1,7 @@
-"""One entry at a time: what it gets from its predecessors, and what it passes on.
+"""Process one entry: receive trends from its predecessors, and pass them on.
 
-Everything is done for a run of queries, `a` to `b - 1`, side by side: what they have in common is
-one vector operation.
+Each function handles a run of queries, `a` to `b - 1`, at once: their common work is one vector
+operation.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from elsinore.kernels.rows import start_trend
 
 _ONE = np.int64(1)
 
-#: An entry that all classes take.
+#: The `accepts` of an entry that all classes take.
 EVERY = np.int64(-1)
 
 
 @inlined
 def takes(accepts, bit):
-    """Whether a class takes an entry."""
+    """Return whether class `bit` takes an entry."""
     return (accepts >> bit) & _ONE != 0
 
 
 @inlined
 def start_trends(graph, work, q, row):
-    """Let a cleared row count a trend in each open window of a query."""
+    """Start a trend in each open window of a query, in a cleared row."""
     lane, width = work.cursors[q]["lane"], graph.queries[q]["width"]
     place = graph.queries[q]["long_start"]
     for _ in range(work.cursors[q]["closing"], work.cursors[q]["opening"]):
@@ -39,9 +39,10 @@ def start_trends(graph, work, q, row):
 
 @inlined
 def enter(graph, work, s, accepts, row, a, b):
-    """Make a row what enters an entry from other states without a program, and starts there.
+    """Set a row to the trends that start at an entry, or enter it from other states without a
+    program.
 
-    While a burst lasts this is the same for all of its events that a query takes.
+    During a burst, this is the same for all of its events that a query takes.
     """
     clear_lanes(graph, work.lanes, row, a, b)
     for r in range(graph.kinds[s]["begin_start"], graph.kinds[s + 1]["begin_start"]):
@@ -58,7 +59,7 @@ def enter(graph, work, s, accepts, row, a, b):
 
 @inlined
 def repeat(graph, work, s, accepts, row, a, b):
-    """Add to a row what enters an entry from its own state without a program."""
+    """Add to a row the trends that enter an entry from its own state without a program."""
     for t in range(graph.kinds[s]["loop_start"], graph.kinds[s]["pair_start"]):
         low, high = max(a, graph.links[t]["low"]), min(b, graph.links[t]["high"])
         if low < high and takes(accepts, graph.links[t]["class"]):
@@ -67,9 +68,10 @@ def repeat(graph, work, s, accepts, row, a, b):
 
 @inlined
 def enter_burst(graph, work, s, first, after, entered, a, b):
-    """Make row `entered` what `enter` makes for all classes, if that spares the events work.
+    """Set row `entered` to the result of `enter` for all classes, if that saves work for the
+    events.
 
-    Returns whether it does.
+    Return whether it does.
     """
     ways = graph.kinds[s]["loop_start"] - graph.kinds[s]["link_start"]
     ways += graph.kinds[s + 1]["begin_start"] - graph.kinds[s]["begin_start"]
@@ -81,7 +83,9 @@ def enter_burst(graph, work, s, first, after, entered, a, b):
 
 @inlined
 def enter_event(graph, work, s, accepts, row, spared, entered, a, b):
-    """Make a row what enters an entry without a program; `spared` is from `enter_burst`."""
+    """Set a row to the trends that enter an entry without a program; `spared` is from
+    `enter_burst`.
+    """
     if spared:
         clear_lanes(graph, work.lanes, row, a, b)
         for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
@@ -95,7 +99,7 @@ def enter_event(graph, work, s, accepts, row, spared, entered, a, b):
 
 @inlined
 def own(graph, work, s, entry, accepts, row, a, b):
-    """Add what the entry itself contributes for each trend that ends at it."""
+    """Add the entry's own contribution for each trend that ends at it."""
     for o in range(graph.kinds[s]["own_start"], graph.kinds[s + 1]["own_start"]):
         q = graph.owns[o]["query"]
         if a <= q and q < b and takes(accepts, graph.owns[o]["class"]):
@@ -105,7 +109,7 @@ def own(graph, work, s, entry, accepts, row, a, b):
 
 @inlined
 def settle(graph, work, s, accepts, row, a, b):
-    """Add an entry's lanes to those of its state, and to the totals (Equation 3)."""
+    """Add an entry's lanes to the lanes of its state, and to the totals (Equation 3)."""
     add_lanes(graph, work.lanes, s, work.lanes, row, a, b, work.over)
     for r in range(graph.kinds[s]["end_start"], graph.kinds[s + 1]["end_start"]):
         low, high = max(a, graph.ends[r]["low"]), min(b, graph.ends[r]["high"])

@@ -1,21 +1,21 @@
-"""The ways in which queries do a burst, and the plan of a state: who does it in which way."""
+"""The ways in which queries run a burst, and the plan of a state: the way of each query."""
 
 from __future__ import annotations
 
 from elsinore.kernels.compiled import inlined
 
-#: By itself; together with others by snapshots, a graphlet for all of them (Hamlet Definition 3.7);
-#: with values of its own, but side by side with its neighbours: one vector operation for all, and
-#: where edge predicates agree, one adjacency.
+#: In this order: a query runs the burst separately; queries share a graphlet by snapshots (Hamlet,
+#: Definition 3.7); queries have separate values, but neighbors run together, with one vector
+#: operation for all and, if their edge predicates agree, one adjacency.
 ALONE, SHARED, BESIDE = range(3)
 
 
 @inlined
 def lay_parts(graph, work, s):
-    """Make `Work.parts` of `Work.ways`: runs of neighbours that do a burst in one way.
+    """Set `Work.parts` from `Work.ways`: runs of neighboring queries that run a burst in one way.
 
-    Queries beside each other make one part, whatever they take; those that share by snapshots one
-    for each run; those alone one each.
+    Neighbors with `BESIDE` form one part, even if they take different entries. Queries with
+    `SHARED` form one part per run, and queries with `ALONE` one part each.
     """
     start, used = work.stores[s]["part_start"], 0
     sharing = by_snapshots = 0
@@ -50,13 +50,13 @@ def lay_parts(graph, work, s):
 
 @inlined
 def set_all(graph, work, s, way):
-    """Let all queries of a state do a burst in one way."""
+    """Let all queries of a state run a burst in one way."""
     for r in range(graph.kinds[s]["run_start"], graph.kinds[s + 1]["run_start"]):
         set_run(graph, work, s, r, way)
 
 
 @inlined
 def set_run(graph, work, s, r, way):
-    """Let the queries of a run do a burst in one way."""
+    """Let the queries of a run, a row of `graph.runs`, run a burst in one way."""
     for q in range(graph.runs[r]["low"], graph.runs[r]["high"]):
         work.ways[s, q] = way

@@ -1,4 +1,4 @@
-"""What events add to the lanes of their rows: counts, sums and extremes of their own values."""
+"""Add the values of events to the lanes of their rows: weighted counts, sums and extremes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _ROOM = 2.0**61
 
 @outlined
 def weigh_longs(target, trow, place, source, srow, counts, width, weight, over, limbs):
-    """Add `weight` times `width` lanes of counts to as many lanes."""
+    """Add `weight` times `width` lanes of counts to as many integer lanes.
+
+    Lanes that outgrow their width are cleared and flagged in `over`.
+    """
     for i in range(width):
         if weigh_count(target, trow, place + i, source, srow, counts + i, weight, limbs):
             clear_count(target, trow, place + i)
@@ -32,7 +35,7 @@ def weigh_doubles(sums, exponents, trow, place, source, srow, counts, width, wei
 
 @outlined
 def lower_lanes(ranks, trow, place, source, srow, counts, width, rank):
-    """Lower lanes of ranks to `rank` where trends are counted."""
+    """Lower lanes of ranks to `rank` if the corresponding count is not 0."""
     for i in range(width):
         if counts_any(source, srow, counts + i):
             ranks[trow, place + i] = min(ranks[trow, place + i], rank)
@@ -40,9 +43,9 @@ def lower_lanes(ranks, trow, place, source, srow, counts, width, rank):
 
 @inlined
 def add_weighted(graph, o, weights, place, lanes, row, source, over, limbs):
-    """Add to row `row` what the trends of row `source` gain by row `o` of the `own_*` tables.
+    """Add to row `row` what the trends of row `source` gain by row `o` of `graph.owns`.
 
-    `weights` are by column and `place`: integers, doubles and ranks.
+    `weights` are integers, doubles and ranks, indexed by column and `place`.
     """
     longs, doubles, ranks = weights
     q, j, column = graph.owns[o]["query"], graph.owns[o]["index"], graph.owns[o]["column"]
@@ -78,7 +81,7 @@ def _mark_large(target, source, limit, over):
 
 @outlined
 def multiply_longs(target, trow, source, srow, low, high, factor, over):
-    """Set lanes to `factor` (not negative, below 2**61) times those of another row."""
+    """Set lanes to `factor` times the lanes of another row; `factor` is from 0 to below 2**61."""
     if target.ndim == 2:
         mine, more = target[trow, low:high], source[srow, low:high]
         limit = LIMIT // max(factor, 1)
@@ -97,10 +100,10 @@ def multiply_longs(target, trow, source, srow, low, high, factor, over):
 
 @outlined
 def multiply_wide(target, source, factor):
-    """`target = source * factor`, uint64[L] in two's complement; True if it may need more limbs.
+    """Set `target = source * factor`, uint64[L]; return True if it may need more limbs.
 
-    `factor` is not negative. Modulo `2**(64 L)` the signs need no care; whether the product fits is
-    judged by the top limb.
+    The numbers are in two's complement, and `factor` is not negative. Modulo `2**(64 L)` the sign
+    needs no special case. The top limb shows whether the product fits.
     """
     size = source.size
     short = np.uint64(factor)

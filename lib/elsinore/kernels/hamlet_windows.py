@@ -1,4 +1,4 @@
-"""Opens and closes the windows of a sharable set as time goes on."""
+"""Open and close the windows of a sharable set as time advances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOREVER = np.iinfo(np.int64).max
 
 @inlined
 def begin_partition(graph, work, p):
-    """Forget all that was before; every lane is clear, since all windows were closed."""
+    """Reset the scratch for a partition; all lanes are clear, because all windows were closed."""
     queries = work.cursors.size
     for q in range(queries):
         work.cursors[q]["opening"] = graph.window_start[p * queries + q]
@@ -27,7 +27,7 @@ def begin_partition(graph, work, p):
 
 
 def pass_border(graph, work, output, p, time):
-    """Close and open windows up to an instant; the next instant at which one closes or opens."""
+    """Close and open windows up to a timestamp; return the next time at which one does."""
     queries = work.cursors.size
     _expire(graph, work, p, time)
     border = _FOREVER
@@ -57,7 +57,7 @@ def pass_border(graph, work, output, p, time):
 
 
 def close_all(graph, work, output):
-    """Close all windows that are open; 0."""
+    """Close all open windows; return 0."""
     for q in range(work.cursors.size):
         while work.cursors[q]["closing"] < work.cursors[q]["opening"]:
             _close(graph, work, output, q, True)
@@ -67,7 +67,7 @@ def close_all(graph, work, output):
 
 @inlined
 def _all_close(graph, work, time):
-    """Whether no window that is open stays open."""
+    """Return whether all open windows end at or before a timestamp."""
     for q in range(work.cursors.size):
         opening = work.cursors[q]["opening"]
         if (
@@ -81,14 +81,14 @@ def _all_close(graph, work, time):
 
 @inlined
 def _clear_all(graph, work):
-    """Clear the rows of all states and the total; members are gone."""
+    """Clear the rows of all states and the total; the members have expired."""
     for row in range(work.total + 1):
         clear_lanes(graph, work.lanes, row, 0, work.cursors.size)
 
 
 @inlined
 def _close(graph, work, output, q, bulk):
-    """Write out the oldest window of a query, and clear its lane unless all will be cleared."""
+    """Write the oldest window of a query, and clear its lane unless all will be cleared."""
     row, lane = work.cursors[q]["closing"], work.cursors[q]["lane"]
     width, outgrown = graph.queries[q]["width"], False
     for j in range(graph.queries[q]["longs_of"]):
@@ -117,7 +117,7 @@ def _close(graph, work, output, q, bulk):
 
 @inlined
 def _expire(graph, work, p, time):
-    """Let go of members, and of entries, that no window holds that is open at an instant."""
+    """Drop members and entries from before all windows that are open at a timestamp."""
     queries, oldest = work.cursors.size, _FOREVER
     for q in range(queries):
         last = graph.window_start[p * queries + q + 1]

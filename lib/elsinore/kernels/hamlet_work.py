@@ -1,4 +1,4 @@
-"""The scratch of the Hamlet kernels, and what they write."""
+"""The scratch and the output of the Hamlet kernels."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from elsinore.kernels.hamlet_graph import MergedGraph, table
 from elsinore.kernels.pair_program import Stack, make_stack
 from elsinore.kernels.rows import Rows, make_rows
 
-#: Snapshots that a burst propagates at most; with more, events keep values instead of coefficients.
+#: The most snapshots of a burst; with more, events have values instead of coefficients.
 MAX_SNAPSHOTS = 8
 
-#: Events of a burst at most; a longer run makes several.
+#: The most events of a burst; a longer run is split at the next timestamp.
 LONGEST_BURST = 1024
 
-#: Rows of `Work.coefficients`: of the burst's sum, of what precedes an event, of the first event.
+#: Rows of `Work.coefficients`: the burst's sum, an event's predecessors, the first event.
 SUM, PART, FIRST = range(3)
 
-#: A query's next window to open and to close in `MergedGraph.windows`, and the lane of the latter
-#: among those of the query.
+#: A query's next windows to open and to close, as indices of `MergedGraph.windows`, and the lane
+#: of the window to close among the query's lanes.
 CURSOR = table("opening", "closing", "lane")
 
-#: Queries `low` to `high - 1`, neighbours at a state, do a burst in one way; where they share, they
-#: are of one run.
+#: Neighboring queries `low` to `high - 1` of a state that run a burst in one way. If they share,
+#: they belong to one run.
 PART_OF_PLAN = table("way", "run", "low", "high")
 
-#: What is known of a state.
-#: Members: the first of an open window, the end; the first row of lanes and the first place in
-#: `Block.entries`, and how many there may be. The plan of the last burst: its parts, how many
-#: queries share in all and by snapshots, for which lengths of bursts it holds. Pairs that programs
-#: looked at and found. The snapshots that a burst took last, with members before it.
+#: The state of a merged state.
+#: Members: the first one in an open window, the end; the first row of lanes, the first index in
+#: `Block.entries`, and the capacity. The plan of the last burst: its parts, how many queries share
+#: in total and by snapshots, the burst lengths for which it holds. The pairs that programs compared
+#: and found. The snapshots of the last burst with members before it.
 STORE = table(
     *("head", "tail", "base", "start", "room"),
     *("part_start", "parts", "sharing", "by_snapshots", "low", "high"),
     *("looked", "found", "used"),
 )
 
-#: How many members a program has found, and had for the burst's first event.
+#: How many members a program has found, for the current event and for the burst's first event.
 TALLY = table("found", "first_found")
 
 
 class Block(NamedTuple):
-    """Members of the states, and what is found among them; the same on every rung.
+    """Members of the states, and the members that programs find; the same at every precision level.
 
     Attributes:
         entries: int64[M], the entry of each member.
-        alive: bool[M], whether it ends any trend.
-        sets: int64[programs + 1, room], places of members found by each program, then others.
-        first_sets: int64[programs, room], those for a burst's first event.
-        stack: of pair programs.
+        alive: bool[M], whether any trend ends at it.
+        sets: int64[programs + 1, room], indices of members found by each program, then by others.
+        first_sets: int64[programs, room], the members found for a burst's first event.
+        stack: the stack of pair programs.
     """
 
     entries: np.ndarray
@@ -66,16 +66,16 @@ class Work(NamedTuple):
     """Scratch for one partition after another.
 
     Attributes:
-        lanes: first a row for each state: its events so far; then those below.
+        lanes: first a row for each state, the sum of its events so far; then the rows below.
         block: members.
         total: the row of END events so far.
-        stage: the first row of entries that are not kept, and of what enters a burst.
+        stage: the first row of entries that are not kept, and of trends that enter a burst.
         snapshots: the first row of snapshots' values.
-        over: bool[V], long lanes that outgrew the rung.
+        over: bool[V], integer lanes that outgrew the precision level.
         cursors, stores, tallies: `CURSOR`[k], `STORE`[S], `TALLY`[programs + 1].
-        skips, waits: int64[S, 2], bursts to pass before coefficients are tried again, and how many
-            were to be last time: in a burst without members before it, and with.
-        ways: int8[S, k], how each query does the present burst, see `hamlet_decide`.
+        skips, waits: int64[S, 2], bursts to skip before coefficients are tried again, and the
+            previous such number; without members before the burst, and with.
+        ways: int8[S, k], how each query runs the current burst, see `hamlet_ways`.
         parts: `PART_OF_PLAN`[*], the same by state, in runs.
         coefficients: int64[*, MAX_SNAPSHOTS]; weighted: int64[*, *, MAX_SNAPSHOTS], by column.
         long_sums, heavy, double_sums, lowest: int64[*, 2], float64[*], float64[*, 2], int64[*, 1]:
@@ -112,11 +112,11 @@ class Work(NamedTuple):
 
 
 class Ledger(IntEnum):
-    """Places of `Work.ledger`: running numbers, and counts of what was done.
+    """Indices of `Work.ledger`: running numbers, and counts of the work done.
 
-    The last ones are of the present graphlet: its state (-1 for none), its events, its snapshots
-    and how many queries shared its last burst; then the first entry that a window holds which is
-    open, and how many windows are.
+    GRAPHLET_STATE to LAST_SHARED describe the current graphlet: its state (-1 for none), its
+    events, its snapshots, and how many queries shared its last burst. LOW is the first entry in an
+    open window, and OPEN the number of queries with an open window.
     """
 
     BURSTS, SHARED, SPLIT, MERGED, EVENT_SNAPSHOTS = range(5)
@@ -128,8 +128,8 @@ class Output(NamedTuple):
     """A row for each window of `graph.windows`.
 
     Attributes:
-        lanes: carriers of the window's query, in their order; what is beyond means nothing.
-        outgrown: bool[R], windows whose row means nothing for want of width.
+        lanes: accumulators of the window's query, in order; the other columns are unused.
+        outgrown: bool[R], windows whose row is invalid because a number did not fit.
     """
 
     lanes: Rows
@@ -137,13 +137,15 @@ class Output(NamedTuple):
 
 
 def widths_of(graph: MergedGraph) -> tuple[int, int, int]:
-    """Lanes of a row, by kind."""
+    """Return the number of lanes of a row by kind: integers, doubles, ranks."""
     last = graph.queries[-1]
     return int(last["long_start"]), int(last["double_start"]), int(last["rank_start"])
 
 
 def _rooms(graph: MergedGraph, extent: Extent) -> np.ndarray:
-    """int64[S], members of each state at once, with some more so that they seldom move."""
+    """Return int64[S], the capacity for members of each state, with a reserve so that they seldom
+    move.
+    """
     kinds = graph.kinds[:-1]
     kept = extent.live + extent.live // 2 + extent.instant
     passing = np.minimum(extent.live, min(extent.burst, LONGEST_BURST) + extent.instant)
@@ -152,13 +154,13 @@ def _rooms(graph: MergedGraph, extent: Extent) -> np.ndarray:
 
 
 def bytes_of_members(graph: MergedGraph, extent: Extent, limbs: int) -> int:
-    """What the lanes of members take."""
+    """Return the bytes that the lanes of members need."""
     longs, doubles, ranks = widths_of(graph)
     return int(_rooms(graph, extent).sum()) * 8 * (longs * limbs + 2 * doubles + ranks)
 
 
 def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
-    """Scratch for partitions of a given extent, without the address of `scan`."""
+    """Return scratch for partitions of a given extent; the address of `scan` is 0."""
     states, queries = graph.kinds.size - 1, graph.queries.size - 1
     widths, rooms = widths_of(graph), _rooms(graph, extent)
     members = int(rooms.sum())
@@ -200,7 +202,7 @@ def make_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
 
 
 def _members_of(graph: MergedGraph) -> np.ndarray:
-    """int64[S], how many queries have each state."""
+    """Return int64[S], how many queries have each state."""
     sizes = np.concatenate([[0], np.cumsum(graph.runs["high"] - graph.runs["low"])])
     starts = graph.kinds["run_start"]
     found: np.ndarray = sizes[starts[1:]] - sizes[starts[:-1]]
