@@ -1,10 +1,10 @@
-"""Which transitions are answered from order statistics, and where each entry stands in the order.
+"""Order statistics: the transitions that they evaluate, and the ranks of entries.
 
-A condition `f(earlier) OP g(later)`, with OP one of `<, <=, >, >=, =`, is true for a run of the
-earlier events in the order of f, and one that begins with the first of them, or for those of one
-value. So the sum over the predecessors is a prefix sum (or one place) of a **tree** over the ranks
-of f: O(log n) an event where pairs are O(n). Ranks are found in one walk over all values in order,
-or they are distances of integers that lie close together.
+A condition `f(earlier) OP g(later)`, with OP one of `<, <=, >, >=, =`, is true for a run of earlier
+events in the order of f: the first ones, or the ones with one value. So the sum over the
+predecessors is a prefix sum (or one node) of a **tree** over the ranks of f. This takes O(log n)
+per event, and pairs take O(n). One pass over all values in order finds the ranks. If integers are
+close together, the ranks are their distances from the first value.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from elsinore.kernels.graph import Graph
 class Orders(NamedTuple):
     """Ranks of the entries of R spans, in domains; T transitions, S states, O trees, B bounds.
 
-    A **domain** is a run of entries that holds one span or several overlapping ones; ranks count
-    within it, from 1. Entry e of span r stands at place `e + shifts[r]` of the columns here.
+    A **domain** is a run of entries that contains one span, or several overlapping ones. Ranks
+    count within it, from 1. Entry e of span r has index `e + shifts[r]` in the columns here.
 
     Attributes:
-        transition_tree: int64[T], the tree that answers a transition, -1 where none does.
+        transition_tree: int64[T], the tree that evaluates a transition, -1 for none.
         transition_bound: int64[T], the row of `bounds` that it reads.
-        tree_start: int64[S + 1], where each earlier state's trees begin.
-        exact: bool[O], whether the events of one rank are asked for, not those up to a rank.
-        ranks: int32[O, *], the rank of an entry of the tree's state; 0 where its value is NULL or
-            NaN, which nothing compares with.
+        tree_start: int64[S + 1], the range of each earlier state's trees.
+        exact: bool[O], whether a tree sums the events of one rank, not all events up to a rank.
+        ranks: int32[O, *], the rank of an entry of the tree's state; 0 if its value is NULL or NaN,
+            for which no comparison is true.
         bounds: int32[B, *], the last rank (or the one rank) that a later entry follows; 0 for none.
         shifts: int64[R].
         sizes: int64[R], the highest rank in the span's domain.
@@ -45,12 +45,12 @@ class Orders(NamedTuple):
     sizes: np.ndarray
 
     def where(self, chosen: np.ndarray) -> Orders:
-        """The orders of some spans, chosen by number or by a bool[R]."""
+        """Return the orders of some spans, chosen by number or by a bool[R]."""
         return self._replace(shifts=self.shifts[chosen], sizes=self.sizes[chosen])
 
 
 def no_orders(graph: Graph) -> Orders:
-    """Every condition is answered by pairs."""
+    """Return orders without trees, so that pairs evaluate every condition."""
     none = np.full(graph.transition_from.size, -1, np.int64)
     starts = np.zeros(graph.starts.size + 1, np.int64)
     ranks, numbers = np.zeros((0, 0), np.int32), np.zeros(0, np.int64)
@@ -58,13 +58,13 @@ def no_orders(graph: Graph) -> Orders:
 
 
 class Domains(NamedTuple):
-    """D domains of N entries, and how far their ranks have come.
+    """D domains of N entries, and the state of their ranks.
 
     Attributes:
         firsts: int64[N], the first domain that ends after each entry; D for none.
         lows: int64[D], the first entry of each domain, ascending.
-        starts: int64[D], where each domain's places begin.
-        tops: int64[D], the highest rank so far; seen: int64[D], the value counted last, from 1 on.
+        starts: int64[D], the first index of each domain in the columns of `Orders`.
+        tops: int64[D], the highest rank so far; seen: int64[D], the value counted last, from 1.
     """
 
     firsts: np.ndarray
@@ -76,18 +76,17 @@ class Domains(NamedTuple):
 
 @kernel
 def fill_domains(spans, spread, domain_of, domains):
-    """Join spans to domains: a new one begins where the old would outgrow its shortest span.
+    """Join spans to domains; a domain is at most `spread` times longer than its shortest span.
 
-    Writes the domain of each span, in the order of `entries.fill_spans`, and the first entry of
-    each domain and the one after its last; returns how many there are. A domain may be `spread`
-    times longer than its shortest span.
+    Write the domain of each span, in the order of `entries.fill_spans`, to `domain_of`. Write the
+    first entry and the end of each domain to `domains`. Return the number of domains.
     """
     count = 0
     shortest = 0
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
         shortest = min(shortest, high - low)
-        joins = count > 0 and low < domains[count - 1, 1]  # no use where they do not overlap
+        joins = count > 0 and low < domains[count - 1, 1]  # useful only if they overlap
         if joins and high - domains[count - 1, 0] <= spread * shortest:
             domains[count - 1, 1] = max(domains[count - 1, 1], high)
         else:
@@ -100,12 +99,13 @@ def fill_domains(spans, spread, domain_of, domains):
 
 @kernel
 def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
-    """Write the ranks of one tree's entries and the bounds of those that come after them.
+    """Write the ranks of one tree's entries, and the bounds of the entries that come after them.
 
-    Values are in the order of the ranks; `kinds` is -1 for one of an earlier event, else the row of
-    `bounds` that asks with it, and of size 0 where all are of earlier events. Bounds are the rank
-    of an equal value (`exact`), or may leave out equal ones (`strict`, bool[B]). The highest rank
-    of each domain is left in `tops`, zeros before.
+    `values` are in the order of the ranks. `kinds` is -1 for the value of an earlier event,
+    otherwise the row of `bounds` for the value of a later event; it has size 0 if all events are
+    earlier ones. A bound is the rank of an equal value (`exact`), or the last rank, without equal
+    values if `strict`, bool[B]. The highest rank of each domain is left in `tops`, which must be 0
+    before.
     """
     firsts, lows, starts, tops, seen = domains
     first = 0
@@ -117,7 +117,7 @@ def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
             after += 1
         group += 1
         alone = after - first == 1
-        for step in range(1 if alone else 3):  # bounds below it, the value, bounds that include it
+        for step in range(1 if alone else 3):  # strict bounds, the value, other bounds
             for at in range(first, after):
                 kind, entry = kinds[at] if kinds.size else -1, entries[at]
                 turn = 1 if kind < 0 else 0 if strict[kind] else 2
@@ -139,10 +139,10 @@ def fill_ranks(values, entries, kinds, exact, strict, ranks, bounds, domains):
 
 @kernel
 def fill_dense(values, entries, first, sign, less, target, domains):
-    """Write ranks, or bounds, of integers that lie close together: their distances from the first.
+    """Write ranks, or bounds, of integers that are close together: distances from the first value.
 
-    `first` is the value of rank 1, `sign` 1 if ranks rise with the values, else -1; `less` says
-    whether the rank before is meant.
+    `first` is the value of rank 1. `sign` is 1 if ranks rise with the values, else -1. `less` is 1
+    if the rank before is meant, else 0.
     """
     for n in range(values.size):
         entry = entries[n]

@@ -1,12 +1,12 @@
-"""Edge predicates as small programs on a stack, run by the kernels for each pair of events.
+"""Edge predicates as stack programs, which kernels run on pairs of events.
 
-A program is int64[n, 2]: an operation and its argument. What reads only one of the two events is
-worked out beforehand as a column ("slot"), so that most programs are: earlier slot, later slot,
-compare. No compilation takes place per query. Truth is three-valued as in SQL.
+A program is int64[n, 2]: operations and their arguments. An expression that reads only one of the
+two events is computed beforehand as a column ("slot"). So most programs are: earlier slot, later
+slot, compare. Queries need no compilation. Truth is three-valued as in SQL.
 
-Each operation is a loop over a block of earlier events. Interpreting a program pair by pair would
-cost a dispatch a step and pair; over a block it is paid once, and the common operations are loops
-that the compiler vectorises. The others go pair by pair.
+Each operation is a loop over a block of earlier events. A program that is interpreted per pair
+would cost a dispatch per step and pair; a block needs it once. The compiler vectorizes the loops of
+the common operations. The others run pair by pair.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from elsinore.kernels.arithmetic import (
 )
 from elsinore.kernels.compiled import inlined, ripened
 
-#: Pairs of a block.
+#: Pairs in a block.
 BLOCK = 128
 
 
 class Op(IntEnum):
-    """Operations. `_L` works on int64, `_D` on doubles.
+    """Operations; `_L` works on int64, `_D` on doubles.
 
-    First those that push a value (their argument is a slot's number, or a floor's for REACHES),
-    then those on one value, then those on two.
+    The first group pushes a value: its argument is the number of a slot, of a floor for REACHES, or
+    of a closing slot for OPEN. The second group changes one value. The third group combines two.
 
-    REACHES: the earlier event reaches a floor as it is for the later one. OPEN: nothing before the
-    later event has closed the earlier one for this closing slot. IS_TRUE: true where true, false
-    where false or NULL. LEAST, GREATEST: NULL operands are skipped, NaN ranks above all numbers.
-    COALESCE: the first if known, else the second. HOUR, WEEKDAY: of microseconds in UTC, weekday
-    by ISO (Monday is 1). Arithmetic is in the order of `arithmetic`.
+    - REACHES: the earlier event reaches the floor of the later one.
+    - OPEN: no event before the later one has closed the earlier one for this closing slot.
+    - IS_TRUE: true if true, false if false or NULL.
+    - LEAST, GREATEST: NULL operands are skipped, NaN ranks above all numbers.
+    - COALESCE: the first value if it is known, else the second.
+    - HOUR, WEEKDAY: of microseconds in UTC; Monday is 1, as in ISO.
+
+    Arithmetic operations are in the order of the operators in `arithmetic`.
     """
 
     EARLIER_L = 0
@@ -89,7 +92,7 @@ class Op(IntEnum):
 
 
 class Stack(NamedTuple):
-    """Scratch of a program: each place keeps int64 (truth is 0 or 1) or doubles of a block.
+    """Scratch of a program: each position has int64 (truth is 0 or 1) or doubles for a block.
 
     Attributes:
         longs, doubles: int64[*, BLOCK], float64[*, BLOCK].
@@ -102,23 +105,24 @@ class Stack(NamedTuple):
 
 
 def make_stack(program: np.ndarray, starts: np.ndarray, pairs: int) -> Stack:
-    """What programs, int64[n, 2], that begin at `starts` need; no place if no pairs are looked at.
+    """Return a stack for programs, int64[n, 2], that begin at `starts`.
 
-    Every step pushes a value, changes the last one, or makes one of the last two.
+    It is empty if `pairs` is 0. Every step pushes a value, changes the top one, or combines the top
+    two.
     """
     op = program[:, 0]
     held = np.cumsum((op <= Op.OPEN).astype(np.int64) - (op >= Op.AND))
-    held -= np.repeat(np.arange(starts.size - 1), np.diff(starts))  # each before it left its truth
+    held -= np.repeat(np.arange(starts.size - 1), np.diff(starts))  # each earlier one left a value
     shape = int(held.max(initial=0)) if pairs else 0, BLOCK
     return Stack(np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.bool_))
 
 
 @inlined
 def run_step(program, step, graph, entries, later, stack, top):
-    """Run an operation on a block of earlier entries and a later one; the next step, the new top.
+    """Run an operation on a block of earlier entries and a later one; return the next step and top.
 
-    A comparison of two slots is one step: an event with 25 pairs takes 290 ns, by three steps 420.
-    `graph` has the slots. Not for `Op.REACHES` and `Op.OPEN`, which ask for more.
+    A comparison of two slots is one step: an event with 25 pairs takes 290 ns, in three steps 420
+    ns. `graph` has the slots. `Op.REACHES` and `Op.OPEN` need more data and are not supported.
     """
     op, slot = program[step, 0], program[step, 1]
     if _compares_slots(program, step):
@@ -141,7 +145,8 @@ def run_step(program, step, graph, entries, later, stack, top):
 
 @inlined
 def _compares_slots(program, step):
-    """Whether from a step on a slot of the earlier event is compared with one of the later."""
+    """Return whether the next three steps compare a slot of the earlier event with the later one's.
+    """
     if step + 2 >= program.shape[0] or program[step, 0] > Op.LATER_D:
         return False
     first, second, last = program[step, 0], program[step + 1, 0], program[step + 2, 0]
@@ -166,7 +171,7 @@ def _compare_slots(program, step, graph, entries, later, stack):
 
 @ripened
 def _compare_all(which, flipped, values, bound, known, is_known, entries, stack):
-    """Compare values of entries with one bound, by the order of the operations."""
+    """Compare values of entries with one bound; `which` is in the order of the operations."""
     for i in range(entries.size):
         entry = np.uintp(entries[i])
         value = values[entry]
@@ -184,13 +189,13 @@ def _compare_all(which, flipped, values, bound, known, is_known, entries, stack)
 
 @inlined
 def place_of(stack, number):
-    """The values of one place."""
+    """Return one position of the stack."""
     return Stack(stack.longs[number], stack.doubles[number], stack.sure[number])
 
 
 @ripened
 def _spread(op, number, value, is_known, size, stack):
-    """The later event's value for every pair."""
+    """Write the later event's value for every pair."""
     longs, doubles, sure = stack
     for i in range(size):
         sure[i] = is_known
@@ -204,7 +209,7 @@ def _spread(op, number, value, is_known, size, stack):
 
 @ripened
 def _collect(op, slot_l, slot_d, known, entries, stack):
-    """The earlier events' values."""
+    """Write the earlier events' values."""
     longs, doubles, sure = stack
     if op == Op.EARLIER_D:
         for i in range(entries.size):
@@ -218,7 +223,7 @@ def _collect(op, slot_l, slot_d, known, entries, stack):
 
 @ripened
 def _change(op, size, stack):
-    """An operation on one operand."""
+    """Apply an operation to one operand."""
     longs, doubles, sure = stack
     if op == Op.NOT:
         for i in range(size):
@@ -248,11 +253,11 @@ def _change(op, size, stack):
 
 @ripened
 def _combine(op, size, stack, more):
-    """An operation on two operands."""
+    """Apply an operation to two operands."""
     longs, doubles, sure = stack
     more_l, more_d, more_s = more
     if op <= Op.OR:
-        unit = 0 if op == Op.AND else 1  # the truth value that decides alone
+        unit = 0 if op == Op.AND else 1  # one such operand decides the result
         for i in range(size):
             decided = (sure[i] and longs[i] == unit) or (more_s[i] and more_l[i] == unit)
             sure[i] = (sure[i] and more_s[i]) or decided
@@ -274,7 +279,7 @@ def _combine(op, size, stack, more):
 
 @ripened
 def _calculate(op, size, stack, more):
-    """Arithmetic; the commonest operations are loops of their own."""
+    """Apply arithmetic; the most common operations have separate loops."""
     longs, doubles, sure = stack
     more_l, more_d, more_s = more
     if op <= Op.SUBTRACT_L:
@@ -299,7 +304,7 @@ def _calculate(op, size, stack, more):
 
 @ripened
 def _compare(which, size, into, left, right):
-    """Whether values are equal, unequal, less, or at most, in the order of the operations."""
+    """Write whether values are equal, unequal, less, or at most, in the order of the operations."""
     if which == 0:
         for i in range(size):
             into[i] = left[i] == right[i]
@@ -316,7 +321,7 @@ def _compare(which, size, into, left, right):
 
 @ripened
 def _add_longs(minus, size, longs, sure, more_l, more_s):
-    """Sums or differences; unknown where they leave 64 bits."""
+    """Add or subtract int64 values; a result that overflows is unknown."""
     for i in range(size):
         left, right = np.uint64(longs[i]), np.uint64(more_l[i])
         total = np.int64(left - right if minus else left + right)
@@ -330,7 +335,7 @@ def _add_longs(minus, size, longs, sure, more_l, more_s):
 
 @inlined
 def _choose(op, size, stack, more):
-    """LEAST, GREATEST or COALESCE."""
+    """Apply LEAST, GREATEST or COALESCE."""
     longs, doubles, sure = stack
     more_l, more_d, more_s = more
     for i in range(size):

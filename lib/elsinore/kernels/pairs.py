@@ -1,4 +1,4 @@
-"""Compares one entry with earlier ones by a pair program."""
+"""Compare one entry with earlier ones by a pair program."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from elsinore.kernels.pair_program import BLOCK, Op, Stack, make_stack, run_step
 
 
 class Pairs(NamedTuple):
-    """Scratch for programs, and what they may read beside the graph, of one window of W entries.
+    """Scratch for programs, and their inputs except for the graph, for a window of W entries.
 
     Attributes:
-        stack: of the programs.
+        stack: the stack of the programs.
         hits: int64[W], the entries found last.
         floors: int64[F, W + 1], each floor at each entry, and at the window's end.
         closed: bool[*, W], whether each entry is closed, by closing slot.
@@ -28,7 +28,7 @@ class Pairs(NamedTuple):
 
 
 def make_pairs(graph: Graph, buffer: int) -> Pairs:
-    """Scratch for windows of up to `buffer` entries."""
+    """Return scratch for windows of up to `buffer` entries."""
     return Pairs(
         make_stack(graph.program, graph.program_start, buffer),
         np.empty(buffer, np.int64),
@@ -39,9 +39,10 @@ def make_pairs(graph: Graph, buffer: int) -> Pairs:
 
 @outlined
 def find_pairs(graph, pairs, number, candidates, count, later, low):
-    """Write the earlier entries for which a program is true to `pairs.hits`; how many they are.
+    """Write the earlier entries for which a program is true to `pairs.hits`; return their number.
 
-    The first `count` of `candidates`, int64[*], are looked at; `low` is the window's first entry.
+    The program runs on the first `count` of `candidates`, int64[*]. `low` is the window's first
+    entry.
     """
     program = graph.program[graph.program_start[number] : graph.program_start[number + 1]]
     stack, hits, found = pairs.stack, pairs.hits, 0
@@ -62,6 +63,6 @@ def find_pairs(graph, pairs, number, candidates, count, later, low):
                 stack.sure[top, i] = True
             step, top = step + 1, top + 1
         for i in range(entries.size):
-            hits[found] = entries[i]  # without a branch, which would be foretold wrongly
+            hits[found] = entries[i]  # without a branch, which is hard to predict
             found += 1 if stack.sure[0, i] and stack.longs[0, i] != 0 else 0
     return found

@@ -1,11 +1,15 @@
-"""GRETA's propagation: aggregates ride along the edges of the graph, no trend is built.
+"""GRETA's propagation: aggregates move along the edges of the graph, and no trend is built.
 
-GRETA Algorithm 2, for each window: an event's count is the sum of its predecessors' counts, plus
-one for a START event. A transition without a condition reads one accumulator for all earlier events
-of its state, one with a floor a sliding sum (`sliding`), one that compares two values a prefix of a
-tree (`trees`), one with any other program looks at the pairs.
-Events of equal time are worked out together before any of them becomes a predecessor or closes
-one, so their order cannot matter.
+GRETA, Algorithm 2, for each window: an event's count is the sum of its predecessors' counts, plus
+one for a START event. The source of the sum depends on the condition of the transition:
+
+- none: one accumulator for all earlier events of the state
+- a floor: a sliding sum (`sliding`)
+- a comparison of two values: a prefix of a tree (`trees`)
+- any other program: the pairs
+
+Events with equal times are computed together before any of them becomes a predecessor or closes
+one, so their order does not matter.
 """
 
 from __future__ import annotations
@@ -39,12 +43,12 @@ def propagate(
     """Aggregate the trends of each window.
 
     Args:
-        graph: a `Graph`.
+        graph: the graph.
         spans: int64[R, 4], see `entries.fill_spans`.
         work: scratch from `make_work` for these spans.
         totals: `Rows` of R rows to write to.
-        outgrown: bool[R], set where a count needs more limbs than there are; such a window's totals
-            mean nothing.
+        outgrown: bool[R], set if a count needs more limbs than there are; the totals of such a
+            window are invalid.
     """
     pass_over = _plain_windows if work.upkeep.plain else _windows
     pass_over(graph, spans, work, totals, outgrown)
@@ -52,7 +56,7 @@ def propagate(
 
 @brief
 def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
-    """Windows of a graph that needs accumulators only, and no more entries than an instant's."""
+    """Run the windows of a plain graph, with accumulators, trees and one timestamp's entries."""
     graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
         high = spans[row, 1]
@@ -73,12 +77,12 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
                 if work.upkeep.closing:
                     for entry in range(first, after):
                         _close_states(graph, graph.states[entry], work)
-                if after < high and work.trees.width > BLOCK:  # narrow nodes lie close by
+                if after < high and work.trees.width > BLOCK:  # narrow nodes are close in memory
                     carriers = work.entries.counts.shape[1]
                     fetch_paths(
                         graph, work.orders, work.trees, after, after + shift, size, carriers
                     )
-            while settled < after and not over:  # what is outgrown may be added to no more
+            while settled < after and not over:  # nothing may be added to an outgrown row
                 over = _settle_plainly(graph, settled, first, shift, size, work, totals, row)
                 settled += 1
             if settled == after:
@@ -89,7 +93,7 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
 
 @inlined
 def _domain(orders, row):
-    """How far a span's places are from its entries, and its highest rank."""
+    """Return the shift from a span's entries to their indices in `orders`, and its highest rank."""
     if orders.exact.size:
         return orders.shifts[row], orders.sizes[row]
     return np.int64(0), np.int64(0)
@@ -97,7 +101,7 @@ def _domain(orders, row):
 
 @inlined
 def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
-    """`_settle` where nothing but accumulators and trees is kept."""
+    """Make an entry a predecessor, like `_settle`, with only accumulators and trees."""
     over = False
     state, place = graph.states[entry], entry - first
     if has_trend(graph.lanes, work.entries.counts, place):
@@ -113,7 +117,7 @@ def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
 
 @inlined
 def _arrive_plainly(graph, entry, place, shift, work):
-    """`_arrive` where nothing depends on the pair."""
+    """Compute an entry's row, like `_arrive`, without comparing pairs; return True if outgrown."""
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if graph.starts[state]:
@@ -134,7 +138,7 @@ def _arrive_plainly(graph, entry, place, shift, work):
 
 @brief
 def _windows(in_graph, spans, in_work, in_totals, outgrown):
-    """Windows of any graph."""
+    """Run the windows of any graph."""
     graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
@@ -168,7 +172,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
 
 @inlined
 def _begin(graph, work, totals, row):
-    """Begin a window without any trend."""
+    """Start a window without any trend."""
     clear(totals, row, graph.no_rank)
     for state in range(graph.starts.size):
         clear(work.states, state, graph.no_rank)
@@ -180,6 +184,7 @@ def _begin(graph, work, totals, row):
 
 @inlined
 def _end_of_instant(times, first, high):
+    """Return the index after the entries at the timestamp of entry `first`."""
     after = first + 1
     while after < high and times[after] == times[first]:
         after += 1
@@ -188,7 +193,7 @@ def _end_of_instant(times, first, high):
 
 @inlined
 def _close_states(graph, later, work):
-    """Forget the events of all states that an entry at state `later` closes."""
+    """Drop the events of all states that an entry in state `later` closes."""
     for t in range(graph.transition_start[later], graph.transition_start[later + 1]):
         if graph.closes[t]:
             state = graph.transition_from[t]
@@ -199,7 +204,7 @@ def _close_states(graph, later, work):
 
 @inlined
 def _arrive(graph, entry, low, shift, work):
-    """Work out an entry's row from its predecessors (GRETA Theorem 2); True if outgrown."""
+    """Compute an entry's row from its predecessors (GRETA, Theorem 2); return True if outgrown."""
     place, state = entry - low, graph.states[entry]
     clear(work.entries, place, graph.no_rank)
     if may_start(graph, work.pairs.floors, state, place):
@@ -231,7 +236,10 @@ def _arrive(graph, entry, low, shift, work):
 
 @inlined
 def _settle(graph, entry, low, high, shift, size, work, totals, row):
-    """Make an entry a predecessor of later ones, and add it to the total if it is an END event."""
+    """Make an entry a predecessor of later entries, and add it to the total if it is an END event.
+
+    Return True if outgrown.
+    """
     over = False
     place, state = entry - low, graph.states[entry]
     if has_trend(graph.lanes, work.entries.counts, place):
@@ -250,14 +258,14 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
     return over
 
 
-# ---- skip-till-next-match: an event that something could have followed goes on no more. Where
-# ---- every way out of a state is open to all of its events alike, one instant closes them all.
-# ---- Otherwise they close one by one, and for each of a few slots apart, which `Op.OPEN` reads
+# ---- skip-till-next-match: an event closes when another event could have followed it. If every way
+# ---- out of a state is open to all of its events alike, one timestamp closes them all. Otherwise
+# ---- they close one by one, separately for each of a few slots, which `Op.OPEN` reads
 
 
 @inlined
 def _open_all(closed, size):
-    """Begin a window of `size` entries, none of them closed for any slot."""
+    """Start a window of `size` entries: no entry is closed for any slot."""
     for slot in range(closed.shape[0]):
         for place in range(size):
             closed[slot, place] = False
@@ -265,9 +273,10 @@ def _open_all(closed, size):
 
 @inlined
 def _close_events(graph, upkeep, pairs, members, member_count, entry, low):
-    """Close all earlier events that an entry could extend; forget those closed for all slots.
+    """Close all earlier events that an entry could extend; drop events that are closed for all
+    slots.
 
-    Every way on from a state whose events close one by one asks for an open slot.
+    Every way out of a state whose events close one by one requires an open slot.
     """
     later = graph.states[entry]
     for w in range(upkeep.way_start[later], upkeep.way_start[later + 1]):
@@ -294,7 +303,7 @@ def _close_events(graph, upkeep, pairs, members, member_count, entry, low):
 
 @inlined
 def _is_open(graph, closed, state, place):
-    """Whether an entry at a state is open for any of the state's slots."""
+    """Return whether an entry in a state is open for any of the state's slots."""
     for way in range(graph.open_start[state], graph.open_start[state + 1]):
         if not closed[graph.open_slot[way], place]:
             return True

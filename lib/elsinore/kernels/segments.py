@@ -1,15 +1,15 @@
-"""Runs segment programs: prefix counts of many queries, advanced burst by burst.
+"""Run segment programs: prefix counts of many queries, advanced burst by burst.
 
-A-Seq (Sharon section 3.2) keeps, for each prefix of a pattern and each START event that has not
-expired, a count; an event of position j adds the counts of the prefix before it. Here a count is
-kept for each *window begin* that has not expired, since START events between two window begins
-expire together: a row of as many lanes as windows are open at once, added as one vector. Sharon's
-shared segments (section 3.3) stand side by side in one row: one addition for all queries that
-share it. All that is kept is linear, so COUNT(X) and SUM ride in lanes of their own; MIN and MAX
-ride as (min, min) in lanes of ranks.
+A-Seq (Sharon, section 3.2) stores a count for each prefix of a pattern and each START event that
+has not expired. An event of position j adds the counts of the prefix before it. Here a count is
+stored for each *window begin* that has not expired, because START events between two window begins
+expire together. So a prefix is a row with one lane per open window, and rows are added as vectors.
+Sharon's shared segments (section 3.3) are next to each other in one row: one addition serves all
+queries that share it. All values are linear, so COUNT(X) and SUM have separate lanes. MIN and MAX
+have lanes of ranks, with minimum as the addition.
 
-The events and their bursts are those of the sweep (`sweep_program`), and so are the rows that are
-written; where the sweep begins each window anew, here windows are lanes.
+Events, bursts and output rows are the same as in the sweep (`sweep_program`). The sweep starts each
+window from the beginning; here windows are lanes.
 """
 
 from __future__ import annotations
@@ -42,28 +42,29 @@ from elsinore.kernels.sweep_program import (
     weigh,
 )
 
-#: Weights of a burst that may add up to more are added event by event.
+#: A burst whose weights can add up to more is applied event by event.
 _HEAVY = 2.0**61
 _NO_RANK = np.iinfo(np.int64).max
 _END_OF_TIME = np.iinfo(np.int64).max
 
-#: What an operation does; C, D and R are lanes of counts, doubles and ranks of a row.
+#: Kinds of operations; C, D and R are lanes of counts, doubles and ranks of a row.
 ADD = 0  # C += m * C
 WEIGH = 1  # C += weight * C
 ADD_DOUBLES = 2  # D += m * D
 WEIGH_DOUBLES = 3  # D += weight * C
 LOWER = 4  # R = min(R, R)
-LOWER_OWN = 5  # R = min(R, own rank) where C counts any
+LOWER_OWN = 5  # R = min(R, own rank) if C is not 0
 
-#: The row, of one lane, that START reads: one trend, always.
+#: The row, of one lane, that START reads: it always counts one trend.
 START = 0
 
 
 class Op(IntEnum):
     """Columns of `Program.ops`.
 
-    WEIGHT is a place in `Weighed.weights`, or a column of doubles. An operation that reads `START`
-    has a window clause, which tells the lane of the target; the others have the one after the last.
+    WEIGHT is an index of `Weighed.weights`, or of `Weighed.sums` for doubles. WINDOW determines the
+    lane of the target: the window clause if the operation reads `START`, otherwise the number after
+    the last clause.
     """
 
     KIND, TARGET, SOURCE, WIDTH, TARGET_ROW, SOURCE_ROW = range(6)
@@ -73,9 +74,9 @@ class Op(IntEnum):
 class EventClass(IntEnum):
     """Columns of `Program.classes`.
 
-    Where its operations begin and end; whether any reads what one before it writes; whether none
-    reads what another one writes, so that its events at several instants may be taken together;
-    whether any needs the weights of events.
+    BEGIN and END are the range of its operations. STAGED: an operation reads a row that an earlier
+    one writes. APART: no operation reads a row that another one writes, so events at several
+    timestamps can be applied together. WEIGHTED: an operation needs the weights of events.
     """
 
     BEGIN, END, STAGED, APART, WEIGHTED = range(5)
@@ -84,31 +85,32 @@ class EventClass(IntEnum):
 class Clause(IntEnum):
     """Columns of `Program.windows`.
 
-    WITHIN, SLIDE, open windows at once, first and last window asked for; its queries, and its
-    columns of lanes.
+    WITHIN, SLIDE, the number of open windows, the first and last requested window, the range of its
+    queries, and the range of its columns of lanes.
     """
 
     WITHIN, SLIDE, OPEN, FIRST, LAST, QUERY, QUERY_END, COLUMN, COLUMN_END = range(9)
 
 
 class Clock(IntEnum):
-    """Columns of clocks: the newest window that has begun, its lane, the next to close."""
+    """Columns of clocks: the newest window that has begun, its lane, the next window to close."""
 
     NEWEST, LANE, CLOSING = range(3)
 
 
-#: Columns of `Program.columns`, and of `Program.ends` beside those of `End`, where cells are lanes.
+#: Columns of `Program.columns`. `ROW` is a column of `Program.ends`, after the columns of `End`,
+#: whose cells are lanes here.
 KIND, LANE = range(2)
 ROW = len(End)
 
 
 class Lanes(NamedTuple):
-    """The state of one partition; R rows, and after them one row of scratch an operation.
+    """The state of one partition: R rows, and after them one row of scratch per operation.
 
     Attributes:
         counts: int64[planes, *], see `segments_lanes`; doubles: float64[*]; ranks: int64[*].
-        count_starts, double_starts, rank_starts: int64[R + O + 1], where each row begins.
-        limbs: int64[R + O], planes that a row has taken.
+        count_starts, double_starts, rank_starts: int64[R + O + 1], the first lane of each row.
+        limbs: int64[R + O], planes in use by each row.
         bounds: float64[R + O], see `segments_lanes`; 0 for a row that counts nothing.
     """
 
@@ -123,12 +125,12 @@ class Lanes(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What events do, by class; O operations, W window clauses, Q queries.
+    """The operations of events, by class; O operations, W window clauses, Q queries.
 
     Attributes:
         rows: R, the number of rows without scratch.
         classes: int64[*, 5], see `EventClass`.
-        ops: int64[*, 10], see `Op`; a class has its own lines of them.
+        ops: int64[*, 10], see `Op`; each class has separate rows.
         windows: int64[W, 9], see `Clause`.
         columns: int64[*, 2], the kind (`sweep_program.LONG` and so on) and the first lane of all
             columns of lanes, by window clause.
@@ -147,11 +149,11 @@ class Program(NamedTuple):
 
 @unlocked
 def run_lanes(program, lanes, events, offsets, clocks, weighed, found):
-    """Write the rows of all windows of all partitions, as far as there is room.
+    """Write the rows of all windows of all partitions until the output is full.
 
-    `lanes` are clear at first and in the end; `offsets` are where partitions begin; the last of the
-    `clocks`, int64[W + 1, 3], stands still. Returns whether all is done; if not, go on with rows to
-    spare.
+    `lanes` must be clear, and are clear in the end. `offsets` are the first entries of the
+    partitions. The last of the `clocks`, int64[W + 1, 3], never moves. Return whether all is done.
+    If not, call again with rows to spare; `found.state` records where to continue.
     """
     state, rows = found.state, np.int64(0)
     partition, i = state[State.RUN], state[State.ENTRY]
@@ -180,12 +182,12 @@ def run_lanes(program, lanes, events, offsets, clocks, weighed, found):
     return True
 
 
-# ---- what events do
+# ---- the effects of events
 
 
 @inlined
 def _apply_events(program, lanes, events, first, after, end, clocks, weighed):
-    """Apply the events before `end` to the lanes; the first entry at or after `end`."""
+    """Apply the events before `end` to the lanes; return the first entry at or after `end`."""
     i = first
     while i < after and events.times[i] < end:
         number = events.class_of[events.codes[i]]
@@ -206,7 +208,7 @@ def _apply_events(program, lanes, events, first, after, end, clocks, weighed):
 
 @inlined
 def _is_simple(program, events, number, burst, weighed):
-    """Whether one run of the operations of its class will do for a burst; it is weighed then."""
+    """Return whether a burst needs only one run of its class's operations; if so, it is weighed."""
     if burst.length == 0 or program.classes[number, EventClass.STAGED]:
         return False
     if program.classes[number, EventClass.WEIGHTED]:
@@ -234,7 +236,7 @@ def _apply_staged(program, lanes, events, burst, clocks, weighed):
 
 @inlined
 def _copy_sources(program, lanes, number):
-    """Copy what the operations of a class read to their rows of scratch."""
+    """Copy the sources of a class's operations to their rows of scratch."""
     begin, end = program.classes[number, EventClass.BEGIN], program.classes[number, EventClass.END]
     for n in range(begin, end):
         op = program.ops[n]
@@ -257,7 +259,7 @@ def _copy_sources(program, lanes, number):
 
 @inlined
 def _run_operations(program, lanes, number, count, clocks, weighed, staged):
-    """Run the operations of a class for so many events; `staged` reads the copies of sources."""
+    """Run a class's operations for `count` events; `staged` reads the copies of the sources."""
     begin, end = program.classes[number, EventClass.BEGIN], program.classes[number, EventClass.END]
     for n in range(begin, end):
         op = program.ops[n]
@@ -285,7 +287,7 @@ def _run_operations(program, lanes, number, count, clocks, weighed, staged):
 
 @outlined
 def _weigh_operation(lanes, op, target, source, source_row, count, weighed):
-    """The operations of sums and extremes."""
+    """Run an operation of a sum or an extreme."""
     kind, width, number = op[Op.KIND], op[Op.WIDTH], op[Op.WEIGHT]
     if kind == WEIGH:
         if weighed.weights[number] != 0:
@@ -314,21 +316,21 @@ def _weigh_operation(lanes, op, target, source, source_row, count, weighed):
 def _weigh_doubles(lanes, target, source, source_row, width, weight):
     if weight == 0.0:
         return
-    for lane in range(width):  # an infinite weight of no trend is nothing, not NaN
+    for lane in range(width):  # an infinite weight of 0 trends is 0, not NaN
         if any_trend(lanes.counts, source + lane, lanes.limbs[source_row]):
             value = as_double(lanes.counts, source + lane, lanes.limbs[source_row])
             lanes.doubles[target + lane] += weight * value
 
 
-# ---- windows: lanes that open, windows that close and give their rows
+# ---- windows: lanes open, windows close and write their rows
 #
-# The lane of a START event is that of the newest window that had begun by then. A window's row is
-# the sum over the lanes of that window and of all that began after it, taken at the window's end.
+# A START event counts in the lane of the newest window that has begun. At the end of a window, its
+# row is the sum of its lane and of the lanes of all later windows that have begun.
 
 
 @inlined
 def _start_clocks(program, clocks, time):
-    """Let clocks begin at an instant, with nothing to close and nothing to clear."""
+    """Set the clocks to a timestamp, with nothing to close and nothing to clear."""
     for w in range(program.windows.shape[0]):
         clocks[w, Clock.NEWEST] = time // program.windows[w, Clause.SLIDE]
         clocks[w, Clock.CLOSING] = clocks[w, Clock.NEWEST] + 1
@@ -336,11 +338,11 @@ def _start_clocks(program, clocks, time):
 
 @outlined
 def _tick(program, lanes, time, clocks, partition, found, rows):
-    """Move all clocks to an instant.
+    """Advance all clocks to a timestamp.
 
     Returns:
-        The number of rows written by now, and the next instant at which a window begins or ends;
-        one before this instant where there was no room for a window's rows.
+        The number of rows written so far, and the next time at which a window begins or ends. An
+        earlier time means that the output has no room for a window's rows.
     """
     upcoming = _END_OF_TIME
     for w in range(program.windows.shape[0]):
@@ -369,7 +371,9 @@ def _tick(program, lanes, time, clocks, partition, found, rows):
 
 @inlined
 def _close(program, lanes, clause, number, newest, partition, found, rows):
-    """Write the rows of a window's queries that have a trend."""
+    """Write the rows of a window's queries that have a trend; return the number of rows written so
+    far.
+    """
     width = clause[Clause.OPEN]
     for query in range(clause[Clause.QUERY], clause[Clause.QUERY_END]):
         total = program.totals[query]
@@ -399,7 +403,7 @@ def _close(program, lanes, clause, number, newest, partition, found, rows):
 
 @inlined
 def _clear_lane(program, lanes, clause, lane):
-    """Forget the START events of an expired lane."""
+    """Remove the START events of an expired lane."""
     planes = 1
     for row in range(program.rows):
         planes = max(planes, lanes.limbs[row])

@@ -1,9 +1,9 @@
 """Sums over the events of a state that reach a rising floor, without subtraction.
 
-Minima and rounded sums cannot be taken back, so a **slide** keeps its events as two stacks: the
-older ones with the sum of each and all that came after it (suffix sums), the newer ones with one
-sum. When a floor passes the last of the older ones, the newer become the older; each event is
-added twice at most, whatever the number of events (the well-known queue out of two stacks).
+Minima and rounded sums cannot be subtracted. So a **slide** keeps its events on two stacks: each
+older event has the sum of it and all later older ones (suffix sums), and the newer events have one
+sum. When a floor passes the last older event, the newer ones become the older ones. Each event is
+added twice at most, whatever the number of events (a queue of two stacks).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Slides(NamedTuple):
 
     Attributes:
         head: int64[J], the first member that reaches the floor.
-        split: int64[J], the first member of the newer ones.
+        split: int64[J], the first newer member.
         older: a row for each slide and member, `slide * width + member`.
         newer: a row for each slide.
-        width: members that a slide may have.
+        width: the most members of a slide.
     """
 
     head: np.ndarray
@@ -37,7 +37,7 @@ class Slides(NamedTuple):
 
 
 def make_slides(graph: Graph, upkeep: Upkeep, buffer: int, limbs: int) -> Slides:
-    """Slides for windows of up to `buffer` entries."""
+    """Return slides for windows of up to `buffer` entries."""
     count = int(np.count_nonzero(graph.guard_of[upkeep.slide_state] < 0))
     return Slides(
         np.zeros(count, np.int64),
@@ -50,7 +50,7 @@ def make_slides(graph: Graph, upkeep: Upkeep, buffer: int, limbs: int) -> Slides
 
 @inlined
 def empty_slides(graph, upkeep, slides, state):
-    """Empty all slides of a state whose members are forgotten."""
+    """Empty all slides of a state whose members are dropped."""
     for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
         slides.head[slide] = slides.split[slide] = 0
         clear(slides.newer, slide, graph.no_rank)
@@ -58,7 +58,7 @@ def empty_slides(graph, upkeep, slides, state):
 
 @inlined
 def push(upkeep, slides, state, entries, place):
-    """Add a new member's row to all slides of its state; True if outgrown."""
+    """Add a new member's row to all slides of its state; return True if outgrown."""
     over = False
     for slide in range(upkeep.slide_start[state], upkeep.slide_start[state + 1]):
         over |= add_row(slides.newer, slide, entries, place)
@@ -67,15 +67,15 @@ def push(upkeep, slides, state, entries, place):
 
 @inlined
 def add_reaching(graph, slides, slide, floor, members, count, entries, low, place):
-    """Add the rows of the members that reach a floor to row `place`; True if outgrown.
+    """Add the rows of the members that reach a floor to row `place`; return True if outgrown.
 
-    They are the first `count` of `members`, int64[*], entries of the slide's state in time order;
-    `floor` is the time to reach, never lower than at the last call of the window.
+    The members are the first `count` of `members`, int64[*]: entries of the slide's state in time
+    order. `floor` is the time to reach, and never falls within a window.
     """
     head, split = slides.head[slide], slides.split[slide]
     over = False
     if head < count and graph.times[members[head]] < floor:
-        if graph.times[members[count - 1]] < floor:  # as guards do that bar all that came before
+        if graph.times[members[count - 1]] < floor:  # as after a NOT of one event
             head = split = count
             clear(slides.newer, slide, graph.no_rank)
         else:
@@ -94,7 +94,7 @@ def add_reaching(graph, slides, slide, floor, members, count, entries, low, plac
 
 @inlined
 def _turn(graph, slides, slide, members, head, count, entries, low):
-    """Make all members from `head` on the older ones."""
+    """Make all members from `head` the older ones; return True if outgrown."""
     over = False
     base = slide * slides.width
     copy_row(slides.older, base + count - 1, entries, members[count - 1] - low)

@@ -1,8 +1,8 @@
-"""What propagation must keep of each state's events, told from the graph alone.
+"""Find the data that propagation must keep of each state's events, from the graph.
 
 A state whose ways out are all unconditional needs one accumulator, whatever the number of its
-events; one with a floor on its way out a **slide** (see `sliding`); one with a program on its way
-out that no tree answers, or whose events close one by one, a list of its events.
+events. A state with a floor on a way out needs a **slide** (see `sliding`). A state needs a list of
+its events if a way out has a program that no tree evaluates, or if its events close one by one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from elsinore.kernels.orders import Orders
 
 
 class Upkeep(NamedTuple):
-    """Read-only tables beside a `Graph`; J slides, W ways out.
+    """Read-only tables for a `Graph`; J slides, W ways out.
 
     Attributes:
-        plain: whether accumulators are all that is needed, and nothing of a window but one instant.
+        plain: whether accumulators and trees are enough, and entries of only one timestamp.
         guards: number of guards.
         closing: whether any transition closes the events of a state.
         collected: bool[S], whether the state's accumulator is read.
         kept: bool[S], whether the state's events are listed.
-        slide_start: int64[S + 1], where each state's slides begin; those of trend states first.
+        slide_start: int64[S + 1], the range of each state's slides; slides of trend states first.
         slide_state: int64[J].
         slide_of: int64[T], the slide that a transition reads, -1 if it reads none.
         floor_level: int64[F], how many guards, from number 0 on, must be run before the floor.
-        way_start: int64[S + 1], where the ways that *lead to* each state begin in `ways`.
+        way_start: int64[S + 1], the range in `ways` of the ways that *lead to* each state.
         ways: int64[W], number of the way in the graph; way_from: int64[W], the state it leaves.
     """
 
@@ -47,7 +47,7 @@ class Upkeep(NamedTuple):
 
 
 def find_upkeep(graph: Graph, orders: Orders) -> Upkeep:
-    """The upkeep of a graph, but for what is kept in trees."""
+    """Return the tables of a graph; `orders` has the transitions that trees evaluate."""
     states, sources = graph.starts.size, graph.transition_from
     programmed = graph.transition_program >= 0
     floored = graph.transition_floor >= 0
@@ -83,11 +83,12 @@ def find_upkeep(graph: Graph, orders: Orders) -> Upkeep:
 
 
 def _starts(ascending: np.ndarray, size: int) -> np.ndarray:
-    """Where each of the numbers 0 to `size` begins in an ascending list."""
+    """Return the index at which each of the numbers 0 to `size` begins in an ascending list."""
     return np.searchsorted(ascending, np.arange(size + 1)).astype(np.int64)
 
 
 def _floor_levels(graph: Graph) -> np.ndarray:
+    """Return, for each floor, how many guards must be run before it."""
     levels = np.zeros(graph.floor_contiguous.size, np.int64)
     for floor in range(levels.size):
         first, last = graph.floor_set_start[floor : floor + 2]

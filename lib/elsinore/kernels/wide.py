@@ -1,6 +1,7 @@
 """Integers of L 64-bit limbs (little-endian, two's complement) and doubles with wide exponents.
 
-Every addition reports when a value no longer fits with two bits to spare, so nothing wraps unseen.
+Every addition reports if a value no longer fits with two bits to spare, so no value wraps
+unnoticed.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ _ROOM = 2**62
 
 @inlined
 def crowded(limb):
-    """Whether a value with this highest limb has fewer than two bits to spare."""
+    """Return whether a value with this highest limb has fewer than two bits to spare."""
     top = np.int64(limb)
     return top >= _ROOM or top < -_ROOM
 
 
 @inlined
 def add_wide(target, more):
-    """`target += more`, uint64[L] each; True if the result needs more limbs."""
+    """Add `more` to `target`, uint64[L] each; return True if the result needs more limbs."""
     carry = _ZERO
     for i in range(target.size):
         partial = target[i] + more[i]
@@ -39,7 +40,7 @@ def add_wide(target, more):
 
 @inlined
 def multiply(left, right):
-    """High and low halves of a 64 x 64 bit product."""
+    """Return the high and low halves of a 64 x 64 bit product."""
     a, b = left >> _HALF, left & _LOW
     c, d = right >> _HALF, right & _LOW
     low = b * d
@@ -50,7 +51,10 @@ def multiply(left, right):
 
 @outlined
 def add_product(target, count, weight, scratch):
-    """`target += count * weight`: uint64[L] by int64, `count` not negative; True if crowded."""
+    """Add `count * weight` to `target`, uint64[L]; return True if it is crowded.
+
+    `count` is uint64[L] and not negative; `weight` is int64.
+    """
     size = target.size
     factor = np.uint64(weight) if weight >= 0 else np.uint64(-(weight + 1)) + _ONE
     carry = _ZERO
@@ -70,7 +74,7 @@ def add_product(target, count, weight, scratch):
 
 @inlined
 def is_zero(limbs):
-    """Whether all limbs are 0."""
+    """Return whether all limbs are 0."""
     for i in range(limbs.size):  # noqa: SIM110 (numba compiles the loop, not any())
         if limbs[i] != _ZERO:
             return False
@@ -79,7 +83,7 @@ def is_zero(limbs):
 
 @outlined
 def normal(mantissa, exponent):
-    """The same value with a mantissa in [0.5, 1), or 0, or not finite."""
+    """Return the same value with a mantissa in [0.5, 1), or 0, or not finite."""
     if mantissa == 0.0 or not math.isfinite(mantissa):
         return mantissa, 0
     fraction, shift = math.frexp(mantissa)
@@ -88,7 +92,7 @@ def normal(mantissa, exponent):
 
 @outlined
 def to_scaled(limbs):
-    """A count that is not negative as (mantissa, exponent), from its top 128 bits."""
+    """Return a count that is not negative as (mantissa, exponent), from its top 128 bits."""
     top = limbs.size - 1
     while top > 0 and limbs[top] == _ZERO:
         top -= 1
@@ -100,7 +104,7 @@ def to_scaled(limbs):
 
 @outlined
 def add_scaled(left, left_exponent, right, right_exponent):
-    """The sum of two scaled doubles."""
+    """Return the sum of two scaled doubles."""
     if not math.isfinite(left) or not math.isfinite(right):
         return left + right, 0
     if left == 0.0:

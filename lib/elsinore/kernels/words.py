@@ -1,11 +1,11 @@
-"""Wide integers in words that are added without carrying: nodes of order trees.
+"""Wide integers in words that are added without carries: the nodes of order trees.
 
-A value is `sum(words[i] * 2**(54 * i))` of signed words; in a stored one each word is within
-`±2**58` and a little, so that thirty of them add up in int64. Adding is then four words at a time
-without a carry between them, and a word is brought back below 54 bits once in many additions. A
-value takes as many **blocks** of four words, half a cache line each, as it needs: what is read and
-written follows the size of the value, not the width of the largest. (Carrying limbs of 64 bits are
-five times slower on a million nodes of 2,900 bits.)
+A value is `sum(words[i] * 2**(54 * i))` of signed words. In a stored value, each word is within
+about `±2**58`, so thirty of them add up in int64. An addition handles four words at a time without
+a carry between them. Words are brought back below 54 bits once in many additions. A value takes as
+many **blocks** of four words, half a cache line each, as it needs. So reads and writes follow the
+size of the value, not the width of the largest. (64-bit limbs with carries are five times slower on
+a million nodes of 2,900 bits.)
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _ALL = ~np.uint64(0)
 
 
 def blocks_for(limbs: int) -> int:
-    """The blocks that hold any value of so many 64-bit limbs."""
+    """Return the number of blocks that hold any value of `limbs` 64-bit limbs."""
     return -(-(64 * limbs // BITS + 1) // BLOCK)
 
 
 @inlined
 def _at(number):
-    # An unsigned index is not looked at for counting from the end, which would keep the compiler
-    # from reading neighbouring words at once.
+    # A signed index can count from the end, which keeps the compiler from reading neighboring words at
+    # once.
     return np.uint64(number)
 
 
 class Cells(NamedTuple):
-    """A cell for each node of some trees and each of its counts (carriers).
+    """A cell for each node of some trees and each of its counts.
 
     Attributes:
         words: int64[cells * width].
         used: int32[cells], blocks of each cell in use.
-        width: words a cell.
-        carriers: cells a node.
+        width: words per cell.
+        carriers: cells per node.
     """
 
     words: np.ndarray
@@ -57,9 +57,10 @@ class Cells(NamedTuple):
 
 @inlined
 def sum_path(cells, carrier, base, place, exact, row):
-    """Write the sum of one carrier over the nodes of a prefix to `row`; its number of blocks.
+    """Write the sum of one count over the nodes of a prefix to `row`; return its number of blocks.
 
-    The prefix ends with rank `place`, or is that alone (`exact`); `base` is the tree's node 0.
+    The prefix ends with rank `place`; if `exact`, only the node of that rank is read. `base` is the
+    tree's node 0.
     """
     words, used, width = cells.words, cells.used, cells.width
     blocks = 1
@@ -86,10 +87,10 @@ def sum_path(cells, carrier, base, place, exact, row):
 
 @inlined
 def add_path(cells, carrier, base, place, size, exact, row, blocks):
-    """Add `row` to one carrier of the nodes above a rank; True if a node outgrew its cell.
+    """Add `row` to one count of the nodes above a rank; return True if a node outgrew its cell.
 
-    Arguments as for `sum_path`; `size` is the tree's highest rank, `row` holds `blocks` blocks. A
-    node that outgrew its cell is still right, and may be added to no more.
+    Arguments are as for `sum_path`; `size` is the tree's highest rank, and `row` has `blocks`
+    blocks. A node that outgrew its cell is still correct, but nothing more may be added to it.
     """
     crowded = 0
     for block in range(blocks):
@@ -106,7 +107,7 @@ def add_path(cells, carrier, base, place, size, exact, row, blocks):
 
 @inlined
 def _add_block(cells, carrier, base, place, size, exact, row, block, blocks):
-    """Add one of some blocks; a bit for each node on the way that must carry."""
+    """Add one block of `row`; return a bit for each node on the path that must carry."""
     words, used, width = cells.words, cells.used, cells.width
     at = _at(block * BLOCK)
     a, b, c, d = row[at], row[at + _at(1)], row[at + _at(2)], row[at + _at(3)]
@@ -133,7 +134,7 @@ def _add_block(cells, carrier, base, place, size, exact, row, block, blocks):
 
 @outlined
 def _carry(cells, cell):
-    """Bring the words of a cell back below 54 bits; True if it has no room for the last one's."""
+    """Bring the words of a cell back below 54 bits; return True if the cell needs more room."""
     words, used, width = cells.words, cells.used, cells.width
     carry = 0
     last = used[cell] * BLOCK - 1
@@ -157,9 +158,10 @@ def _carry(cells, cell):
 
 @inlined
 def add_words(target, row, blocks, scratch):
-    """`target += row`: two's complement limbs by blocks of words; True if `target` is crowded.
+    """Add `row`, blocks of words, to `target`, two's complement limbs; return True if it is
+    crowded.
 
-    `scratch` is uint64[*] of at least the limbs that `blocks` and `target` fill, and two more.
+    `scratch` is uint64[*], with two limbs more than `blocks` and `target` fill.
     """
     held = _NOTHING
     bits = carry = limbs = 0
@@ -175,7 +177,7 @@ def add_words(target, row, blocks, scratch):
             bits -= 64
             held = digit >> np.uint64(BITS - bits)
     scratch[limbs] = held | (np.uint64(carry) << np.uint64(bits))
-    sign = _ALL if carry < 0 else _NOTHING  # what a word carries on is below 2**10
+    sign = _ALL if carry < 0 else _NOTHING  # the carry of a word is below 2**10
     scratch[limbs + 1] = np.uint64(carry >> (64 - bits)) if bits > 0 else sign
     limbs += 2
     size = target.size
@@ -191,7 +193,7 @@ def add_words(target, row, blocks, scratch):
 
 @inlined
 def to_words(limbs, row):
-    """Write two's complement limbs to `row` in blocks of words; how many blocks."""
+    """Write two's complement limbs to `row` in blocks of words; return the number of blocks."""
     sign = _ALL if np.int64(limbs[limbs.size - 1]) < 0 else _NOTHING
     size = limbs.size
     top = sign & np.uint64(1)

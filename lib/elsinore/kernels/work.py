@@ -1,4 +1,4 @@
-"""The scratch of one pass of propagation, made once for all of its windows."""
+"""The scratch of one propagation pass, allocated once for all of its windows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from elsinore.kernels.upkeep import Upkeep, find_upkeep
 
 
 class Work(NamedTuple):
-    """Scratch; W is the number of entries held at once.
+    """Scratch; W is the number of entries in use at once.
 
     Attributes:
-        upkeep: what the graph asks to be kept.
-        states: a row for each state, over its events so far.
-        entries: W rows: of a window's entries, or of one instant's where the graph is plain.
-        members: int64[S, W], the entries of each kept state that end some trend, in time order.
+        states: a row for each state, the sum of its events so far.
+        entries: W rows, for the entries of a window, or of one timestamp if the graph is plain.
+        members: int64[S, W], the entries of each listed state that end some trend, in time order.
         member_count: int64[S].
-        pairs, guards, slides, orders, trees: see there.
-        limbs: uint64[L].
-        cursor: int64[2], where a plain pass goes on in its first span: the first entry of an
-            instant, -1 to begin; and its first entry that is not yet a predecessor. After a pass
-            whose last span was outgrown: where that one stopped.
+        limbs: uint64[L], scratch for wide products.
+        cursor: int64[2], where a plain pass continues in its first span: the first entry of a
+            timestamp (-1 to begin), and its first entry that is not yet a predecessor. If the last
+            span was outgrown, the pass leaves the position at which it stopped.
+
+    The other fields are defined in the modules of their types.
     """
 
     upkeep: Upkeep
@@ -48,13 +48,13 @@ class Work(NamedTuple):
 
 
 def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None = None) -> Work:
-    """Scratch for some spans of a graph.
+    """Return scratch for some spans of a graph.
 
     Args:
         graph: the graph.
         spans: int64[R, 4], see `entries.fill_spans`; at least one.
         limbs: width of the counts.
-        orders: what is answered by order; None for nothing.
+        orders: the conditions that trees evaluate; None for none.
     """
     orders = no_orders(graph) if orders is None else orders
     upkeep = find_upkeep(graph, orders)
@@ -81,6 +81,7 @@ def make_work(graph: Graph, spans: np.ndarray, limbs: int, orders: Orders | None
 
 @kernel
 def _longest_instant(times):
+    """Return the most entries at one timestamp."""
     longest = first = 0
     for entry in range(times.size):
         first = first if times[entry] == times[first] else entry
@@ -89,10 +90,10 @@ def _longest_instant(times):
 
 
 def widened(graph: Graph, work: Work, limbs: int) -> Work:
-    """The same state of a plain pass, with counts of more limbs; at least 2."""
+    """Return the same state of a plain pass, with counts of `limbs` limbs, at least 2."""
     return work._replace(
         states=widened_rows(work.states, limbs),
-        slides=make_slides(graph, work.upkeep, 0, limbs),  # none, but of the rung's type
+        slides=make_slides(graph, work.upkeep, 0, limbs),  # empty, but with the right dtype
         entries=widened_rows(work.entries, limbs),
         limbs=np.empty(limbs, np.uint64),
         trees=widened_trees(graph, work.orders, work.trees, limbs),
