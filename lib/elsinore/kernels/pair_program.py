@@ -145,8 +145,7 @@ def run_step(program, step, graph, entries, later, stack, top):
 
 @inlined
 def _compares_slots(program, step):
-    """Return whether the next three steps compare a slot of the earlier event with the later one's.
-    """
+    """Return whether three steps from `step` compare a slot of the earlier event with the later."""
     if step + 2 >= program.shape[0] or program[step, 0] > Op.LATER_D:
         return False
     first, second, last = program[step, 0], program[step + 1, 0], program[step + 2, 0]

@@ -1,19 +1,21 @@
-"""Sweeps the events of windows once for all queries: the kernel of collapsed queries.
+"""The sweep kernel: one pass over the events of a window for all queries.
 
-The events of a window are taken burst by burst (Hamlet Definition 4.1): a run of events of one
-class at rising times. Events of one time all read the cells as they were before them.
+It runs queries without edge predicates and NOT. The events of a window are taken burst by burst
+(Hamlet, Definition 4.1): a burst is a run of events of one class at rising times. Events at one
+timestamp all read the cells as they were before it.
 
-Let `t` be what reaches a slot: the counts of all that may come right before, with the slot's own
-count where its state loops. Then events that do not precede each other add `m * t` together, and a
-burst of b events of a state that loops adds `(2^b - 1) * t` (Hamlet Table 3). A weighted count
-rides along: where `u` reaches it, it gains the same multiple of u, and `D * t` for what the events
-weigh themselves. Let W be the sum of the weights of a burst. The j-th event is met by 2^j times
-what reaches the burst, and what it adds doubles with each event after it: D is `2^(b-1) * W` where
-the state loops and times rise, else W.
+Let `t` be the value that reaches a slot: the counts of everything that can come right before, plus
+the slot's own count if its state loops. Then m events that do not precede each other add `m * t`.
+A burst of b events of a state that loops adds `(2^b - 1) * t` (Hamlet, Table 3).
 
-The text is the same for numbers of 64 bits and of any size (`sweep_numbers`). With 64 bits bounds
-are kept for blocks of counts, in doubles, and a window that may pass them is left to wider numbers;
-those are known to be wide enough beforehand.
+Weighted counts are updated together with counts. If `u` reaches a weighted count, it gains the same
+multiple of u, plus `D * t` for the weights of the events. Let W be the sum of the weights of a
+burst. 2^j times the value before the burst reaches its j-th event (from 0), and each later event
+doubles the addition. So D is `2^(b-1) * W` if the state loops and times rise, otherwise W.
+
+The code is the same for numbers of 64 bits and of any size (`sweep_numbers`). With 64 bits, a bound
+per block of counts is stored in doubles. A window that could exceed it is left to wider numbers,
+whose width is known to be enough beforehand.
 """
 
 from __future__ import annotations
@@ -74,18 +76,19 @@ from elsinore.kernels.sweep_program import (
     weigh,
 )
 
-#: Counts stay below this, so that the sum of a few still fits 64 bits.
+#: Counts stay below this, so the sum of a few still fits in 64 bits.
 LARGEST_COUNT = 2.0**60
-#: Other integers stay below this, over the number of cells that are added up at once.
+#: Other integers stay below this, divided by the number of cells that are added up at once.
 LARGEST_SUM = 2.0**62
 
 
 @unlocked
 def sweep(program, events, runs, within, slide, work, no_rank, found):
-    """Write the rows of all windows of some runs of windows, as far as there is room.
+    """Write the rows of all windows of some runs of windows until the output is full.
 
-    `runs` are int64[*, 5], see `sweep_program.WindowRun`. The type of the numbers of `work` decides
-    how wide they are. Returns whether all runs are done; if not, go on with rows to spare.
+    `runs` are int64[*, 5], see `sweep_program.WindowRun`. The dimensions of the numbers in `work`
+    determine their width. Return whether all runs are done. If not, call again with rows to spare;
+    `found.state` records where to continue.
     """
     queries = program.totals.shape[0]
     n, low, number = found.state[State.RUN], found.state[State.ENTRY], found.state[State.NUMBER]
@@ -126,7 +129,7 @@ def sweep(program, events, runs, within, slide, work, no_rank, found):
 
 @inlined
 def stop_at(found, run, entry, number, begun, rows, outgrown):
-    """Note where to go on, and how much is written."""
+    """Record where to continue, and how much is written."""
     found.state[State.RUN], found.state[State.ENTRY] = run, entry
     found.state[State.NUMBER], found.state[State.BEGUN] = number, begun
     found.state[State.ROWS], found.state[State.OUTGROWN] = rows, outgrown
@@ -143,7 +146,7 @@ def put_off(found, place, entry, run, number):
 
 @inlined
 def _begin_window(program, work, no_rank):
-    """Begin a window without any trend."""
+    """Start a window without any trend."""
     ones = program.sizes[Size.ONES]
     clear(work.cells[ones:], program.sizes[Size.CELLS] - ones)
     clear_sums(work.sums, work.sums.shape[0])
@@ -156,7 +159,10 @@ def _begin_window(program, work, no_rank):
 
 @inlined
 def sweep_events(program, events, first, after, end, work, no_rank):
-    """Apply the events before `end` to the cells; the first entry at or after `end`."""
+    """Apply the events before `end` to the cells; return the first entry at or after `end`.
+
+    Stop earlier if the window outgrows 64 bits.
+    """
     i = first
     now = Cells(work.cells, work.sums, work.ranks)
     while i < after and events.times[i] < end:
@@ -185,7 +191,7 @@ def sweep_events(program, events, first, after, end, work, no_rank):
 
 @inlined
 def _is_simple(cells, burst):
-    """Whether counts alone can be updated by operations: digits double at rising times only."""
+    """Return whether operations can update the counts: digits double only at rising times."""
     if cells.ndim == 1:
         return True
     return burst.rising
@@ -193,7 +199,7 @@ def _is_simple(cells, burst):
 
 @outlined
 def _step(program, events, p, burst, work, no_rank):
-    """Take the events of a burst one by one: they may precede each other at several states."""
+    """Apply a burst event by event, because its events can precede each other in several states."""
     code = events.codes[burst.first]
     now = Cells(work.cells, work.sums, work.ranks)
     for i in range(burst.first, burst.after if burst.rising else burst.first + 1):
@@ -204,7 +210,7 @@ def _step(program, events, p, burst, work, no_rank):
 
 @outlined
 def _mix(program, events, burst, work, no_rank):
-    """Apply events of one time to the cells as they were before any of them."""
+    """Apply the events of one timestamp to the cells as they were before it."""
     before = Cells(work.before, work.sums_before, work.ranks_before)
     copy_numbers(work.before, work.cells)
     copy_sums(work.sums_before, work.sums)
@@ -218,12 +224,12 @@ def _mix(program, events, burst, work, no_rank):
                 _carry(program, events, p, single(i), work, before, no_rank)
 
 
-# ---- counts alone
+# ---- counts only
 
 
 @inlined
 def _run_operations(program, p, work, burst):
-    """Apply a burst to counts: operations of a program do not feed each other."""
+    """Apply a burst to counts; the operations of a program do not feed each other."""
     rows, cells, spare = program.rows, work.cells, work.spare
     factor, flat = factor_of(burst), burst.length
     for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
@@ -254,7 +260,9 @@ def _run_operations(program, p, work, burst):
 
 @inlined
 def _fits(cells, program, o, work, factor, flat):
-    """Whether no count of an operation may outgrow 64 bits; its block's bound is that after it."""
+    """Return whether all counts of an operation stay within 64 bits; if so, raise its block's
+    bound.
+    """
     if cells.ndim == 1:
         grown = _bound_after(program.rows, o, work.bounds, factor, flat)
         if grown >= LARGEST_COUNT:
@@ -268,7 +276,7 @@ def _fits(cells, program, o, work, factor, flat):
 
 @inlined
 def _bound_after(rows, o, bounds, factor, flat):
-    """The bound of an operation's block after it."""
+    """Return the bound of an operation's block after the operation."""
     kind, own = rows[o, Operation.KIND], bounds[rows[o, Operation.BLOCK]]
     if kind in (LOOP, FLAT):
         reaching = bounds[rows[o, Operation.SOURCE_BLOCK]]
@@ -291,12 +299,12 @@ def measure(blocks, cells, bounds):
         bounds[block] = np.float64(found)
 
 
-# ---- counts, and all that rides along
+# ---- counts and all other accumulators
 
 
 @outlined
 def _carry(program, events, p, burst, work, read, no_rank):
-    """Let counts, and all that rides along, gain what reaches them from `read`, a `Cells`."""
+    """Apply a burst to counts and all other accumulators; `read`, a `Cells`, has the sources."""
     heads, rows, spare = program.heads, program.rows, work.spare
     if not _has_room(work.cells, program, p, work, burst):
         work.outgrown[0] = True
@@ -316,7 +324,7 @@ def _carry(program, events, p, burst, work, read, no_rank):
 
 @inlined
 def _has_room(cells, program, p, work, burst):
-    """Whether counts have room for a burst; the bounds are then those after it."""
+    """Return whether counts have room for a burst, and raise their bounds."""
     if cells.ndim == 1:
         factor, flat = factor_of(burst), burst.length
         for attempt in range(2):
@@ -335,7 +343,7 @@ def _has_room(cells, program, p, work, burst):
 
 @outlined
 def _reach(heads, rows, p, side, cells, reached, spare):
-    """What reaches each slot: the sum of its sources, and its own cell where it loops."""
+    """Write the sum that reaches each slot: its sources, and its own cell if it loops."""
     clear(reached, heads[p, side + SLOTS])
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
         slot, source, length = rows[n, Link.SLOT], rows[n, Link.CELL], rows[n, Link.LENGTH]
@@ -350,7 +358,7 @@ def _reach(heads, rows, p, side, cells, reached, spare):
 
 @inlined
 def _gain_all(heads, rows, p, side, burst, cells, reached, limit, spare):
-    """Let integers gain multiples of what reaches them; whether all are below the limit."""
+    """Add multiples of what reaches them to integers; return whether all are below the limit."""
     room: bool | np.bool_ = True
     for n in range(heads[p, side + RUN_START], heads[p, side + OWN_START]):
         slot, cell, length = rows[n, Run.SLOT], rows[n, Run.CELL], rows[n, Run.LENGTH]
@@ -362,7 +370,7 @@ def _gain_all(heads, rows, p, side, burst, cells, reached, limit, spare):
 
 @outlined
 def _add_longs(program, events, p, burst, work):
-    """Let weighted counts gain what a burst comes to."""
+    """Apply a burst to weighted counts."""
     heads, rows, side = program.heads, program.rows, SIDES[LONG]
     limit = LARGEST_SUM / program.sizes[Size.MOST_ADDED]
     room = _gain_all(heads, rows, p, side, burst, work.cells, work.others, limit, work.spare)
@@ -386,7 +394,7 @@ def _add_longs(program, events, p, burst, work):
 
 @outlined
 def _add_doubles(program, events, p, burst, work, read):
-    """Let sums of doubles gain what a burst comes to."""
+    """Apply a burst to sums of doubles."""
     heads, rows, side, reached = program.heads, program.rows, SIDES[DOUBLE], work.others_sums
     clear_sums(reached, heads[p, side + SLOTS])
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
@@ -411,13 +419,13 @@ def _add_doubles(program, events, p, burst, work, read):
                 continue
             weight = work.sum_weights[column] if together else events.doubles[column, event]
             for i in range(rows[n, Own.LENGTH] if weight != 0.0 else 0):
-                if not is_zero(work.reached, slot + i):  # 0 * inf has no answer
+                if not is_zero(work.reached, slot + i):  # 0 * inf is NaN
                     add_weight(work.sums, cell + i, weight, shift, work.reached, slot + i)
 
 
 @outlined
 def _lower_ranks(heads, rows, p, events, work, read, no_rank):
-    """Let extremes become the most extreme of what a burst brings."""
+    """Apply a burst to extremes."""
     side, reached, first = SIDES[RANK], work.others_ranks, events.longs.shape[0] + 1
     reached[: heads[p, side + SLOTS]] = no_rank
     for n in range(heads[p, side + LINK_START], heads[p, side + RUN_START]):
@@ -436,12 +444,12 @@ def _lower_ranks(heads, rows, p, events, work, read, no_rank):
                 work.ranks[cell + i] = min(work.ranks[cell + i], rank)
 
 
-# ---- rows
+# ---- output rows
 
 
 @inlined
 def _totals_fit(cells, program, work):
-    """Whether nothing outgrew 64 bits, nor will the sums over END states; nor a sum of doubles."""
+    """Return whether all numbers, the sums over END states and sums of doubles fit in 64 bits."""
     if cells.ndim == 1:
         largest, size = 0.0, 0.0
         for block in range(work.bounds.size):
@@ -455,7 +463,7 @@ def _totals_fit(cells, program, work):
 
 @inlined
 def _write_rows(program, work, found, rows, run, number):
-    """Write a row for every query that has a trend; the number of rows then."""
+    """Write a row for every query that has a trend; return the number of rows."""
     for query in range(program.totals.shape[0]):
         total, trends = program.totals[query], False
         for n in range(total[Total.BEGIN], total[Total.END]):
@@ -480,9 +488,9 @@ def _write_rows(program, work, found, rows, run, number):
 
 @kernel
 def count_classes(events, windows, within, slide, counts):
-    """Write the number of events of each class to `counts`, int64[W, Y].
+    """Add the number of events of each class to `counts`, int64[W, Y].
 
-    `windows` are int64[W, 5], see `sweep_program.WindowRun`, each of one window.
+    `windows` are int64[W, 5] of one window per row, see `sweep_program.WindowRun`.
     """
     for w in range(windows.shape[0]):
         end = windows[w, WindowRun.NUMBER] * slide + within

@@ -1,14 +1,14 @@
-"""Numbers of the sweep: 64 bits, or digits of 56 bits whose carries are put off.
+"""Numbers of the sweep: 64 bits, or digits of 56 bits with delayed carries.
 
-N numbers are int64[N], or int64[N, 1 + D]: how many digits are in use, then the digits, the lowest
-first; those not in use are 0. Which of the two is known when kernels are compiled, as in `rows`.
-After each operation a digit is between -2^8 and 2^56 + 2^8: all carries go on by one digit at once,
-which is one pass without any order in it, so that the compiler makes it SIMD. The highest digit has
-the sign. Counts that are so wide are added and shifted, hardly ever multiplied.
+N numbers are int64[N], or int64[N, 1 + D]: the number of digits in use, then the digits, the lowest
+first. Unused digits are 0. The layout is known when kernels are compiled, as in `rows`. After each
+operation a digit is between -2^8 and 2^56 + 2^8: all carries move by one digit at once. The order
+of this pass does not matter, so the compiler uses SIMD. The highest digit has the sign. Such wide
+counts are added and shifted, and rarely multiplied.
 
-Sums of doubles are float64[N], or float64[N, 2] beside digits: mantissas and exponents.
+Sums of doubles are float64[N], or float64[N, 2] with digits: mantissas and exponents.
 
-`spare` is int64[3, 1 + D] to work in, or int64[0, 0].
+`spare` is scratch, int64[3, 1 + D].
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from elsinore.kernels.wide import add_scaled, normal
 #: Bits of a digit, and of its halves.
 DIGIT = 56
 HALF = 28
-#: A digit may be multiplied by this.
+#: The largest factor of a digit.
 SMALL = 60
 _MASK = (1 << DIGIT) - 1
 _HALF_MASK = (1 << HALF) - 1
@@ -33,7 +33,7 @@ _HALF_MASK = (1 << HALF) - 1
 
 @inlined
 def clear(numbers, count):
-    """Set the first numbers to 0."""
+    """Set the first `count` numbers to 0."""
     if numbers.ndim == 1:
         numbers[:count] = 0
     else:
@@ -43,7 +43,7 @@ def clear(numbers, count):
 
 @inlined
 def copy_numbers(target, source):
-    """Make all numbers those of another array."""
+    """Copy all numbers from another array."""
     for row in range(source.shape[0]):
         if target.ndim == 1:
             target[row] = source[row]
@@ -54,7 +54,7 @@ def copy_numbers(target, source):
 
 @inlined
 def is_zero(numbers, row):
-    """Whether a number is 0."""
+    """Return whether a number is 0."""
     if numbers.ndim == 1:
         return numbers[row] == 0
     return numbers[row, 0] == 0
@@ -62,7 +62,7 @@ def is_zero(numbers, row):
 
 @inlined
 def as_scaled(numbers, row):
-    """A number that is not negative as `(mantissa, exponent)`, from its highest digits."""
+    """Return a number that is not negative as `(mantissa, exponent)`, from its highest digits."""
     if numbers.ndim == 1:
         return np.float64(numbers[row]), np.int64(0)
     size = numbers[row, 0]
@@ -85,9 +85,9 @@ def add(target, row, source, other, factor, spare):
 
 @inlined
 def gain(target, row, source, other, burst, loops, limit, spare):
-    """Add what a burst makes of a number: `2^b - 1` times it where a state loops, else b times.
+    """Add a burst's multiple of a number: `2^b - 1` times if a state loops, else b times.
 
-    Whether the result is below the limit, which is asked of 64 bits alone.
+    Return whether the result is below the limit, which applies only to 64 bits.
     """
     if target.ndim == 1:
         times = factor_of(burst) if loops else burst.length
@@ -104,9 +104,9 @@ def gain(target, row, source, other, burst, loops, limit, spare):
 
 @inlined
 def add_weighed(target, row, weight, shift, source, other, size, limit, spare):
-    """Add `weight * 2^shift` times a number, `size` at most; whether the result is below the limit.
+    """Add `weight * 2^shift` times a number; return whether the result is below the limit.
 
-    The limit is asked of 64 bits alone.
+    `size` is an upper bound of the factor's magnitude. The limit applies only to 64 bits.
     """
     if target.ndim == 1:
         fits = size * np.float64(source[other]) < limit
@@ -133,9 +133,10 @@ def add_run(target, source, length, factor, spare):
 
 @inlined
 def add_loop(target, source, length, factor, times, spare):
-    """Add to a run of counts of states that loop `factor` times what reaches them, `2^times - 1`.
+    """Apply a burst to a run of counts of states that loop.
 
-    With 64 bits the factor may be any.
+    `source` has the values that reach the counts from other states. Each count gains `factor` times
+    the sum of both. `factor` is `2^times - 1`; with 64 bits it can have any value.
     """
     if target.ndim == 1:
         if factor == 1:
@@ -149,7 +150,7 @@ def add_loop(target, source, length, factor, times, spare):
             double_digits(target[i], source[i], times, spare)
 
 
-# ---- numbers as digits: each is its size and its digits; `line` is scratch
+# ---- numbers as digits: each is a size and its digits; `line` is scratch
 
 
 @inlined
@@ -159,7 +160,7 @@ def _forget(number):
 
 @inlined
 def _settle(number, line, size):
-    """Set a number to digits, their carries taken on by one; the highest two are carries alone."""
+    """Set a number to the digits of `line`, carried by one; the highest two are only carries."""
     out, source = number[1 : 1 + size], line[:size]
     out[0] = source[0] & _MASK
     for i in range(1, size - 1):
@@ -170,7 +171,7 @@ def _settle(number, line, size):
 
 @inlined
 def trim(number, size):
-    """Note how many of the first `size` digits are in use; the highest one takes the sign."""
+    """Write how many of the first `size` digits are in use; the highest one takes the sign."""
     while size > 0 and (number[size] == 0 or (number[size] == -1 and size > 1)):
         if number[size] == -1:
             number[size] = 0
@@ -181,7 +182,7 @@ def trim(number, size):
 
 @outlined
 def _add_digits(number, other, factor, line):
-    """Add `factor` times a number to another; not more than `SMALL`."""
+    """Add `factor`, at most `SMALL`, times a number to another."""
     length = other[0]
     if length == 0:
         return
@@ -197,9 +198,9 @@ def _add_digits(number, other, factor, line):
 
 @outlined
 def double_digits(number, other, times, spare):
-    """Let a burst of a state that loops be added to its count: `(count + f << times) - f`.
+    """Apply a burst of a state that loops to its count: `((count + f) << times) - f`.
 
-    `times` is less than `DIGIT`.
+    `other` is f, the value that reaches the count from other states. `times` is less than `DIGIT`.
     """
     length, line = other[0], spare[0]
     size = max(number[0], length) + 3
@@ -221,7 +222,7 @@ def double_digits(number, other, times, spare):
 
 @outlined
 def add_shifted(number, other, shift, less, line):
-    """Add `2^shift - less` times a number to another; less is 0 or 1."""
+    """Add `2^shift - less` times a number to another; `less` is 0 or 1."""
     length = other[0]
     if length == 0:
         return
@@ -269,7 +270,7 @@ def add_multiple(number, other, factor, shift, spare):
 
 @inlined
 def clear_sums(sums, count):
-    """Set the first sums to 0."""
+    """Set the first `count` sums to 0."""
     for row in range(count):
         if sums.ndim == 1:
             sums[row] = 0.0
@@ -279,7 +280,7 @@ def clear_sums(sums, count):
 
 @inlined
 def copy_sums(target, source):
-    """Make all sums those of another array."""
+    """Copy all sums from another array."""
     for row in range(source.shape[0]):
         if target.ndim == 1:
             target[row] = source[row]
@@ -289,7 +290,7 @@ def copy_sums(target, source):
 
 @inlined
 def add_sum(target, row, source, other, times):
-    """Add a sum of doubles so many times to another."""
+    """Add `times` times a sum of doubles to another."""
     if target.ndim == 1:
         target[row] += times * source[other]
     elif source[other, 0] != 0.0:
@@ -298,7 +299,7 @@ def add_sum(target, row, source, other, times):
 
 @inlined
 def add_weight(target, row, weight, shift, numbers, other):
-    """Add a weight to a sum, `2^shift` times for each that a number counts."""
+    """Add a weight to a sum, `2^shift` times for each trend that a number counts."""
     count, exponent = as_scaled(numbers, other)
     if target.ndim == 1:
         target[row] += weight * np.float64(np.int64(1) << shift) * count
@@ -310,6 +311,7 @@ def add_weight(target, row, weight, shift, numbers, other):
 
 @outlined
 def _add_scaled_to(target, row, mantissa, exponent):
+    """Add a scaled double to a sum."""
     fraction, places = normal(mantissa, exponent)
     total, scale = add_scaled(target[row, 0], np.int64(target[row, 1]), fraction, places)
     target[row, 0], target[row, 1] = total, scale

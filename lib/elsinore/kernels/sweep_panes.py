@@ -1,10 +1,10 @@
-"""Windows as products of panes: no work is done twice, however many windows overlap.
+"""Compute windows as products of panes, so that overlapping windows share all work.
 
-What a pane does to the counts of a query is a matrix: from each state, and from START, to each. The
-sweep finds it, with a copy of the query for each row. Matrices multiply, so a window is the product
-of its panes, and as windows slide the products are kept on two stacks: of the older panes every
-product with all that follow them up to a border, of the newer panes one product. A pane takes part
-in two products of matrices, and a window is one product of a vector and a matrix.
+A pane's effect on the counts of a query is a matrix: from each state, and from START, to each. The
+sweep computes it with a copy of the query per row. A window is the product of its panes. As windows
+slide, the products are kept on two stacks: each older pane has the product of it and all later ones
+up to a border, and the newer panes have one product. A pane is part of two products of matrices,
+and a window is one product of a vector and a matrix.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Products(NamedTuple):
         terms: int64[*, 4], `(cell of the product, cell of the left, of the right, length)`.
         kept: int64[*, 3], `(cell of the product, cell of the right, length)`: trends that start in
             the right matrix.
-        totals: int64[Q, 4], where a query's row of `last` and of `own` begins and ends.
-        largest: float64[1], what no product of two numbers may exceed, so that the sum of all
-            that a cell adds up fits 64 bits.
+        totals: int64[Q, 4], the ranges of a query in `last` and in `own`.
+        largest: float64[1], the limit of a product of two numbers, so that the sum of a cell's terms
+        fits in 64 bits.
         last: int64[*, 2], `(cell of the left, cell of the right)`, the products that make up a
             query's count; own: int64[*], cells of the right that are added to them.
     """
@@ -43,11 +43,11 @@ class Products(NamedTuple):
 
 
 class Panes(NamedTuple):
-    """The N panes that hold events, of one partition after another.
+    """The N panes that contain events, of one partition after another.
 
     Attributes:
         numbers: int64[N], the pane's number; firsts: int64[N], its first entry.
-        cells: int64[N, C]; outgrown: bool[N], whether a number does not fit 64 bits.
+        cells: int64[N, C]; outgrown: bool[N], whether a number does not fit in 64 bits.
     """
 
     numbers: np.ndarray
@@ -60,10 +60,10 @@ class Stacks(NamedTuple):
     """Products of the panes of a window, as windows slide.
 
     Attributes:
-        suffixes: int64[*, C], each older pane with all older ones that follow it; room for as many
-            panes as a window may hold.
-        fits: bool[*], whether each of them fits 64 bits.
-        newer: int64[C], the newer panes together; spare: int64[C].
+        suffixes: int64[*, C], the product of each older pane and all later older ones, with a row
+            for each pane of a window.
+        fits: bool[*], whether each of them fits in 64 bits.
+        newer: int64[C], the product of the newer panes; spare: int64[C].
     """
 
     suffixes: np.ndarray
@@ -74,9 +74,9 @@ class Stacks(NamedTuple):
 
 @unlocked
 def find_panes(times, low, high, length, numbers, firsts):
-    """Write the number and the first entry of each pane of some entries; how many there are.
+    """Write the number and the first entry of each pane of some entries; return how many there are.
 
-    A pane's end is looked for near where the one before would let it be.
+    The search for a pane's end begins at the length of the pane before.
     """
     count, i, expected = 0, low, 1
     while i < high:
@@ -101,7 +101,7 @@ def find_panes(times, low, high, length, numbers, firsts):
 
 @unlocked
 def sweep_panes(program, events, products, panes, high, work, no_rank):
-    """Write the matrix of each pane; the last one ends at entry `high`."""
+    """Write the matrix of each pane; the last pane ends before entry `high`."""
     for n in range(panes.numbers.size):
         after = panes.firsts[n + 1] if n + 1 < panes.numbers.size else high
         for cell in range(products.unit.size):
@@ -117,7 +117,7 @@ def sweep_panes(program, events, products, panes, high, work, no_rank):
 
 @outlined
 def multiply(products, left, right, out):
-    """The product of two matrices; False if a number may not fit 64 bits."""
+    """Write the product of two matrices; return False if a number may not fit in 64 bits."""
     size = 0.0
     out[:] = 0
     for n in range(products.kept.shape[0]):
@@ -142,10 +142,10 @@ def multiply(products, left, right, out):
 
 @unlocked
 def slide_panes(products, panes, run, spread, step, stacks, found):
-    """Write the rows of all windows of one partition; whether all are done.
+    """Write the rows of all windows of one partition; return whether all are done.
 
-    `run` are int64[5], its entries and windows, see `sweep_program.WindowRun`; a window has
-    `spread` panes, and the next one begins `step` panes later. `found` says where to go on.
+    `run` is int64[5], its entries and windows, see `sweep_program.WindowRun`. A window has `spread`
+    panes, and the next one begins `step` panes later. `found.state` records where to continue.
     """
     queries, high = products.totals.shape[0], panes.numbers.size
     suffixes, fits, newer, spare = stacks
@@ -194,7 +194,7 @@ def slide_panes(products, panes, run, spread, step, stacks, found):
 
 @inlined
 def _skip(panes, first, number):
-    """The first pane from one on that does not lie before a number."""
+    """Return the first pane, from pane `first` on, whose number is at least `number`."""
     while first < panes.numbers.size and panes.numbers[first] < number:
         first += 1
     return first
@@ -208,7 +208,7 @@ def _copy(target, source):
 
 @outlined
 def _stack(products, panes, begin, border, suffixes, fits):
-    """The product of each pane with all that follow it up to the border."""
+    """Write the product of each pane and all later ones up to the border to `suffixes`."""
     _copy(suffixes[border - 1 - begin], panes.cells[border - 1])
     fits[border - 1 - begin] = not panes.outgrown[border - 1]
     for n in range(border - 2, begin - 1, -1):
@@ -220,7 +220,7 @@ def _stack(products, panes, begin, border, suffixes, fits):
 
 @outlined
 def _write(products, older, newer, found, rows, key):
-    """Write a window's rows from a row on; how many, or -1 where a count may be too large."""
+    """Write a window's rows; return how many, or -1 if a count may be too large."""
     written = 0
     for query in range(products.totals.shape[0]):
         total, trends, size = products.totals[query], np.int64(0), 0.0

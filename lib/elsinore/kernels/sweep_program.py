@@ -1,15 +1,16 @@
-"""The arrays that the sweep kernels read: collapsed queries side by side, and bursts of events.
+"""The arrays that the sweep kernels read: tables of several queries, and bursts of events.
 
-An **event class** is a set of states, of all queries, at which one event may stand. What an event
-does is given by the programs of its class: one for queries whose states of the class do not feed
-each other, so that a burst has a closed form, and one for the others, which is run event by event.
+An **event class** is a set of states, of all queries, in which one event can be. The programs of
+the class define the effect of an event. One is for queries whose states of the class do not feed
+each other, so that a burst has a closed form. The other is for the remaining queries, and runs
+event by event.
 
-A program updates **slots**; a slot stands for a cell, which is one number of one state of one
-query. Neighbours among slots are neighbours among cells as far as possible, so that what a program
-does is a few operations on runs of cells.
+A program updates **slots**. A slot represents a cell, which is one number of one state of one
+query. Adjacent slots are adjacent cells as far as possible, so a program is a few operations on
+runs of cells.
 
-Tables are few and plain, since each array that a kernel hands on to another is seven machine words
-to compile and to pass.
+There are few, plain tables, because each array that a kernel passes to another costs seven machine
+words to compile and to pass.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined, outlined
 
-#: Kinds of operations on counts: whether the cells loop, and whether each has one cell as its only
-#: source.
+#: Kinds of operations on counts: whether the cells loop, and whether each has only one source.
 LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY = range(4)
 
 #: Kinds of cells: counts of trends, other integers, sums of doubles, extremes.
 COUNT, LONG, DOUBLE, RANK = range(4)
 
-#: Columns of `Program.heads`: whether a program has other cells than counts; its operations.
+#: Columns of `Program.heads`: whether a program has cells other than counts; the range of its
+#: operations.
 WEIGHTED, OP_START, OP_END = range(3)
-#: Columns of a kind, from `SIDES[kind]` on: slots, then where its links, runs and own additions
-#: begin, and where the latter end.
+#: Columns per kind of cell, from `SIDES[kind]`: the number of slots, then where links, runs and own
+#: additions begin, and where own additions end.
 SLOTS, LINK_START, RUN_START, OWN_START, OWN_END = range(5)
 SIDES = tuple(3 + 5 * kind for kind in range(4))
 HEAD = 23
 
-#: Columns of `Program.classes`: the program with a closed form, and that without.
+#: Columns of `Program.classes`: the program with a closed form, and the program without.
 CLOSED, STEPWISE = range(2)
 
 #: Columns of `Program.rows`.
@@ -44,13 +45,13 @@ ROW = 8
 
 
 class Operation(IntEnum):
-    """What a program does to counts in one go; its links count slots from its own first one."""
+    """One update of a run of counts; its links count slots from the first slot of the run."""
 
     KIND, CELL, LENGTH, SOURCE, FIRST_LINK, END_LINK, BLOCK, SOURCE_BLOCK = range(ROW)
 
 
 class Link(IntEnum):
-    """What may precede the events of a slot: a cell, and its block."""
+    """Cells that can precede the events of slots, and their block."""
 
     SLOT, CELL, LENGTH, BLOCK = range(4)
 
@@ -62,19 +63,19 @@ class Run(IntEnum):
 
 
 class Own(IntEnum):
-    """What events add themselves to cells, for each trend of slots of counts."""
+    """Additions of events' weights to cells, for each trend that the slots of counts contain."""
 
     SLOT, CELL, LENGTH, LOOPS, COLUMN = range(5)
 
 
 class Total(IntEnum):
-    """Columns of totals: where the two parts of a query's row begin and end."""
+    """Columns of totals: the ranges of the two parts of a query's row."""
 
     BEGIN, END, NEXT_BEGIN, NEXT_END = range(4)
 
 
 class End(IntEnum):
-    """Columns of `Program.ends`; the last is the column of the row."""
+    """Columns of `Program.ends`; `COLUMN` is the column of the row."""
 
     CELL, KIND, COLUMN = range(3)
 
@@ -86,31 +87,31 @@ class WindowRun(IntEnum):
 
 
 class Size(IntEnum):
-    """Places of `Program.sizes`: how many cells there are.
+    """Indices of `Program.sizes`: numbers of cells.
 
-    The first counts are one throughout: starts of trends are links from them. Where counts and all
-    integers end; sums of doubles; ranks; the most END states of a query; the most cells that are
-    added up at once.
+    The first `ONES` counts are always 1: starts of trends are links from them. Then follow the ends
+    of counts and of all integers, the numbers of sums of doubles and of ranks, the most END states
+    of a query, and the most cells that are added up at once.
     """
 
     ONES, COUNTS_END, CELLS, SUMS, RANKS, MOST_ENDS, MOST_ADDED = range(7)
 
 
 class Program(NamedTuple):
-    """Queries as tables; P programs, Q queries.
+    """Tables of several queries; P programs, Q queries.
 
-    Counts and other integers are numbered together; sums of doubles and ranks by themselves.
+    Counts and other integers are numbered together, sums of doubles and ranks separately.
 
     Attributes:
         classes: int64[Y, 2], by event class, see above; -1 for none.
         heads: int64[P, HEAD], see above.
         rows: int64[*, ROW], each an `Operation`, a `Link`, a `Run`, or an `Own` addition.
         sizes: int64[*], see `Size`.
-        blocks: int64[B + 1], where each block of counts begins; the first is that of the ones. What
-            is known of the size of counts is known block by block.
-        totals: int64[Q, 4], where the END cells of a query's counts begin and end in `ends`, then
-            those of its other carriers.
-        ends: int64[*, 3].
+        blocks: int64[B + 1], the first cell of each block of counts; the first block has the ones.
+            Bounds of counts are known per block.
+        totals: int64[Q, 4], the range in `ends` of the END cells of a query's counts, then the
+            range of the END cells of its other accumulators.
+        ends: int64[*, 3], see `End`.
     """
 
     classes: np.ndarray
@@ -140,16 +141,17 @@ class Events(NamedTuple):
 
 
 class State(IntEnum):
-    """Places of `Found.state`: where to go on, if a run is begun, and how much is written.
+    """Indices of `Found.state`: where to continue, whether a run has begun, and how much is
+    written.
 
-    A sweep goes on at an entry, a product of panes at a pane.
+    A sweep continues at an entry, a product of panes at a pane.
     """
 
     RUN, ENTRY, NUMBER, BEGUN, ROWS, OUTGROWN = range(6)
 
 
 class Found(NamedTuple):
-    """Rows that a kernel writes, and what it could not do.
+    """Rows that a kernel writes, and windows that it could not compute.
 
     Attributes:
         keys: int64[R, 3], partition, window number, query.
@@ -169,14 +171,14 @@ class Found(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch, without tuples in it: they are slow to hand to a kernel.
+    """Scratch, without nested tuples, because they are slow to pass to a kernel.
 
     Attributes:
-        cells, sums, ranks: of the live window.
-        before, sums_before, ranks_before: as they were before an instant.
-        reached, others, others_sums, others_ranks: by slot, what reaches counts, and what reaches
-            other cells.
-        weights, sum_weights, heavy: what a burst weighs, see `Weighed`.
+        cells, sums, ranks: the numbers of the current window.
+        before, sums_before, ranks_before: the numbers before a timestamp.
+        reached, others, others_sums, others_ranks: by slot, the value that reaches counts, and the
+            values that reach other cells.
+        weights, sum_weights, heavy: the weights of a burst, see `Weighed`.
         bounds: float64[B], an upper bound of the counts of each block, in 64 bits.
         outgrown: bool[1], whether the window outgrew 64 bits.
         spare: see `sweep_numbers`.
@@ -209,17 +211,17 @@ class Cells(NamedTuple):
 
 
 def make_numbers(shape: tuple[int, ...], digits: int) -> np.ndarray:
-    """Integers of so many digits, all 0; without digits they have 64 bits (`sweep_numbers`)."""
+    """Return integers of `digits` digits, all 0; without digits they have 64 bits."""
     return np.zeros((*shape, 1 + digits) if digits else shape, np.int64)
 
 
 def make_sums(shape: tuple[int, ...], digits: int) -> np.ndarray:
-    """Sums of doubles beside such integers."""
+    """Return sums of doubles, all 0, in the layout that belongs to such integers."""
     return np.zeros((*shape, 2) if digits else shape)
 
 
 def make_work(program: Program, events: Events, digits: int = 0) -> Work:
-    """Scratch for a program, with integers of so many digits."""
+    """Return scratch for a program, with integers of `digits` digits."""
     ones, _, cells, sums, ranks, _, _ = program.sizes.tolist()
     slots = [int(program.heads[:, side + SLOTS].max(initial=0)) + 1 for side in SIDES]
     work = Work(
@@ -238,24 +240,24 @@ def make_work(program: Program, events: Events, digits: int = 0) -> Work:
         np.zeros(1, np.bool_),
         np.zeros((3, 1 + digits), np.int64),
     )
-    work.cells.reshape(cells, -1)[:ones, :2] = 1  # of one digit, which is 1
+    work.cells.reshape(cells, -1)[:ones, :2] = 1  # one digit is in use, and it is 1
     return work
 
 
 # ---- bursts
 
-#: Events of a burst at most, so that what it multiplies counts by fits a double exactly.
+#: The most events of a burst, so that its factor fits a double exactly.
 LONGEST = 52
 
 
 class Burst(NamedTuple):
-    """Entries that are applied together: those with the first one's code.
+    """Entries that are applied together: all that have the code of the first one.
 
     Attributes:
         first: the first one; the others are before `after`.
         after: see `first`.
-        length: how many they are; 0 where events of one time are not all alike.
-        rising: whether they are at rising times, rather than at one.
+        length: how many they are; 0 if events at one timestamp are not all alike.
+        rising: whether they are at rising times; otherwise they are at one timestamp.
     """
 
     first: int
@@ -266,7 +268,7 @@ class Burst(NamedTuple):
 
 @inlined
 def burst_at(events, first, after, end):
-    """The burst that begins at an entry."""
+    """Return the burst that begins at an entry."""
     onward, length = _run_at(events, first, after, end)
     if length > 0:
         return Burst(first, onward, length, True)
@@ -275,25 +277,28 @@ def burst_at(events, first, after, end):
 
 @inlined
 def single(entry):
-    """An entry by itself."""
+    """Return the burst of a single entry."""
     return Burst(entry, entry + 1, 1, False)
 
 
 @inlined
 def factor_of(burst):
-    """What a burst multiplies by that which reaches slots that loop."""
+    """Return the multiple of the reaching value that a burst adds to slots that loop."""
     return (np.int64(1) << burst.length) - 1 if burst.rising else burst.length
 
 
 @inlined
 def doublings_of(burst):
-    """How many times what the first event adds doubles until the last one."""
+    """Return how many times the first event's addition doubles until the last event."""
     return burst.length - 1 if burst.rising else 0
 
 
 @outlined
 def _run_at(events, first, after, end):
-    """Where alike events at rising times end, and how many; 0 where other events tie."""
+    """Return the end and the length of a run of alike events at rising times.
+
+    The run ends before a timestamp with several events; the length is 0 if it begins with one.
+    """
     code, last = events.codes[first], events.times[first]
     length, newest, i = 1, first, first + 1
     while True:
@@ -324,7 +329,7 @@ def _run_at(events, first, after, end):
 
 @outlined
 def instant_at(events, first, after):
-    """The events of one time."""
+    """Return the events at one timestamp as a burst."""
     time, code = events.times[first], events.codes[first]
     i, length, alike = first, 0, True
     while i < after and events.times[i] == time:
@@ -339,12 +344,13 @@ def instant_at(events, first, after):
 
 
 class Weighed(NamedTuple):
-    """What a burst's events weigh together.
+    """The combined weights of a burst's events.
 
     Attributes:
-        weights: int64[*], their number, sums of weights by column of integers, and least ranks.
+        weights: int64[*], the number of events, sums of weights by column of integers, and the
+            smallest ranks.
         sums: float64[*], by column of doubles.
-        heavy: float64[*], upper bounds of the sizes of `weights`.
+        heavy: float64[*], upper bounds of the magnitudes of `weights`.
     """
 
     weights: np.ndarray
@@ -353,7 +359,7 @@ class Weighed(NamedTuple):
 
 
 def make_weighed(events: Events) -> Weighed:
-    """Room for the weights of bursts."""
+    """Return room for the weights of bursts."""
     columns = events.longs.shape[0] + 1 + events.ranks.shape[0]
     return Weighed(
         np.zeros(columns, np.int64), np.zeros(events.doubles.shape[0]), np.zeros(columns)
@@ -362,7 +368,7 @@ def make_weighed(events: Events) -> Weighed:
 
 @outlined
 def weigh(events, burst, weighed, no_rank):
-    """Weigh the events of a burst."""
+    """Combine the weights of a burst's events in `weighed`."""
     first, after, longs = burst.first, burst.after, events.longs.shape[0]
     code, taken = events.codes[first], 0
     for i in range(first, after):
