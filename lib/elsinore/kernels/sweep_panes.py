@@ -27,8 +27,8 @@ class Products(NamedTuple):
         kept: int64[*, 3], `(cell of the product, cell of the right, length)`: trends that start in
             the right matrix.
         totals: int64[Q, 4], the ranges of a query in `last` and in `own`.
-        largest: float64[1], the limit of a product of two numbers, so that the sum of a cell's terms
-        fits in 64 bits.
+        largest: float64[1], the limit of a product of two numbers, so that the sum of all terms of
+            a cell fits in 64 bits.
         last: int64[*, 2], `(cell of the left, cell of the right)`, the products that make up a
             query's count; own: int64[*], cells of the right that are added to them.
     """

@@ -34,7 +34,7 @@ def blocks_for(limbs: int) -> int:
 
 @inlined
 def _at(number):
-    # A signed index can count from the end. With one, the compiler does not read neighboring words at
+    # A signed index can count from the end, so the compiler would not read neighboring words at
     # once.
     return np.uint64(number)
 
