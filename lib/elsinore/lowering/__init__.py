@@ -1,1 +1,1 @@
-"""Static plan and templates to the runtime plan that the engine runs."""
+"""Lower static plans and templates to the arrays that the kernels read."""

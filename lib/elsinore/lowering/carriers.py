@@ -1,9 +1,9 @@
-"""Which numbers ride along the edges of the graph for a query's aggregates.
+"""Find the numbers that propagate along the edges of the graph for a query's aggregates.
 
-Every aggregate is finished from a few linear carriers and extremes (GRETA section 4.2 and its
-extension to all aggregates; Hamlet section 2): a count of trends, for COUNT(X) a count of events,
-for SUM a weighted count, for AVG a sum and the number of values, for MIN and MAX an extreme. Equal
-carriers of several aggregates ride once.
+Every aggregate is computed from a few linear accumulators and extremes (GRETA, section 4.2, here
+for all aggregates; Hamlet, section 2): a count of trends; for COUNT(X) a count of events; for SUM a
+weighted count; for AVG a sum and the number of values; for MIN and MAX an extreme. Aggregates share
+equal accumulators.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, 
 
 
 class Weight(Enum):
-    """What an event of a linear carrier adds for each trend that it ends."""
+    """The amount that an event adds to a linear accumulator for each trend that ends at it."""
 
     EVENT = auto()  # 1
-    PRESENT = auto()  # 1 where the attribute is not NULL
-    VALUE = auto()  # the attribute, 0 where it is NULL
+    PRESENT = auto()  # 1 if the attribute is not NULL
+    VALUE = auto()  # the attribute, 0 if it is NULL
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A number summed over the events at `positions` of all trends, with multiplicity."""
+    """An accumulator: a number summed over the events at `positions` of all trends, with
+    multiplicity.
+    """
 
     weight: Weight
     positions: frozenset[int]
@@ -36,39 +38,39 @@ class Carrier:
 
 @dataclass(frozen=True)
 class Carriers:
-    """The carriers of a query, by kind; the count of trends itself is not among them."""
+    """The accumulators of a query, by kind, without the count of trends."""
 
-    counts: tuple[Carrier, ...]  #: integer carriers, exact at any size
-    sums: tuple[Carrier, ...]  #: carriers of doubles
+    counts: tuple[Carrier, ...]  #: integers, exact at any size
+    sums: tuple[Carrier, ...]  #: sums of doubles
     #: extremes (their `weight` is VALUE).
     minima: tuple[Carrier, ...]
     maxima: tuple[Carrier, ...]
 
     @cached_property
     def sides(self) -> tuple[tuple[Carrier | None, ...], ...]:
-        """What each column of partial rows stands for; None is the count of trends."""
+        """Return the accumulator of each column of partial rows; None means the count of trends."""
         return (None, *self.counts), self.sums, self.minima, self.maxima
 
     @cached_property
     def extremes(self) -> list[tuple[Carrier, bool]]:
-        """Minima and maxima in the order of rows, and whether the largest is meant."""
+        """Return minima and maxima in the order of rows, and whether each one is a maximum."""
         return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]
 
     @cached_property
     def kinds(self) -> tuple[list[tuple[Carrier, bool]], ...]:
-        """Integers, sums of doubles, and extremes, as `extremes` has them."""
+        """Return integers, sums of doubles, and extremes, all in the format of `extremes`."""
         return [(c, False) for c in self.counts], [(c, False) for c in self.sums], self.extremes
 
 
 def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
-    """The carrier by which an aggregate is finished."""
+    """Return the accumulator from which an aggregate is computed."""
     attribute = None if weight is Weight.EVENT else aggregate.attribute
     return Carrier(weight, aggregate.positions, attribute)
 
 
 @of_query
 def carriers_of(query: BoundQuery) -> Carriers:
-    """All carriers of a query, each once, in the order of first use."""
+    """Return all accumulators of a query, each once, in the order of first use."""
     counts: dict[Carrier, None] = {}
     sums: dict[Carrier, None] = {}
     minima: dict[Carrier, None] = {}
@@ -92,16 +94,18 @@ def carriers_of(query: BoundQuery) -> Carriers:
 
 @dataclass(frozen=True)
 class WeightColumns:
-    """What is read of each event for the carriers of several queries: columns by number."""
+    """Columns that are read per event for the accumulators of several queries, by number."""
 
-    #: `(weight, attribute)` of integer carriers.
+    #: `(weight, attribute)` of integer accumulators.
     longs: dict[tuple[Weight, str | None], int] = field(default_factory=dict)
     doubles: dict[str | None, int] = field(default_factory=dict)  #: attributes of sums of doubles
     #: `(attribute, whether the largest)` of extremes.
     ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
 
     def number(self, kind: int, carrier: Carrier, largest: bool = False) -> int:
-        """The number of the column of a carrier of `Carriers.kinds[kind]`, new or known."""
+        """Return the column number of an accumulator of `Carriers.kinds[kind]`; add it if it is
+        new.
+        """
         name = carrier.attribute
         columns: dict[Any, int] = (self.longs, self.doubles, self.ranks)[kind]
         return columns.setdefault(

@@ -1,4 +1,4 @@
-"""Queries of fixed length as chains of symbols, and the lanes that their counts stand in."""
+"""Queries of fixed length as chains of symbols, and the lanes of their counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from elsinore.lowering.carriers import Carrier, Weight, carriers_of
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.sharing.candidates import Segment, signature
 
-#: What counts the trends themselves: no event adds to it.
+#: The accumulator that counts trends; no event adds to it.
 _TRENDS = Carrier(Weight.EVENT, frozenset(), None)
 
 #: Numbers of counts, doubles and ranks.
@@ -19,9 +19,9 @@ Widths = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Column:
-    """A carrier in lanes of its own; it is 0 (or no rank) before its first position.
+    """An accumulator with separate lanes; it is 0 (or no rank) before its first position.
 
-    `number` is the column's place among those of its kind in rows.
+    `number` is the index of the column among the columns of its kind in rows.
     """
 
     carrier: Carrier
@@ -30,61 +30,63 @@ class Column:
 
     @property
     def first(self) -> int:
-        """The first position that it is there at."""
+        """Return the first position at which the column exists."""
         return min(self.carrier.positions, default=0)
 
     def within(self, start: int, stop: int) -> tuple[object, ...]:
-        """What the column is to the positions `start` to `stop - 1`, counted from `start`."""
+        """Return a key for the column at positions `start` to `stop - 1`, counted from `start`."""
         inside = tuple(sorted(p - start for p in self.carrier.positions if start <= p < stop))
         return self.carrier.weight, self.carrier.attribute, self.largest, inside
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A query as its symbols, one a position."""
+    """A query as a sequence of symbols, one per position."""
 
     query: BoundQuery  #: the query
     symbols: tuple[int, ...]  #: numbers of the symbols, by position
     window: int  #: number of the window clause
-    open: int  #: windows that are open at once; each column has as many lanes
-    #: columns of counts, that of trends first, doubles and ranks; by their first positions, so that
-    #: what a position has is the beginning of what the next one has.
+    open: int  #: windows open at once, and lanes of each column
+    #: columns of counts (trends first), doubles and ranks, ordered by their first positions. So the
+    #: columns of a position are a prefix of the columns of the next position.
     kinds: tuple[tuple[Column, ...], ...]
 
     def columns(self, position: int) -> Widths:
-        """How many columns of each kind a position has."""
+        """Return the number of columns of each kind at a position."""
         counts, doubles, ranks = (sum(c.first <= position for c in kind) for kind in self.kinds)
         return counts, doubles, ranks
 
     def content(self, start: int, stop: int) -> tuple[object, ...]:
-        """What its columns are to some positions: equal contents of equal sources are equal."""
+        """Return a key for the columns at some positions; equal keys of equal sources mean equal
+        values.
+        """
         live = zip(self.kinds, self.columns(stop - 1), strict=True)
         return tuple(tuple(c.within(start, stop) for c in kind[:number]) for kind, number in live)
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """What an event must be to stand at some positions: one of them stands for all."""
+    """The conditions on an event at some positions; one of these positions represents them."""
 
     query: BoundQuery
     position: int
 
     @property
     def type(self) -> str:
-        """The event type."""
+        """Return the event type."""
         return self.query.positions[self.position].type
 
 
 def carried(symbol: Symbol) -> dict[str, Key]:
-    """The keys that a symbol's events carry, by name."""
+    """Return the keys of a symbol's events, by name."""
     keys = symbol.query.named_keys
     return {name: key for name, key in keys.items() if symbol.position in key.positions}
 
 
 def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
-    """Queries by the names of their keys, in the order of first appearance: a pass over the events.
+    """Group queries by the names of their keys, in the order of first appearance.
 
-    Segments are shared within a pass alone.
+    Each group is one pass over the events. Segments are shared only within a pass.
     """
     found: dict[frozenset[str], list[BoundQuery]] = {}
     for query in queries:
@@ -95,9 +97,9 @@ def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
 def make_chains(
     queries: Iterable[BoundQuery],
 ) -> tuple[list[Chain], list[Symbol], list[tuple[int, int]]]:
-    """The chains of queries, the symbols and the window clauses `(WITHIN, SLIDE)` that they name.
+    """Return the chains of queries, their symbols, and their window clauses `(WITHIN, SLIDE)`.
 
-    Positions have one symbol where type, local predicates and keys agree (section 7.2).
+    Positions share a symbol if type, local predicates and keys agree (Sharon, section 7.2).
     """
     symbols: dict[tuple[str, ...], int] = {}
     named: list[Symbol] = []
@@ -129,18 +131,18 @@ def _ordered(carriers: Iterable[tuple[Carrier, bool]]) -> tuple[Column, ...]:
     return tuple(sorted(columns, key=lambda column: column.first))
 
 
-# ---- where the counts of each position of each query stand
+# ---- rows and lanes of the counts of each position of each query
 #
-# A-Seq gives each position of a query a row of its own. A segment that queries share has one row
-# for each of its positions, and one more for what comes in; each query has a slot in them, as wide
-# as its columns, so that one vector addition advances all of them. Where the prefix before the
-# segment is the same for several queries (it is empty, or shared itself) they share the slot as
-# well: that part is worked out once.
+# In A-Seq, each position of a query has a separate row. A segment that queries share has one row
+# per position, and one more for its input. Each query has a slot in these rows, as wide as its
+# columns, so one vector addition advances all queries. If several queries have the same prefix
+# before the segment (it is empty, or shared itself), they share the slot as well, and this part is
+# computed once.
 
 
 @dataclass(eq=False)
 class Slot:
-    """Lanes of one query (or of several that have the same ones) in each row of a block."""
+    """Lanes of one query, or of several queries with the same lanes, in each row of a block."""
 
     chain: Chain
     columns: Widths
@@ -149,30 +151,30 @@ class Slot:
 
     @property
     def widths(self) -> Widths:
-        """Lanes taken."""
+        """Return the number of lanes of each kind."""
         counts, doubles, ranks = (number * self.chain.open for number in self.columns)
         return counts, doubles, ranks
 
 
 @dataclass(eq=False)
 class Block:
-    """Rows that are advanced as wholes: those of a shared segment, or the one of a position."""
+    """Rows that are advanced together: the rows of a shared segment, or the row of one position."""
 
     symbols: tuple[int, ...]  #: of its positions; empty for the row of a single position
-    #: by what makes them the same; in rows those with a source of their own come first.
+    #: by a key that is equal for equal slots; in rows, slots with their own source come first.
     slots: dict[object, Slot] = field(default_factory=dict)
-    #: numbers of its rows; the first is what comes in.
+    #: numbers of its rows; the first row is the input.
     rows: list[int] = field(default_factory=list)
 
     @property
     def ordered(self) -> list[Slot]:
-        """Slots as they stand in the rows."""
+        """Return the slots in the order of their lanes."""
         return sorted(self.slots.values(), key=lambda slot: not slot.own_source)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A slot in one row of a block; `step` counts the rows of the block."""
+    """A slot in one row of a block; `step` is the index of the row in the block."""
 
     block: Block
     step: int
@@ -180,17 +182,17 @@ class Place:
 
     @property
     def row(self) -> int:
-        """The row's number."""
+        """Return the row's number."""
         return self.block.rows[self.step]
 
 
 def find_places(
     chains: Sequence[Chain], shared: Sequence[Sequence[Segment]]
 ) -> tuple[list[Block], dict[str, list[Place]]]:
-    """All blocks of one pass, and where each position of each chain is, by query name.
+    """Return all blocks of one pass, and the place of each position of each chain, by query name.
 
-    `shared` are the segments of a plan with the queries that share each; those that lie in other
-    passes, or whose symbols differ, are not shared here.
+    `shared` are the shared segments of a plan, each as its occurrences in queries. Occurrences in
+    other passes, or with different symbols, are not shared here.
     """
     blocks: list[Block] = []
     starts = _shared_starts(chains, shared, blocks)
@@ -203,7 +205,7 @@ def find_places(
             if position in at:
                 found += _shared_places(chain, position, at[position], found)
             elif position + 1 in at:
-                block = at[position + 1]  # the row before a shared segment is its block's own first
+                block = at[position + 1]  # the input of a shared segment is its block's first row
                 slot = _slot(chain, position + 1, block, chain.query.name, True)
                 found.append(Place(block, 0, slot))
             else:
@@ -219,7 +221,7 @@ def find_places(
 def _shared_starts(
     chains: Sequence[Chain], shared: Sequence[Sequence[Segment]], blocks: list[Block]
 ) -> dict[str, dict[int, Block]]:
-    """The blocks of shared segments, by query and first position."""
+    """Return the blocks of shared segments by query and first position; append them to `blocks`."""
     named = {chain.query.name: chain for chain in chains}
     starts: dict[str, dict[int, Block]] = {}
     for occurrences in shared:
@@ -242,7 +244,7 @@ def _slot(chain: Chain, start: int, block: Block, key: object, own_source: bool)
 
 
 def _shared_places(chain: Chain, start: int, block: Block, before: list[Place]) -> list[Place]:
-    """The places of a shared segment's positions."""
+    """Return the places of a shared segment's positions."""
     source = before[-1] if before else None
     if source is not None and source.block is block and source.step == 0:
         slot = source.slot
@@ -254,7 +256,7 @@ def _shared_places(chain: Chain, start: int, block: Block, before: list[Place]) 
 
 
 def _number(blocks: list[Block]) -> None:
-    """Number the rows after that of `START`, and let the slots stand side by side."""
+    """Number the rows after row `START`, and assign adjacent lanes to the slots of each block."""
     row = START
     for block in blocks:
         block.rows = list(range(row + 1, row + 2 + len(block.symbols)))

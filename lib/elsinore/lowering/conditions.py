@@ -1,7 +1,7 @@
-"""Conditions on pairs of events lowered to pair programs and the columns ("slots") they read.
+"""Lower conditions on pairs of events to pair programs and the columns ("slots") they read.
 
-Everything that depends on one event of the pair becomes a slot, worked out once per event; what is
-left is a few steps per pair (`kernels.pair_program`).
+Everything that depends on only one event of the pair becomes a slot, computed once per event. Only
+a few steps per pair remain (`kernels.pair_program`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from elsinore.template.template import (
 )
 
 _DOUBLE = AttributeType.DOUBLE
-#: What takes two operands; more of them are a chain.
+#: Operations on two operands; more operands form a chain.
 _CHAINED = {
     "+": (Op.ADD_L, Op.ADD_D),
     "-": (Op.SUBTRACT_L, Op.SUBTRACT_D),
@@ -40,7 +40,7 @@ _CHAINED = {
     "greatest": (Op.GREATEST_L, Op.GREATEST_D),
     "coalesce": (Op.COALESCE_L, Op.COALESCE_D),
 }
-#: Comparisons by operation, and whether their sides swap.
+#: The operations of comparisons, and whether their sides are swapped.
 _COMPARISONS = {
     "=": (Op.EQUAL_L, Op.EQUAL_D, False),
     "!=": (Op.UNEQUAL_L, Op.UNEQUAL_D, False),
@@ -62,7 +62,7 @@ Steps = list[tuple[int, int]]
 class Slot:
     """A column read from the events of one state.
 
-    All string slots of a query share one dictionary, so that their codes compare.
+    All string slots of a query share one dictionary, so their codes are comparable.
     """
 
     state: int
@@ -71,17 +71,17 @@ class Slot:
 
 @dataclass
 class Programs:
-    """The conditions of a template, lowered."""
+    """The lowered conditions of a template."""
 
     slots: dict[Slot, int] = field(default_factory=dict)  #: columns, numbered in this order
-    #: numbered in this order; `Op.REACHES` names them.
+    #: floors, numbered in this order; `Op.REACHES` refers to them.
     floors: dict[Floor, int] = field(default_factory=dict)
     #: the steps `(operation, argument)` of each program.
     programs: list[Steps] = field(default_factory=list)
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The steps of all programs, and where those of each begin, as kernels read them."""
+        """Return the steps of all programs and the first step of each, for the kernels."""
         steps = [step for program in self.programs for step in program]
         return {
             "program_start": np.cumsum([0, *map(len, self.programs)], dtype=np.int64),
@@ -89,17 +89,17 @@ class Programs:
         }
 
     def floor(self, floor: Floor | None) -> int:
-        """The number of a floor; -1 for none."""
+        """Return the number of a floor; -1 for none."""
         return -1 if floor is None else self.floors.setdefault(floor, len(self.floors))
 
     def floor_alone(self, condition: Condition) -> int:
-        """The number of the floor that is all of a condition; -1 for none."""
+        """Return the number of the floor that is the whole condition; -1 for none."""
         return self.floor(condition.floor if isinstance(condition, Reaches) else None)
 
     def program(self, condition: Condition, earlier: int, later: int) -> int:
-        """The number of the program of a condition on events at two states; -1 for none.
+        """Return the number of the program of a condition on events in two states; -1 for none.
 
-        Where nothing is asked, or a floor alone, no pairs need be looked at.
+        A condition that is always true, or only a floor, needs no pairs.
         """
         if condition == ALWAYS or isinstance(condition, Reaches):
             return -1
@@ -163,7 +163,7 @@ class _Lowering:
         return [*steps, (Op.TO_DOUBLE, 0)] if double and node.type is not _DOUBLE else steps
 
     def slot(self, node: BoundExpression) -> tuple[int, int]:
-        later = True in sides_of(node)  # a constant is read from the earlier event, as good as any
+        later = True in sides_of(node)  # a constant is read from the earlier event
         slot = Slot(self.later, turned(node)) if later else Slot(self.earlier, node)
         number = self.target.slots.setdefault(slot, len(self.target.slots))
         double = node.type is _DOUBLE
@@ -179,17 +179,17 @@ def _chained(parts: list[Steps], op: Op) -> Steps:
     return steps
 
 
-# ---- comparisons, which order statistics answer
+# ---- comparisons, which order statistics evaluate
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One value of a comparison."""
+    """One side of a comparison."""
 
     slot: int  #: its column
-    doubles: bool  #: whether that is one of doubles; else one of longs
-    widened: bool  #: whether its longs compare as doubles
-    #: columns of truth values; where one of them is not true, neither is the condition.
+    doubles: bool  #: whether the column has doubles; otherwise longs
+    widened: bool  #: whether its longs are compared as doubles
+    #: columns of truth values; if one of them is not true, the condition is not true.
     only: tuple[int, ...] = ()
 
 
@@ -197,24 +197,23 @@ class Side:
 class Order:
     """A condition `earlier OP later`."""
 
-    #: what is compared.
+    #: the compared values.
     earlier: Side
     later: Side
-    equal: bool  #: `=`; else the earlier event's value is on one side of the later one's
-    falling: bool  #: `>` or `>=`, the earlier value lies above; of no account for `=`
+    equal: bool  #: `=`; otherwise the earlier value is less or greater
+    falling: bool  #: `>` or `>=`: the earlier value is greater; unused for `=`
     strict: bool  #: `<` or `>`
 
 
-#: What a comparison says with its sides swapped, and what its negation does: both are unknown for
-#: NULL and NaN.
+#: Comparisons with swapped sides, and negated comparisons. Both are unknown for NULL and NaN.
 _SWAPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Order], ...]:
-    """The transitions of a lowered template that trees can answer, by number.
+    """Return the transitions of a lowered template that trees can evaluate, by number.
 
-    NOT's own transitions are left to pairs. Where events close one by one, or `contiguous` bounds
+    Transitions of NOT are left to pairs. If events close one by one, or if `contiguous` bounds
     them, a condition is more than a comparison.
     """
     found = []
@@ -227,14 +226,14 @@ def find_orders(template: Template, programs: Programs) -> tuple[tuple[int, Orde
 
 
 def is_comparison(condition: Condition) -> bool:
-    """Return whether trees can answer a condition between states of trends."""
+    """Return whether trees can evaluate a condition between states of trends."""
     return _order(_Lowering(Programs(), 0, 1), condition) is not None
 
 
 def _order(lowering: _Lowering, condition: Condition) -> Order | None:
-    """The order that a condition asks for; None where it is more than one comparison.
+    """Return the order that a condition requires; None if it is more than one comparison.
 
-    Beside the comparison there may be truths about one of the two events, joined by AND.
+    Conditions on only one of the two events can be joined to the comparison by AND.
     """
     only: tuple[set[int], set[int]] = set(), set()
     compared = []
@@ -263,7 +262,7 @@ def _order(lowering: _Lowering, condition: Condition) -> Order | None:
 
 
 def _conjuncts(condition: Condition | BoundExpression) -> Iterator[Condition | BoundExpression]:
-    """The parts that are joined by AND; what reads one event alone is one part."""
+    """Yield the parts that are joined by AND; an expression over only one event is one part."""
     match condition:
         case Every(parts):
             for part in parts:
@@ -280,7 +279,9 @@ def _conjuncts(condition: Condition | BoundExpression) -> Iterator[Condition | B
 def _comparison(
     node: BoundExpression,
 ) -> tuple[str, tuple[BoundExpression, BoundExpression]] | None:
-    """The operator and its sides, the earlier event's first; None where trees cannot compare so."""
+    """Return the operator and its sides, the earlier event's first; None if trees cannot compare
+    so.
+    """
     negated = isinstance(node, Applied) and node.name == "NOT"
     match operands_of(node)[0] if negated else node:
         case Applied(operator, (left, right)) if operator in _COMPARISONS:

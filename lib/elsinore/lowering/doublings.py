@@ -1,4 +1,4 @@
-"""Which collapsed queries count by doublings, and their tables (`kernels.doublings`)."""
+"""Find the queries that count by doublings, and build their tables (`kernels.doublings`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from elsinore.lowering.sweep import Member, Place
 
 
 def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Place]]) -> bool:
-    """Return whether query `n` counts trends alone, and has `+` nowhere but at the end of trends.
+    """Return whether query `n` only counts trends, and has `+` only at the end of trends.
 
-    No event may stand at a state and at one right before it, too: then a burst has no closed form.
-    `classes` are, for each event class, the (member, state) at which its events may stand.
+    No event may be in a state and in one right before it, because then a burst has no closed form.
+    `classes` are, for each event class, the (member, state) pairs in which its events can be.
     """
     if any(member.carriers.kinds) or not member.cyclic:
         return False
@@ -25,7 +25,7 @@ def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Plac
 
 
 def make_doublings(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Doublings:
-    """The tables of such queries side by side."""
+    """Return the tables of such queries; `classes` as in `counts_by_doublings`."""
     places = [(n, s) for n, member in enumerate(members) for s in sorted(member.states)]
     sums = [place for place in places if place[1] in members[place[0]].cyclic]
     sum_of = {place: number for number, place in enumerate(sums)}

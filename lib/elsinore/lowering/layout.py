@@ -1,4 +1,4 @@
-"""A template as the arrays that the kernels read: everything of a graph but its events."""
+"""A template as the arrays that the kernels read: a graph without its events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Layout:
 
 
 def lay_out(template: Template) -> Layout:
-    """A template's layout."""
+    """Return the layout of a template."""
     programs = Programs()
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
@@ -95,14 +95,14 @@ def _offsets(lengths: Iterable[int]) -> np.ndarray:
 
 
 def _starts(owners: list[int], size: int) -> np.ndarray:
-    """Where the run of each owner begins in a sorted list, and where the last one ends."""
+    """Return the start of each owner's run in a sorted list, and the end of the last one."""
     return np.searchsorted(owners, np.arange(size + 1)).astype(np.int64)
 
 
 def answered_by_order(edge: EdgePredicate, templates: Iterable[Template]) -> bool:
-    """Return whether order statistics answer an edge predicate, in all but small windows.
+    """Return whether order statistics evaluate an edge predicate, except in small windows.
 
-    False where any transition that asks for it looks at the pairs, or no transition asks.
+    False if any transition with the predicate compares pairs, or if no transition has it.
     """
     answers = []
     for template in templates:

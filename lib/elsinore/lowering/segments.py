@@ -1,4 +1,4 @@
-"""Writes the operations of a segment program: what each symbol's events do to which lanes."""
+"""Write the operations of a segment program: the effect of each symbol's events on lanes."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from elsinore.sharing.candidates import Segment
 from elsinore.sharing.merged import Admission, Standing, Standings
 
 _COUNTS, _DOUBLES, _RANKS = range(3)
-#: The operations that add a row to another, by kind of lanes, and those that weigh counts.
+#: The operations that add a row to another, and the operations that weigh counts, by kind of lanes.
 _ADDING = ADD, ADD_DOUBLES, LOWER
 _WEIGHING = WEIGH, WEIGH_DOUBLES, LOWER_OWN
 
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """Operations with the meaning of their numbers; equal to itself alone."""
+    """Operations, with the meaning of their numbers; compared by identity."""
 
-    program: Program  #: what the kernel reads, but for event classes; each operation once
+    program: Program  #: without event classes; each operation occurs once
     symbol_of: np.ndarray  #: int64[O], the symbol of each operation
     chains: list[Chain]  #: the queries in the order of `program.totals`
     symbols: list[Symbol]  #: the symbols by number
     weights: WeightColumns  #: the weights by number; column 0 is 1 for each event
-    #: int64[3, R + O + 1], beginnings of each row, and of each operation's scratch, in the lanes of
-    #: counts, doubles and ranks.
+    #: int64[3, R + O + 1], the first lane of each row, and of each operation's scratch, for counts,
+    #: doubles and ranks.
     starts: np.ndarray
 
     @cached_property
     def standings(self) -> Standings[int]:
-        """The symbols at which events may stand."""
+        """Return the symbols at which events can be."""
         by_place = {}
         for number, symbol in enumerate(self.symbols):
             keys = carried(symbol)
@@ -74,7 +74,7 @@ class Lowered:
 
 
 def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> Lowered:
-    """The operations of queries with the same keys, under the segments that they share.
+    """Lower queries with the same keys to operations, with the segments that they share.
 
     Without shared segments this is A-Seq.
     """
@@ -85,7 +85,7 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
     writer = _Writer(starts, len(windows))
     for chain in chains:
         writer.write(chain, places[chain.query.name])
-    # Later positions come first: most operations read what is not written yet.
+    # Later positions come first, so most operations read rows that are not written yet.
     ops = sorted(writer.ops, key=lambda op: -op.position)
     columns = _columns(blocks, starts)
     totals, ends = _totals(chains, places, writer)
@@ -113,9 +113,10 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
 
 @lru_cache(maxsize=32)
 def lower_classes(lowered: Lowered, classes: tuple[frozenset[int], ...]) -> Program:
-    """The program for classes of events, each with the symbols at which they stand.
+    """Return the program for classes of events, each given by the symbols at which its events can
+    be.
 
-    Kept, since the same operations meet the same classes again and again.
+    The result is cached, because the same operations meet the same classes repeatedly.
     """
     lines, table = [], []
     end = 0
@@ -136,7 +137,7 @@ def lower_classes(lowered: Lowered, classes: tuple[frozenset[int], ...]) -> Prog
 
 @dataclass(frozen=True)
 class _Op:
-    """An operation without scratch, see `kernels.segments.Op`; its weight is a column of a kind."""
+    """An operation without scratch, see `kernels.segments.Op`; `weight` is a column of its kind."""
 
     symbol: int
     position: int
@@ -151,23 +152,23 @@ class _Op:
 
     @property
     def read(self) -> int:
-        """The kind of lanes that it reads."""
+        """Return the kind of lanes that the operation reads."""
         return _ADDING.index(self.kind) if self.kind in _ADDING else _COUNTS
 
 
 @dataclass
 class _Writer:
-    """Writes operations, each once."""
+    """Collects operations, each once."""
 
-    starts: np.ndarray  #: where rows begin
-    no_window: int  #: the number after that of the last window clause
+    starts: np.ndarray  #: the first lane of each row
+    no_window: int  #: the number after the last window clause
     weights: WeightColumns = field(default_factory=lambda: WeightColumns({(Weight.EVENT, None): 0}))
     ops: dict[_Op, None] = field(default_factory=dict)
-    #: the rows of shared segments that have their operations.
+    #: the rows of shared segments whose operations are written.
     advanced: set[int] = field(default_factory=set)
 
     def write(self, chain: Chain, places: Sequence[Place]) -> None:
-        """The operations of all positions of a chain."""
+        """Write the operations of all positions of a chain."""
         for position, (symbol, place) in enumerate(zip(chain.symbols, places, strict=True)):
             source = places[position - 1] if position else None
             if source is None:
@@ -180,7 +181,7 @@ class _Writer:
             self._weigh(chain, symbol, position, source, place)
 
     def lane(self, place: Place, kind: int, column: int = 0) -> int:
-        """The first lane of a column at a place."""
+        """Return the first lane of a column at a place."""
         first = int(self.starts[kind, place.row])
         return first + place.slot.offsets[kind] + column * place.slot.chain.open
 
@@ -190,15 +191,17 @@ class _Writer:
         self.ops[_Op(symbol, position, kind, place.row, target, *source)] = None
 
     def _trends(self, chain: Chain, source: Place | None) -> tuple[int, int, int, int]:
-        """Row, lane, width and window clause of the counts that a position reads."""
+        """Return row, lane, width and window clause of the counts that a position reads."""
         if source is None:
             return START, 0, 1, chain.window
         return source.row, self.lane(source, _COUNTS), chain.open, self.no_window
 
     def _advance(self, symbol: int, position: int, source: Place, place: Place) -> None:
-        """One addition for all slots of a block, or for those whose source is in its first row.
+        """Write one addition for all slots of a block, or for all slots with their source in its
+        first row.
 
-        The queries of a block have it at different positions; the first one's will do.
+        A block can have different positions in its queries; the position in the first query is
+        used.
         """
         if place.row in self.advanced:
             return
@@ -221,7 +224,7 @@ class _Writer:
     def _weigh(
         self, chain: Chain, symbol: int, position: int, source: Place | None, place: Place
     ) -> None:
-        """What the events of a position themselves bring to the carriers."""
+        """Write the additions of a position's own events to the accumulators."""
         trends = self._trends(chain, source)
         for kind, what in enumerate(_WEIGHING):
             for number, column in enumerate(chain.kinds[kind]):
@@ -235,7 +238,7 @@ class _Writer:
 
 
 def _row_starts(blocks: Sequence[Block]) -> np.ndarray:
-    """int64[3, R + 1]: where each row begins, and after them the end; the first one is `START`."""
+    """Return the first lane of each row, and the end, int64[3, R + 1]; the first row is `START`."""
     widths = [[1, 0, 0]]
     for block in blocks:
         slots = block.slots.values()
@@ -247,9 +250,10 @@ def _row_starts(blocks: Sequence[Block]) -> np.ndarray:
 def _with_scratch(
     ops: Sequence[_Op], starts: np.ndarray, longs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The lines of `Program.ops`, and the beginnings of all rows with a row of scratch each.
+    """Return the rows of `Program.ops`, and the first lanes of all rows and of a row of scratch
+    each.
 
-    Ranks are weighed after `longs` columns of integers.
+    Columns of ranks come after `longs` columns of integers.
     """
     rows, ends = starts.shape[1] - 1, starts[:, -1].copy()
     lines, scratch = np.empty((len(ops), len(Op)), np.int64), []
@@ -265,7 +269,7 @@ def _with_scratch(
 
 
 def _columns(blocks: Sequence[Block], starts: np.ndarray) -> list[tuple[int, int, int]]:
-    """The window clause, the kind and the first lane of every column of lanes."""
+    """Return the window clause, the kind and the first lane of every column of lanes."""
     return sorted(
         (
             slot.chain.window,
@@ -283,7 +287,7 @@ def _columns(blocks: Sequence[Block], starts: np.ndarray) -> list[tuple[int, int
 def _totals(
     chains: Sequence[Chain], places: Mapping[str, Sequence[Place]], writer: _Writer
 ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """What makes up a row of each query: the lanes of its last position, those of trends first."""
+    """Return the parts of each query's row: the lanes of its last position, trends first."""
     totals: list[tuple[int, ...]] = []
     ends: list[tuple[int, ...]] = []
     for chain in chains:

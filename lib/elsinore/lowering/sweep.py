@@ -1,8 +1,8 @@
-"""Which queries are collapsed and can be swept together.
+"""Find the queries that can be swept, and group them.
 
-Where nothing is asked of a pair of adjacent events but their order, a state needs one accumulator
-for all of its events (spec section 3, idea 3). Then an event, and a whole burst, is a linear map on
-the accumulators of all queries at once, whatever their patterns are.
+If no condition compares adjacent events except for their order, a state needs one accumulator for
+all of its events. Then an event, and a whole burst, is a linear map on the accumulators of all
+queries at once, whatever their patterns are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from elsinore.sharing.merged import Standings, standings_of, type_of
 from elsinore.sharing.sharable import partition_signature, plain_template
 from elsinore.template.template import ALWAYS, Template, reachable
 
-#: A state of a query, by their numbers.
+#: The numbers of a query and of its state.
 Place = tuple[int, int]
 
 
@@ -26,9 +26,9 @@ class Member:
     """One query of a sweep, or one copy of it.
 
     Attributes:
-        query, template: what is counted.
-        basis: None for trends from START on; else a state, and only what goes on from there counts,
-            as if one trend ended there before (a row of a pane's matrix).
+        query, template: the query, and its template.
+        basis: None for trends from START on. Otherwise a state: only its continuations count, as if
+            one trend ended there before (a row of a pane's matrix).
     """
 
     query: BoundQuery
@@ -37,25 +37,25 @@ class Member:
 
     @property
     def carriers(self) -> Carriers:
-        """Those of the query."""
+        """Return the accumulators of the query."""
         return carriers_of(self.query)
 
     @cached_property
     def states(self) -> frozenset[int]:
-        """The states that count anything."""
+        """Return the states that count trends."""
         if self.basis is None:
             return frozenset(self.template.trend_states)
         return frozenset(reachable([self.basis], self.after.__getitem__))
 
     @cached_property
     def cyclic(self) -> frozenset[int]:
-        """The states of which a trend may have several events."""
+        """Return the states of which a trend can have several events."""
         after = self.after
         return frozenset(s for s in self.states if s in reachable(after[s], after.__getitem__))
 
     @cached_property
     def after(self) -> dict[int, frozenset[int]]:
-        """The states that may come right after each."""
+        """Return the states that can come right after each state."""
         found: dict[int, set[int]] = {s: set() for s in self.template.trend_states}
         for arrow in self.template.transitions:
             found[arrow.earlier].add(arrow.later)
@@ -63,23 +63,23 @@ class Member:
 
     @cached_property
     def sources(self) -> dict[int, tuple[int, ...]]:
-        """The other states that may come right before each."""
+        """Return the other states that can come right before each state."""
         return {
             state: tuple(s for s in sorted(self.states) if s != state and state in self.after[s])
             for state in self.states
         }
 
     def loops(self, state: int) -> bool:
-        """Return whether events of a state may follow each other."""
+        """Return whether events of a state can follow each other."""
         return state in self.after[state]
 
     def starts(self, state: int) -> bool:
-        """Return whether a trend may start at a state."""
+        """Return whether a trend can start at a state."""
         return self.basis is None and state in self.template.starts
 
     @cached_property
     def depth(self) -> dict[int, int]:
-        """How many transitions it takes at least to get to each state."""
+        """Return the least number of transitions to each state."""
         level = {s for s in self.template.starts if s in self.states}
         found: dict[int, int] = dict.fromkeys(level, 0)
         step = 0
@@ -91,9 +91,10 @@ class Member:
 
 
 def place_cells(members: Sequence[Member]) -> list[Place]:
-    """All (member, state), in the order of their counts: neighbours in work lie side by side.
+    """Return all (member, state) pairs in the order of their counts, so that common work is
+    adjacent.
 
-    States of one type and depth lie together, in the order of what precedes them.
+    States of one depth and type are adjacent, in the order of their predecessors.
     """
     placed: dict[Place, int] = {}
     deepest = max((d for member in members for d in member.depth.values()), default=-1)
@@ -121,25 +122,25 @@ def _neighbourhood(
 
 # ---- what can be swept
 
-#: Queries of one set at most: their accumulators should stay in the nearest cache.
+#: The most queries of a set: their accumulators should stay in the nearest cache.
 LARGEST_SET = 512
 
 
 @dataclass(frozen=True, eq=False)
 class SweepSet:
-    """Collapsed queries whose trends are partitioned alike; equal to itself alone."""
+    """Queries to sweep together, whose trends are partitioned alike; compared by identity."""
 
     queries: tuple[BoundQuery, ...]  #: one or more, with windows of any kind
-    templates: tuple[Template, ...]  #: of each query
+    templates: tuple[Template, ...]  #: the template of each query
 
     @cached_property
     def standings(self) -> Standings[Place]:
-        """The (query, state) at which events may stand."""
+        """Return the (query, state) pairs in which events can be."""
         return standings_of(self.queries, self.templates)
 
 
 def sweep_sets(queries: Sequence[BoundQuery]) -> tuple[SweepSet, ...]:
-    """The sets of queries that are swept together; queries that cannot be swept are in none."""
+    """Return the sets of queries that are swept together; other queries are in none."""
     alike: dict[object, list[tuple[BoundQuery, Template]]] = {}
     for query in queries:
         template = sweep_template(query)
@@ -153,13 +154,13 @@ def sweep_sets(queries: Sequence[BoundQuery]) -> tuple[SweepSet, ...]:
 
 
 def sweep_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Why a query cannot be swept; empty if it can."""
+    """Return why a query cannot be swept; empty if it can."""
     found = sweep_template(query)
     return (found,) if isinstance(found, str) else ()
 
 
 def sweep_template(query: BoundQuery) -> Template | str:
-    """The template of a collapsed query; else the reason why it is none."""
+    """Return the template of a query that can be swept; otherwise the reason why it cannot."""
     template = plain_template(query)
     if isinstance(template, str):
         return template

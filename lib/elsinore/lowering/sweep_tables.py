@@ -1,4 +1,4 @@
-"""The tables of the sweep kernels: what events of each class do to the accumulators."""
+"""Build the tables of the sweep kernels: the effect of each event class on the accumulators."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from elsinore.windows import Window
 
 
 def block_of(borders: Sequence[int], cell: int) -> int:
-    """The block of a cell, given where the blocks begin."""
+    """Return the block of a cell; `borders` are the first cells of the blocks."""
     return bisect_right(borders, cell) - 1
 
 
 @dataclass
 class RowWriter:
-    """The tables of programs as they are written (`kernels.sweep_program`)."""
+    """Collects the tables of programs (`kernels.sweep_program`)."""
 
     heads: list[list[int]] = field(default_factory=list)
     rows: list[tuple[int, ...]] = field(default_factory=list)
 
     def write(self, rows: Iterable[tuple[int, ...]]) -> int:
-        """Write rows; where they end."""
+        """Append rows, and return the index after them."""
         self.rows += [(*row, 0, 0, 0, 0, 0)[:ROW] for row in rows]
         return len(self.rows)
 
 
 def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Where the runs of equal marks begin and end.
+    """Return the start and the end of each run of equal marks.
 
     >>> alike("aab")
     [(0, 2), (2, 3)]
@@ -63,9 +63,9 @@ def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
 def diagonals(
     rows: Sequence[tuple[int, ...]], borders: Sequence[int] = ()
 ) -> list[tuple[int, ...]]:
-    """Rows of cells as `(*cells, length, block)` of runs in which all of them go up by one.
+    """Return runs of rows in which all cells go up by one, as `(*cells, length, block)`.
 
-    A block is that of the last cell.
+    The block is the block of the last cell.
 
     >>> diagonals([(0, 5), (1, 6), (1, 9)])
     [(0, 5, 2, 0), (1, 9, 1, 0)]
@@ -76,16 +76,16 @@ def diagonals(
     return [(*ordered[first], last - first, blocks[first]) for first, last in alike(marks)]
 
 
-#: Marks slots that nothing may precede, so that they make runs of their own.
+#: Marks slots without predecessors, so that they form separate runs.
 _NOWHERE = -1
 
-#: Carrier `c` of a kind at a state of a member: `(c, member, state)`.
+#: Accumulator `c` of a kind in a state of a member: `(c, member, state)`.
 Carried = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A program and what its numbers mean."""
+    """A program, and the meaning of its numbers."""
 
     program: Program  #: see `kernels.sweep_program`
     columns: WeightColumns  #: the columns of weights; column 0 is 1 for each event
@@ -93,9 +93,9 @@ class Tables:
 
 
 def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Tables:
-    """The tables of queries side by side.
+    """Return the tables of several queries.
 
-    `classes` are, for each event class, the (member, state) at which its events may stand.
+    `classes` are, for each event class, the (member, state) pairs in which its events can be.
     """
     order = place_cells(members)
     rank = {place: n for n, place in enumerate(order)}
@@ -136,7 +136,7 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
 def _programs(
     members: Sequence[Member], classes: Sequence[frozenset[Place]], rank: dict[Place, int]
 ) -> tuple[list[list[int]], list[list[Place]]]:
-    """The programs of each event class, and the places that each updates, in the order of cells."""
+    """Return the programs of each event class, and the places that each one updates, by cell."""
     numbers: list[list[int]] = []
     programs: list[list[Place]] = []
     for each in classes:
@@ -159,7 +159,7 @@ def _programs(
 def _sources(
     members: Sequence[Member], cells: dict[Place, int], place: Place, slot: int
 ) -> list[int]:
-    """The cells that may precede events at a place; a start is a link from a one."""
+    """Return the cells that can precede events at a place; the source of a start is a 1."""
     n, state = place
     found = [cells[n, s] for s in members[n].sources[state]]
     return [slot, *found] if members[n].starts(state) else found
@@ -172,9 +172,9 @@ def _operations(
     borders: Sequence[int],
     writer: RowWriter,
 ) -> tuple[int, int]:
-    """What a program does to counts: runs of cells with one source each, or with several.
+    """Write the operations of a program on counts; return the range of their rows.
 
-    Where its operations begin and end.
+    An operation is a run of cells with one source each, or with several.
     """
     sources = [_sources(members, cells, place, slot) for slot, place in enumerate(places)]
     marks: list[tuple[int, ...]] = []
@@ -191,7 +191,7 @@ def _operations(
     rows = []
     for first, last in alike(marks):
         kind, cell, source, block, source_block = marks[first]
-        if kind == FLAT_OF_MANY and not sources[first]:  # nothing ever reaches them
+        if kind == FLAT_OF_MANY and not sources[first]:  # no trend reaches them
             continue
         begin = end = 0
         if kind in (LOOP_OF_MANY, FLAT_OF_MANY):
@@ -205,6 +205,7 @@ def _operations(
 def _carried_cells(
     members: Sequence[Member], order: list[Place], kind: int, base: int
 ) -> dict[Carried, int]:
+    """Return the cells of the accumulators of a kind in each state, numbered from `base`."""
     most = max((_amount(member, kind) for member in members), default=0)
     carried = [(c, *place) for c in range(most) for place in order]
     kept = [each for each in carried if each[0] < _amount(members[each[1]], kind)]
@@ -212,7 +213,7 @@ def _carried_cells(
 
 
 def _amount(member: Member, kind: int) -> int:
-    """How many numbers of a kind a member has at each state."""
+    """Return how many numbers of a kind a member has in each state."""
     return 1 if kind == COUNT else len(member.carriers.kinds[kind - LONG])
 
 
@@ -224,9 +225,9 @@ def _side(
     columns: WeightColumns,
     writer: RowWriter,
 ) -> list[int]:
-    """Write links, runs and own additions of cells of one kind; their part of a program's head.
+    """Write links, runs and own additions of cells of one kind; return their part of a head.
 
-    The slots are the cells at the places of the program, in their order.
+    The slots are the cells at the places of the program, in order.
     """
     counted = {place: slot for slot, place in enumerate(places)}
     carried = [(c, n, state) for n, state in places for c in range(_amount(members[n], kind))]
@@ -257,7 +258,7 @@ def _side(
 
 
 def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumns) -> int | None:
-    """The column of weights of a carrier's events at a state; None if it does not count them."""
+    """Return the column of weights of an accumulator in a state; None if no event adds to it."""
     if kind == COUNT:
         return None
     carrier, largest = member.carriers.kinds[kind - LONG][c]
@@ -269,7 +270,7 @@ def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumn
 def _totals(
     members: Sequence[Member], carried: Sequence[dict[Carried, int]]
 ) -> tuple[list[list[int]], list[tuple[int, ...]], int]:
-    """What makes up a row of each member, and the most END states that one has."""
+    """Return the parts of each member's row, and the most END states of a member."""
     totals: list[list[int]] = []
     ends: list[tuple[int, ...]] = []
     most = 0
@@ -292,22 +293,22 @@ def _table(rows: Iterable[Iterable[int]], width: int) -> np.ndarray:
     return np.array([tuple(row) for row in rows], np.int64).reshape(-1, width)
 
 
-# ---- panes: a copy of each query for each row of its matrix, and their products
+# ---- panes: a copy of each query per row of its matrix, and their products
 
 
 @dataclass(frozen=True)
 class PaneTables:
-    """What it takes to sweep panes and to multiply them."""
+    """The tables for sweeping panes and for multiplying them."""
 
-    tables: Tables  #: of all rows of all matrices, each a member of its own
+    tables: Tables  #: of all rows of all matrices; each row is a member
     products: Products  #: how matrices multiply
 
 
 def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> PaneTables:
-    """The tables of panes of queries that count trends alone (COUNT(*))."""
+    """Return the tables of panes of queries that only count trends (COUNT(*))."""
     rows_of = [[None, *sorted(member.states)] for member in members]
     longest = max(map(len, rows_of), default=0)
-    copies = [  # rows of alike queries side by side, so that their products are runs
+    copies = [  # rows of alike queries are adjacent, so that their products are runs
         (n, found[row]) for row in range(longest) for n, found in enumerate(rows_of)
         if row < len(found)
     ]  # fmt: skip
@@ -331,7 +332,7 @@ def make_pane_tables(members: Sequence[Member], classes: Sequence[frozenset[Plac
             unit[tables.cells[index, basis]] = 1
     terms, kept = _terms(rows, copies, number, tables.cells)
     totals, last, own = _pane_totals(members, number, tables.cells, rows)
-    added = 1 + max((len(row.states) for row in rows), default=0)  # and the right one's own
+    added = 1 + max((len(row.states) for row in rows), default=0)  # and the right matrix's own cell
     largest = np.array([LARGEST_SUM / added])
     return PaneTables(tables, Products(unit, terms, kept, largest, totals, last, own))
 
@@ -342,7 +343,7 @@ def _terms(
     number: dict[tuple[int, int | None], int],
     cells: dict[Place, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of products that make up each cell of a product, in runs of cells."""
+    """Return the sums of products for each cell of a product, as runs of cells."""
     terms: list[tuple[int, int, int]] = []
     kept: list[tuple[int, int]] = []
     for index, (n, basis) in enumerate(copies):
@@ -365,7 +366,9 @@ def _pane_totals(
     cells: dict[Place, int],
     rows: Sequence[Member],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What makes up each query's count, out of START's row of the left and all of the right."""
+    """Return the terms of each query's count, from START's row on the left and the whole right
+    matrix.
+    """
     totals: list[tuple[int, ...]] = []
     last: list[tuple[int, int]] = []
     own: list[int] = []
@@ -383,22 +386,22 @@ def _pane_totals(
     return _table(totals, 4), _table(last, 2), np.array(own, np.int64)
 
 
-# ---- the queries of a set that have one window clause
+# ---- the queries of a set with one window clause
 
 
 @dataclass(frozen=True)
 class Wide:
-    """How the windows are counted that outgrow 64 bits."""
+    """How windows that outgrow 64 bits are counted."""
 
     doubling: tuple[int, ...]  #: the numbers of the members that count by doublings
     doublings: Doublings | None  #: their tables; None if there are none
     others: tuple[int, ...]  #: the numbers of the other members
-    rest: Lowered | None  #: these alone; None if there are none
+    rest: Lowered | None  #: the tables of only these; None if there are none
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """The queries of a set that have one window clause, and their tables."""
+    """The queries of a set with one window clause, and their tables."""
 
     members: tuple[Member, ...]
     classes: tuple[frozenset[Place], ...]
@@ -406,11 +409,11 @@ class Lowered:
 
     @classmethod
     def of(cls, members: Sequence[Member], classes: Sequence[frozenset[Place]]) -> Lowered:
-        """With the tables."""
+        """Return members and classes with their tables."""
         return cls(tuple(members), tuple(classes), make_tables(members, classes))
 
     def only(self, numbers: Sequence[int]) -> tuple[list[Member], list[frozenset[Place]]]:
-        """Some members, and the classes with their new numbers."""
+        """Return some members, and the classes with their new numbers."""
         place = {number: n for n, number in enumerate(numbers)}
         members = [self.members[number] for number in numbers]
         return members, [
@@ -419,7 +422,7 @@ class Lowered:
 
     @cached_property
     def wide(self) -> Wide:
-        """How windows are counted that outgrow 64 bits."""
+        """Return how windows that outgrow 64 bits are counted."""
         yes = [counts_by_doublings(m, n, self.classes) for n, m in enumerate(self.members)]
         doubling = tuple(n for n, by_doublings in enumerate(yes) if by_doublings)
         others = tuple(n for n, by_doublings in enumerate(yes) if not by_doublings)
@@ -432,13 +435,15 @@ class Lowered:
 
     @cached_property
     def panes(self) -> PaneTables:
-        """The tables for panes."""
+        """Return the tables for panes."""
         return make_pane_tables(self.members, self.classes)
 
 
 @lru_cache(maxsize=32)
 def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place], ...]) -> Lowered:
-    """Lower a set's queries; kept, since the same sets meet the same classes again and again."""
+    """Lower a set's queries with one window clause; cached, because sets meet the same classes
+    often.
+    """
     numbers = [n for n, query in enumerate(found.queries) if query.window == window]
     members = [Member(found.queries[n], found.templates[n]) for n in numbers]
     place = {number: n for n, number in enumerate(numbers)}
