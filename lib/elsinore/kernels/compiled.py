@@ -252,8 +252,8 @@ brief = partial(kernel, library=Brief)
 #: A small helper whose loops become SIMD only if they are optimized before inlining.
 ripened = partial(helper, library=Whole)
 
-#: A helper that is too long to be inlined at each call. The option is explicit, because an inlined
-#: caller would otherwise pass on its own.
+#: A helper that is too long to be inlined at each call. The option is explicit, because the helper
+#: would otherwise inherit it from an inlined caller.
 outlined = partial(helper, forceinline=False)
 
 #: A small helper, inlined at each call.

@@ -52,10 +52,10 @@ def prepare_work(graph: MergedGraph, extent: Extent, limbs: int) -> Work:
 
 
 def addresses_for(*tuples: NamedTuple) -> Addresses:
-    """Return the separately compiled functions for a graph, work, output, policy and log like
-    these.
+    """Return the separately compiled functions for arguments of these types.
 
-    They are compiled, or loaded from the cache, on the first call.
+    `tuples` are a graph, work, output, policy and log. The functions are compiled, or loaded from
+    the cache, on the first call.
     """
     graph, work, output, policy, log = borrowed_types(*tuples)
     number, narrow = INTEGER, tuples[1].lanes.counts.ndim == 2  # type: ignore[attr-defined]

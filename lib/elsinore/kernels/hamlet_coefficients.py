@@ -107,8 +107,9 @@ def _takers(graph, work, s, accepts):
 
 @inlined
 def _enter_burst(graph, work, log, s):
-    """Write the snapshot at graphlet level: entering trends, and members that the first event
-    follows.
+    """Write the snapshot at graphlet level.
+
+    It has the trends that enter the burst, and the earlier members that its first event follows.
     """
     start = work.stores[s]["part_start"]
     for i in range(start, start + work.stores[s]["parts"]):

@@ -139,8 +139,9 @@ def _instant(graph, work, begin, after, bit):
 
 @inlined
 def _advance(work, factor, taken, loops):
-    """Include a timestamp in the coefficients; return False, with nothing done, if they are too
-    large.
+    """Include a timestamp in the coefficients.
+
+    Return False, with nothing done, if they grow too large.
     """
     grown = np.float64(factor) * (1.0 + taken)
     if grown > _NARROW:

@@ -196,11 +196,11 @@ _FOREVER = np.iinfo(np.int64).max
 
 @inlined
 def plan_by_length(graph, work, policy, s, b):
-    """Plan a burst of a state without edge predicates, and set the lengths for which the plan
-    holds.
+    """Plan a burst of a state without edge predicates.
 
-    Return the cost if all queries share, and the cost if none does. The cost of a run that does not
-    share follows from its turn, at which both costs are equal.
+    Set the range of burst lengths for which the plan holds. Return the cost if all queries share,
+    and the cost if none does. The cost of a run that does not share follows from its turn, at which
+    both costs are equal.
     """
     low, high = np.int64(0), _FOREVER
     shared = alone = 0.0

@@ -71,8 +71,9 @@ def _same_inside(work, s, left, right, ahead):
 
 @inlined
 def _inside(work, s, loop, number):
-    """Return whether event `number` of the burst precedes the current one for queries with this
-    loop.
+    """Return whether event `number` of the burst precedes the current one.
+
+    This depends on the loop of the queries.
     """
     sought = work.stores[s]["tail"] + number
     if loop == NO_LOOP:
@@ -131,8 +132,7 @@ def add_members(graph, work, s, entry, ahead, row, a, b):
 
 
 def scan(graph, block, number, start, first, last, later, into):
-    """Run `find_members` over the members from index `start` of `block.entries`; return their
-    number.
+    """Run `find_members` over the members from index `start` of `block.entries`.
 
     Compiled separately (`address_of`), once for all precision levels. The program must not contain
     `Op.REACHES` or `Op.OPEN`.

@@ -39,10 +39,10 @@ def start_trends(graph, work, q, row):
 
 @inlined
 def enter(graph, work, s, accepts, row, a, b):
-    """Set a row to the trends that start at an entry, or enter it from other states without a
-    program.
+    """Set a row to the trends that reach an entry without a program, except from its own state.
 
-    During a burst, this is the same for all of its events that a query takes.
+    These trends start at the entry, or come from other states. During a burst, they are the same
+    for all of its events that a query takes.
     """
     clear_lanes(graph, work.lanes, row, a, b)
     for r in range(graph.kinds[s]["begin_start"], graph.kinds[s + 1]["begin_start"]):
@@ -68,8 +68,7 @@ def repeat(graph, work, s, accepts, row, a, b):
 
 @inlined
 def enter_burst(graph, work, s, first, after, entered, a, b):
-    """Set row `entered` to the result of `enter` for all classes, if that saves work for the
-    events.
+    """Set row `entered` to the result of `enter` for all classes, if that saves work.
 
     Return whether it does.
     """
@@ -83,8 +82,9 @@ def enter_burst(graph, work, s, first, after, entered, a, b):
 
 @inlined
 def enter_event(graph, work, s, accepts, row, spared, entered, a, b):
-    """Set a row to the trends that enter an entry without a program; `spared` is from
-    `enter_burst`.
+    """Set a row to the trends that enter an entry without a program.
+
+    `spared` is the result of `enter_burst`; if it is True, row `entered` is used.
     """
     if spared:
         clear_lanes(graph, work.lanes, row, a, b)

@@ -143,8 +143,9 @@ def widths_of(graph: MergedGraph) -> tuple[int, int, int]:
 
 
 def _rooms(graph: MergedGraph, extent: Extent) -> np.ndarray:
-    """Return int64[S], the capacity for members of each state, with a reserve so that they seldom
-    move.
+    """Return the capacity for members of each state, int64[S].
+
+    It has a reserve, so that members seldom move.
     """
     kinds = graph.kinds[:-1]
     kept = extent.live + extent.live // 2 + extent.instant

@@ -273,8 +273,7 @@ def _open_all(closed, size):
 
 @inlined
 def _close_events(graph, upkeep, pairs, members, member_count, entry, low):
-    """Close all earlier events that an entry could extend; drop events that are closed for all
-    slots.
+    """Close all earlier events that an entry could extend; drop events closed for all slots.
 
     Every way out of a state whose events close one by one requires an open slot.
     """

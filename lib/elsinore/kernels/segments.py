@@ -371,9 +371,7 @@ def _tick(program, lanes, time, clocks, partition, found, rows):
 
 @inlined
 def _close(program, lanes, clause, number, newest, partition, found, rows):
-    """Write the rows of a window's queries that have a trend; return the number of rows written so
-    far.
-    """
+    """Write the rows of a window's queries that have a trend; return the total number of rows."""
     width = clause[Clause.OPEN]
     for query in range(clause[Clause.QUERY], clause[Clause.QUERY_END]):
         total = program.totals[query]

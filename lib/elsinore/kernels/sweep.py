@@ -260,8 +260,9 @@ def _run_operations(program, p, work, burst):
 
 @inlined
 def _fits(cells, program, o, work, factor, flat):
-    """Return whether all counts of an operation stay within 64 bits; if so, raise its block's
-    bound.
+    """Return whether all counts of an operation stay within 64 bits.
+
+    If so, raise the bound of its block.
     """
     if cells.ndim == 1:
         grown = _bound_after(program.rows, o, work.bounds, factor, flat)

@@ -141,10 +141,10 @@ class Events(NamedTuple):
 
 
 class State(IntEnum):
-    """Indices of `Found.state`: where to continue, whether a run has begun, and how much is
-    written.
+    """Indices of `Found.state`: where to continue, and how much is written.
 
-    A sweep continues at an entry, a product of panes at a pane.
+    BEGUN shows whether a run has begun. A sweep continues at an entry, a product of panes at a
+    pane.
     """
 
     RUN, ENTRY, NUMBER, BEGUN, ROWS, OUTGROWN = range(6)

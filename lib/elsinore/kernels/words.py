@@ -158,10 +158,10 @@ def _carry(cells, cell):
 
 @inlined
 def add_words(target, row, blocks, scratch):
-    """Add `row`, blocks of words, to `target`, two's complement limbs; return True if it is
-    crowded.
+    """Add blocks of words to two's complement limbs; return True if the result is crowded.
 
-    `scratch` is uint64[*], with two limbs more than `blocks` and `target` fill.
+    The words are in `row`, the limbs in `target`. `scratch` is uint64[*], with two limbs more than
+    `blocks` and `target` fill.
     """
     held = _NOTHING
     bits = carry = limbs = 0
