@@ -27,9 +27,7 @@ class Weight(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """An accumulator: a number summed over the events at `positions` of all trends, with
-    multiplicity.
-    """
+    """An accumulator: a sum over the events at `positions` of all trends, with multiplicity."""
 
     weight: Weight
     positions: frozenset[int]
@@ -103,9 +101,7 @@ class WeightColumns:
     ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
 
     def number(self, kind: int, carrier: Carrier, largest: bool = False) -> int:
-        """Return the column number of an accumulator of `Carriers.kinds[kind]`; add it if it is
-        new.
-        """
+        """Return the column of an accumulator of `Carriers.kinds[kind]`; add it if it is new."""
         name = carrier.attribute
         columns: dict[Any, int] = (self.longs, self.doubles, self.ranks)[kind]
         return columns.setdefault(

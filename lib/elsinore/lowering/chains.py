@@ -57,8 +57,9 @@ class Chain:
         return counts, doubles, ranks
 
     def content(self, start: int, stop: int) -> tuple[object, ...]:
-        """Return a key for the columns at some positions; equal keys of equal sources mean equal
-        values.
+        """Return a key for the columns at some positions.
+
+        Equal keys and equal sources mean equal values.
         """
         live = zip(self.kinds, self.columns(stop - 1), strict=True)
         return tuple(tuple(c.within(start, stop) for c in kind[:number]) for kind, number in live)

@@ -279,8 +279,9 @@ def _conjuncts(condition: Condition | BoundExpression) -> Iterator[Condition | B
 def _comparison(
     node: BoundExpression,
 ) -> tuple[str, tuple[BoundExpression, BoundExpression]] | None:
-    """Return the operator and its sides, the earlier event's first; None if trees cannot compare
-    so.
+    """Return the operator and its sides, the earlier event's first.
+
+    Return None if trees cannot evaluate the comparison.
     """
     negated = isinstance(node, Applied) and node.name == "NOT"
     match operands_of(node)[0] if negated else node:

@@ -113,8 +113,7 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
 
 @lru_cache(maxsize=32)
 def lower_classes(lowered: Lowered, classes: tuple[frozenset[int], ...]) -> Program:
-    """Return the program for classes of events, each given by the symbols at which its events can
-    be.
+    """Return the program for event classes; a class is the set of symbols of its events.
 
     The result is cached, because the same operations meet the same classes repeatedly.
     """
@@ -197,11 +196,10 @@ class _Writer:
         return source.row, self.lane(source, _COUNTS), chain.open, self.no_window
 
     def _advance(self, symbol: int, position: int, source: Place, place: Place) -> None:
-        """Write one addition for all slots of a block, or for all slots with their source in its
-        first row.
+        """Write one addition for all slots of a block.
 
-        A block can have different positions in its queries; the position in the first query is
-        used.
+        From the first row of the block, only slots with their own source are read. A block can have
+        different positions in its queries; the position in the first query is used.
         """
         if place.row in self.advanced:
             return
@@ -250,10 +248,9 @@ def _row_starts(blocks: Sequence[Block]) -> np.ndarray:
 def _with_scratch(
     ops: Sequence[_Op], starts: np.ndarray, longs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of `Program.ops`, and the first lanes of all rows and of a row of scratch
-    each.
+    """Return the rows of `Program.ops`, and the first lanes of all rows and of their scratch.
 
-    Columns of ranks come after `longs` columns of integers.
+    Each operation has one row of scratch. Columns of ranks come after `longs` columns of integers.
     """
     rows, ends = starts.shape[1] - 1, starts[:, -1].copy()
     lines, scratch = np.empty((len(ops), len(Op)), np.int64), []

@@ -91,10 +91,10 @@ class Member:
 
 
 def place_cells(members: Sequence[Member]) -> list[Place]:
-    """Return all (member, state) pairs in the order of their counts, so that common work is
-    adjacent.
+    """Return all (member, state) pairs in the order of their counts.
 
-    States of one depth and type are adjacent, in the order of their predecessors.
+    States of one depth and type are adjacent, in the order of their predecessors. So operations
+    work on runs of cells.
     """
     placed: dict[Place, int] = {}
     deepest = max((d for member in members for d in member.depth.values()), default=-1)

@@ -366,8 +366,9 @@ def _pane_totals(
     cells: dict[Place, int],
     rows: Sequence[Member],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the terms of each query's count, from START's row on the left and the whole right
-    matrix.
+    """Return the terms of each query's count in a product of two matrices.
+
+    They combine START's row on the left with the whole right matrix.
     """
     totals: list[tuple[int, ...]] = []
     last: list[tuple[int, int]] = []
@@ -441,8 +442,9 @@ class Lowered:
 
 @lru_cache(maxsize=32)
 def lower_window(found: SweepSet, window: Window, classes: tuple[frozenset[Place], ...]) -> Lowered:
-    """Lower a set's queries with one window clause; cached, because sets meet the same classes
-    often.
+    """Lower the queries of a set that have a window.
+
+    The result is cached, because the same sets meet the same classes repeatedly.
     """
     numbers = [n for n, query in enumerate(found.queries) if query.window == window]
     members = [Member(found.queries[n], found.templates[n]) for n in numbers]
