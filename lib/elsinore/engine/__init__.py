@@ -1,1 +1,1 @@
-"""Runs queries over the events of a table: partitions, graphs, the exact ladder, result rows."""
+"""Executors and runtime plans: compute the results of queries over a table of events."""

@@ -1,4 +1,8 @@
-"""The exact ladder: 64-bit counts, then 128 bit, then as wide as needed, window by window."""
+"""Count each window with 64-bit numbers, and repeat it with wider ones if they overflow.
+
+The precision levels are 64 bits, 128 bits, and then as many as the window needs. A width is a
+number of 64-bit limbs.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +20,35 @@ from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
 
-#: Entries of a window from which on trees are quicker than pairs, by a fifth. CPU nanoseconds an
-#: event of `A+` under `A.v < NEXT(A).v`, random doubles, all of `aggregate_query` (`elsinore bench
-#: pairs-or-trees`): by pairs 342 at 24 entries, 354 at 32, 425 at 48, 487 at 64, 700 at 128; by
-#: trees 384, 359, 370, 391, 362.
+#: Minimum number of entries of a window that is evaluated by trees instead of pairs of events.
+#: CPU nanoseconds per event of `A+` with `A.v < NEXT(A).v` over random doubles, for all of
+#: `aggregate_query` (`elsinore bench pairs-or-trees`), at 24, 32, 48, 64 and 128 entries: pairs
+#: 342, 354, 425, 487, 700; trees 384, 359, 370, 391, 362.
 BY_ORDER = 64
 
-#: Entries of a window from which on it is worth a pass of its own, that goes on with wider counts
-#: where it stands instead of starting again.
+#: Minimum number of entries of a window that gets a separate pass. If the counts of this pass
+#: overflow, it continues with wider counts instead of starting again.
 BY_ITSELF = 4_096
 
-#: Bytes of a tree's counts that may be set aside for a guess.
+#: Maximum number of bytes of a tree's counts that are allocated on an estimate.
 ROOM = 2**29
 
 
 def climb(
     graph: Graph, spans: np.ndarray, ordered: tuple[tuple[int, Order], ...] = ()
 ) -> list[WindowRows]:
-    """Aggregate every window on the lowest rung that holds it; those without a trend are left out.
+    """Aggregate each window at the lowest precision level that holds its numbers.
 
-    The rows of a rung are together, all of query number 0. `spans` is int64[R, 4] in the order of
-    `kernels.entries.fill_spans`. The `ordered` transitions are answered by order statistics in all
-    but small windows of a single query, where pairs are quicker.
+    Windows without a trend are left out.
+
+    Args:
+        graph: the entries of all partitions.
+        spans: int64[R, 4], one row per window in the order of `kernels.entries.fill_spans`.
+        ordered: transitions whose comparison can be evaluated by order statistics. Small windows of
+            a single query use pairs of events instead, because that is faster.
+
+    Returns:
+        Rows by precision level. The number of the query is 0 in every row.
     """
     if not ordered:
         return _rungs(graph, spans, None)
@@ -57,7 +68,10 @@ def climb(
 
 
 def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[WindowRows]:
-    """Only windows that outgrew a rung take the next: a hot window costs the others nothing."""
+    """Aggregate windows level by level; only windows that overflow reach the next level.
+
+    A window with large counts does not slow down the other windows.
+    """
     rungs = []
     limbs = 1
     while spans.shape[0]:
@@ -76,7 +90,7 @@ def _rung(
     outgrown = np.zeros(spans.shape[0], np.bool_)
     work = make_work(graph, spans, limbs, orders)
     propagate(graph, spans, work, rows, outgrown)
-    if limbs == 1:  # plain doubles overflow; the sums of the next rung have wide exponents
+    if limbs == 1:  # plain doubles overflow; the sums of the next level have wide exponents
         outgrown |= ~np.isfinite(rows.sums).all(axis=1)
     return _of_windows(spans, rows), outgrown
 
@@ -88,7 +102,11 @@ def _of_windows(spans: np.ndarray, rows: Rows) -> WindowRows:
 
 
 def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> WindowRows:
-    """One window of a plain graph: where its counts outgrow a rung it goes on with the next."""
+    """Aggregate one window of a plain graph, widening its counts in the middle of the pass.
+
+    If the counts overflow, the pass continues at the next level from the current entry. If a double
+    overflows 64 bits, the pass starts again with wide exponents.
+    """
     work, rows = make_work(graph, span, 1, orders), totals_for(graph, 1, 1)
     outgrown = np.zeros(1, np.bool_)
     limbs = 1
@@ -107,10 +125,12 @@ def _climb_on(graph: Graph, span: np.ndarray, orders: Orders) -> WindowRows:
 
 
 def _wider(limbs: int, passed: float, nodes: int) -> int:
-    """The next width for a window of which a part is passed: 128 bit, then what the rest may need.
+    """Return the next width, given the part of the window that is done and the nodes of its trees.
 
-    Without any order in the values the counts' logarithms grow with the root of what is passed.
-    Where they grow faster there are more rungs; where they grow no more, `ROOM` bounds the loss.
+    The first step is 128 bits. After that, the width is an estimate for the rest of the window. If
+    the values are in random order, the logarithm of the counts grows with the square root of the
+    number of entries. If it grows faster, more levels are used. If it stops growing, `ROOM` limits
+    the wasted memory.
     """
     if limbs == 1:
         return 2
@@ -118,12 +138,13 @@ def _wider(limbs: int, passed: float, nodes: int) -> int:
     return max(limbs + limbs // 4 + 1, min(room, int(1.05 * limbs / passed**0.5) + 1))
 
 
-# ---- ranks of the values that edge predicates compare: what `kernels.trees` works on
+# ---- ranks of the values that edge predicates compare, which `kernels.trees` reads
 
-#: Overlapping windows share ranks while that makes the trees of the shortest no larger than this.
+#: Overlapping windows share ranks if together they have at most this multiple of the entries of the
+#: smallest of them.
 SPREAD = 4
 
-#: Nodes of a tree for each entry of the shortest domain, at most, if ranks are distances of values.
+#: Maximum number of tree nodes per entry of the shortest domain if ranks are distances of values.
 DENSE = 2
 
 _Tree = tuple[int, Side, bool, bool]
@@ -131,9 +152,12 @@ _Bound = tuple[int, Side, bool]
 
 
 def rank_orders(graph: Graph, orders: tuple[tuple[int, Order], ...], spans: np.ndarray) -> Orders:
-    """The ranks of all entries of int64[R, 4] spans in the order of `kernels.entries.fill_spans`.
+    """Return the ranks of all entries for the transitions that are evaluated by order statistics.
 
-    `orders` are transitions of the graph, each with its comparison.
+    Args:
+        graph: the entries of all partitions.
+        orders: numbers of transitions of the graph, each with its comparison.
+        spans: int64[R, 4] in the order of `kernels.entries.fill_spans`.
     """
     domain_of = np.empty(spans.shape[0], np.int64)
     domains = np.empty((spans.shape[0], 2), np.int64)
@@ -185,14 +209,14 @@ class _Columns:
         self.firsts = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
 
     def fill(self, tree: _Tree, asked: dict[_Bound, int], ranks: np.ndarray) -> np.ndarray:
-        """Fill a tree's ranks and bounds; int64[D], the highest rank of each domain."""
+        """Fill the ranks and bounds of a tree; return int64[D], the highest rank of each domain."""
         state, side, exact, falling = tree
         strict = np.zeros(self.bounds.shape[0], np.bool_)
         own = []
         parts = [(*self._values(state, side), -1)]
         for (later, other, is_strict), row in asked.items():
             strict[row] = is_strict
-            if (later, other) == (state, side):  # the same event asks with the value that it has
+            if (later, other) == (state, side):  # the event compares the value that it also offers
                 own.append(row)
             else:
                 parts.append((*self._values(later, other), row))
@@ -213,7 +237,10 @@ class _Columns:
         return tops
 
     def _values(self, state: int, side: Side) -> tuple[np.ndarray, np.ndarray]:
-        """The values of a slot that compare with others at all, and their entries."""
+        """Return the comparable values of a slot at a state, and their entries.
+
+        NULL and NaN are not comparable.
+        """
         graph = self.graph
         usable = graph.known[side.slot] & (graph.states == state)
         if side.doubles:
@@ -229,7 +256,7 @@ _Part = tuple[np.ndarray, np.ndarray, int]
 
 
 def _range(parts: list[_Part]) -> tuple[float, float]:
-    """The lowest and the highest of all values; without bounds for doubles, and for none."""
+    """Return the lowest and the highest value; infinities for doubles, or without values."""
     held = [values for values, *_ in parts if values.size]
     if not held or held[0].dtype == np.float64:
         return -np.inf, np.inf
@@ -237,7 +264,7 @@ def _range(parts: list[_Part]) -> tuple[float, float]:
 
 
 def _in_order(parts: list[_Part], falling: bool) -> list[np.ndarray]:
-    """Values, entries and kinds of several parts together, sorted by value."""
+    """Return the values, entries and kinds of all parts, sorted by value."""
     if len(parts) == 1:
         values, entries, _ = parts[0]
         kinds = np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""Columns that expressions work on: NumPy values, what is known of them, and their type."""
+"""Columns of expression values: NumPy values, their validity and their type."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values of one expression for a number of events."""
+    """Values of one expression for N events."""
 
-    #: int64[N] (long, timestamp, string codes), float64[N] or bool[N]; what stands where `known` is
-    #: False means nothing.
+    #: int64[N] (long, timestamp, string codes), float64[N] or bool[N]; undefined if `known` is
+    #: False.
     values: np.ndarray
     known: np.ndarray  #: bool[N], False for NULL
-    #: for strings, the distinct values in ascending order; codes index it.
+    #: for strings, the distinct values in ascending order; the codes are positions in it.
     dictionary: pa.Array | None = None
 
     def take(self, rows: np.ndarray) -> Column:
-        """The column at the given rows."""
+        """Return the column at the given rows."""
         return Column(self.values[rows], self.known[rows], self.dictionary)
 
 
@@ -46,11 +46,11 @@ def _from_arrow(array: pa.ChunkedArray, kind: AttributeType) -> Column:
 
 
 def _from_strings(array: pa.ChunkedArray, known: np.ndarray) -> Column:
-    """Codes into the distinct values in order; what comes in codes already is only renumbered."""
+    """Return codes into the sorted distinct values; dictionary codes are only renumbered."""
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     encoded = array.unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # of no chunk at all
+    if isinstance(encoded, pa.ChunkedArray):  # without chunks
         return Column(np.empty(0, np.int64), known, pa.array([], pa.string()))
     codes = np.asarray(pc.fill_null(encoded.indices, 0))
     return recoded(codes, known, encoded.dictionary.cast(pa.string()))
@@ -59,7 +59,14 @@ def _from_strings(array: pa.ChunkedArray, known: np.ndarray) -> Column:
 def recoded(
     codes: np.ndarray, known: np.ndarray, texts: pa.Array, dictionary: pa.Array | None = None
 ) -> Column:
-    """A string column from codes into texts in any order; its dictionary, or theirs, ascends."""
+    """Return a string column whose dictionary is sorted.
+
+    Args:
+        codes: int[N], positions in `texts`.
+        known: bool[N], False for NULL.
+        texts: distinct strings in any order.
+        dictionary: sorted strings that include all of `texts`; by default, `texts` sorted.
+    """
     dictionary = _ascending(texts) if dictionary is None else dictionary
     places = np.asarray(pc.index_in(texts, dictionary)).astype(np.int64)
     return Column(places[codes] if places.size else codes.astype(np.int64), known, dictionary)
@@ -72,9 +79,9 @@ def _ascending(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 @dataclass
 class EventColumns:
-    """The events of a table column by column, each converted once, when it is first asked for.
+    """The columns of a table of events, each converted once, when it is first used.
 
-    Several queries over one table should be given one of these.
+    Pass one instance to all queries over the same table.
     """
 
     events: EventTable
@@ -82,18 +89,21 @@ class EventColumns:
 
     @classmethod
     def of(cls, events: EventTable | EventColumns) -> Self | EventColumns:
-        """Of a table; what is that already stays as it is."""
+        """Return the columns of a table, or the argument if it already is an `EventColumns`."""
         return cls(events) if isinstance(events, EventTable) else events
 
     def once(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What `make` makes of these columns, made once under a name; it must not be changed."""
+        """Return the value that `make` returned for this name, calling `make` only once.
+
+        The value is shared, so callers must not change it.
+        """
         if name not in self._made:
             self._made[name] = make()
         made: _Made = self._made[name]
         return made
 
     def column(self, name: str) -> Column:
-        """A column by attribute name, or the time as `expressions.TIME`."""
+        """Return the column of an attribute, or the times for the name `expressions.TIME`."""
         return self.once((Column, name), lambda: self._column(name))
 
     def _column(self, name: str) -> Column:
@@ -104,18 +114,18 @@ class EventColumns:
 
     @property
     def times(self) -> np.ndarray:
-        """int64[N]: microseconds since the epoch, or ticks."""
+        """Return int64[N], the times in microseconds since the epoch, or in ticks."""
         return self.column(TIME).values
 
     def rows_of(self, event_type: str) -> np.ndarray:
-        """int64 row numbers of the events of one type."""
+        """Return int64[*], the rows of the events of one type, ascending."""
         code = self.events.schema.type_codes[event_type]
         by_type = self.once(TYPE_COLUMN, self._rows_by_type)
         return by_type[code]
 
     def _rows_by_type(self) -> list[np.ndarray]:
         codes = np.asarray(self.events.table[TYPE_COLUMN])
-        # A stable sort of small integers is by radix: rows stay in order within a type.
+        # NumPy sorts small integers by radix if stable: rows stay in order within a type.
         small = codes.astype(np.uint16) if len(self.events.schema.types) < 2**16 else codes
         order = np.argsort(small, kind="stable")
         counts = np.bincount(codes, minlength=len(self.events.schema.types))
@@ -123,7 +133,7 @@ class EventColumns:
 
 
 def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:
-    """String columns recoded to the union of their dictionaries, so that codes compare."""
+    """Return string columns with a common dictionary, so that their codes can be compared."""
     dictionaries = [column.dictionary for column in columns]
     if all(other is dictionaries[0] for other in dictionaries):
         return list(columns)
@@ -135,17 +145,17 @@ def in_one_dictionary(columns: Sequence[Column]) -> list[Column]:
 
 @dataclass(frozen=True)
 class _Memory:
-    """The memory of an Arrow array, as NumPy's array interface asks for it."""
+    """The memory of an Arrow array, with NumPy's array interface."""
 
     array: pa.Array
     __array_interface__: dict[str, Any]
 
 
 def plain_values(column: pa.ChunkedArray, kind: type[np.generic]) -> np.ndarray:
-    """The values of a column without NULL, of the type `kind`.
+    """Return the values of a column without NULL, as the type `kind`.
 
-    Arrow's own view is read-only, of which kernels would have to be compiled once more; nothing
-    writes to this one.
+    NumPy's view of Arrow memory is read-only, and Numba compiles a second version of each kernel
+    for read-only arrays. This view is writable, but callers must not write to it.
     """
     if column.num_chunks != 1:
         return np.asarray(column).astype(kind)

@@ -1,8 +1,8 @@
-"""Compiles every kernel for all that the executors call it with, and so fills the cache.
+"""Compile all kernels for the types that the executors pass, and so fill the cache.
 
-`python -m elsinore.engine.compile_kernels`, at set-up and when an image is built. A few queries
-over streams of some events are run by each executor, once with counts of 64 bits and once with
-wider ones: what the executors themselves hand to a kernel, no list of signatures can get wrong.
+Run `python -m elsinore.engine.compile_kernels` at set-up and when an image is built. It runs a few
+queries over small streams with each executor, once with 64-bit counts and once with wider counts.
+The executors choose the argument types themselves, so no list of signatures has to be maintained.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FIXED = f"{_WEIGHED} PATTERN SEQ(B, A) WHERE [k] WITHIN 100 SLIDE 10"
 
 
 def steps() -> Iterator[partial[Any]]:
-    """What must be run so that nothing is left to be compiled."""
+    """Yield calls that together compile every kernel."""
     for size in (10, 70):  # more than 62 events outgrow 64 bits
         events = _stream(size)
         yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ WITHIN 100"), events)
@@ -72,7 +72,7 @@ def steps() -> Iterator[partial[Any]]:
 
 
 def _stream(size: int) -> EventTable:
-    """A B, a C, and A events at the times from 2 on."""
+    """Return a stream of one B, one C and `size` A events, at the times 0, 1, 2 and so on."""
     events = (
         (kind, n, {"k": "x", "l": "y", "v": n, "w": n * 0.5})
         for n, kind in enumerate("BC" + "A" * size)
@@ -86,7 +86,7 @@ def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
 
 
 def _ordered(rising: str, events: EventTable) -> None:
-    """Two queries that share an order tree."""
+    """Run two queries that share an order tree."""
     texts = (rising.replace("A+", f"SEQ({first}, A+)") for first in "BC")
     (found,) = sharable_sets(_queries(*(f"{text} {2 * BY_ITSELF}" for text in texts))).sets
     aggregate_ordered(lower_ordered(found), EventColumns.of(events))
@@ -102,11 +102,11 @@ def _queries(*texts: str) -> tuple[BoundQuery, ...]:
 
 
 def compile_kernels() -> None:
-    """Compile what is not in the cache, with a dot for each step.
+    """Compile all kernels that are not in the cache, and print a dot per step.
 
-    Hamlet's kernels take as long as all others, so that two processes take half the time. Where
-    both have compiled the same one, one may have lost it from the cache for the other: a last round
-    finds it.
+    Hamlet's kernels take as long as all others together, so two processes take half the time. If
+    both compile the same kernel, one process can overwrite the cache entry of the other. A last
+    round compiles what is still missing.
     """
     print("kernels ", end="", file=sys.stderr, flush=True)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
@@ -116,12 +116,12 @@ def compile_kernels() -> None:
 
 
 def run_steps(hamlet: bool | None = None) -> None:
-    """Runs Hamlet's steps, the others, or all.
+    """Run the steps of Hamlet (True), the other steps (False), or all steps (None).
 
-    Numba keeps millions of objects. Looking for garbage among all of them again and again takes a
-    tenth of the time; here a step's objects are looked at once.
+    Numba keeps millions of objects. Repeated garbage collections over all of them take a tenth of
+    the time. Here the objects of each step are collected once and then frozen.
     """
-    QuickCache.told = True  # by dots
+    QuickCache.told = True  # the dots replace its message
     gc.disable()
     for step in steps():
         if hamlet in (None, step.func is aggregate_set):

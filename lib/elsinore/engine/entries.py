@@ -1,7 +1,8 @@
-"""Events by partition and time, each with the class of places at which it may stand.
+"""Sort events by partition and time, and assign each an event class.
 
-Queries that are partitioned alike have their entries in common. A stream in order without keys
-stays as it is: nothing is copied. Keys are counting-sorted by their codes.
+The class of an event is the set of states (or pattern positions) that admit it. Queries with the
+same partition keys share the entries. A stream that is in order and has no keys is not copied. Keys
+are counting-sorted by their codes.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from elsinore.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Admission, Kind, Place, Standings
 
-#: Nothing is asked of the events, nor of their keys.
+#: No conditions on the events or on their keys.
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
-#: Admissions that are told apart by the bits of one word.
+#: Number of admissions that the bits of one word distinguish.
 _WORD = 62
 #: Words below this are numbered by a table.
 _FEW = 4096
@@ -33,15 +34,17 @@ _FEW = 4096
 
 @dataclass(frozen=True)
 class Entries(Generic[Place]):
-    """N events, sorted by partition, then time.
+    """N entries, sorted by partition, then by time.
 
     Attributes:
         times: int64[N].
-        codes: int32[N]; classes: for each code the places at which its events may stand. A code
-            beyond them means nothing, nor does one without places.
-        rows: int64[N], the event's row in the table; None if they are all rows in their order.
-        offsets: int64[P + 1], where each partition begins.
-        keys: int64[P], the code of each partition key in each partition, by name.
+        codes: int32[N], the event class of each entry.
+        classes: by code, the states or positions that admit the events; may be empty. Codes without
+            an item here are not used by any query.
+        rows: int64[N], the row of each event in the table; None if the entries are all rows in
+            order.
+        offsets: int64[P + 1], the first entry of each partition.
+        keys: int64[P] by name of a partition key, the key's code in each partition.
     """
 
     times: np.ndarray
@@ -52,9 +55,13 @@ class Entries(Generic[Place]):
     keys: Mapping[str, np.ndarray]
 
     def group_texts(self, query: BoundQuery, codes: Mapping[str, KeyCodes]) -> pa.Array:
-        """The JSON array of a query's group values in each partition, given the keys' codes.
+        """Return the group of each partition as a JSON array of a query's group values.
 
-        NULL stands for a key that the trends do not carry, too.
+        A key that the trends do not carry is null, like a NULL value.
+
+        Args:
+            query: one of the queries of these entries.
+            codes: the codes of its keys by name.
         """
         size = self.offsets.size - 1
         null = pa.array(["null"] * size, pa.string())
@@ -67,14 +74,20 @@ class Entries(Generic[Place]):
 
 
 def key_codes(query: BoundQuery, columns: EventColumns) -> dict[str, KeyCodes]:
-    """The codes of a query's keys by name (`BoundQuery.named_keys`)."""
+    """Return the codes of a query's keys by name (`BoundQuery.named_keys`)."""
     return {name: KeyCodes.of(key, columns) for name, key in query.named_keys.items()}
 
 
 def make_entries(
     standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
-    """The entries of queries that are partitioned by the same keys, which all have codes."""
+    """Return the entries of queries that have the same partition keys.
+
+    Args:
+        standings: the states or positions of the queries, and the events that they admit.
+        codes_of: the codes of all keys by name.
+        columns: the events.
+    """
     by_kind, names = standings.by_kind, standings.keys
     complete = all(carried == names for _, carried in by_kind)
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
@@ -109,7 +122,7 @@ def _times(columns: EventColumns) -> np.ndarray:
 
 
 def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
-    """The partition of each event, the partitions' codes, and how many partitions there are."""
+    """Return the partition of each event, the key codes of each partition, and their number."""
     if len(keys) == 1:
         ((name, key),) = keys.items()
         return key.values, {name: np.arange(key.size)}, key.size
@@ -127,9 +140,10 @@ def _code_events(
     codes_of: Mapping[str, KeyCodes],
     columns: EventColumns,
 ) -> tuple[np.ndarray, tuple[frozenset[Place], ...]]:
-    """The codes of all events, for kinds of which no two have one type, and the codes' classes.
+    """Return a code per event, and the event class of each code.
 
-    Where nothing is asked of single events these are the codes of their types.
+    No two of the kinds may have the same event type. If no state has conditions on single events,
+    the codes are the codes of the types.
     """
     types = plain_values(columns.events.table[TYPE_COLUMN], np.int32)
     numbers = columns.events.schema.type_codes
@@ -162,10 +176,10 @@ def _code_events(
 
 
 def _number_words(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]:
-    """A number for each event by its words, and the words of each number.
+    """Return a number per event, equal for equal words, and the words of each number.
 
-    By hashing: sorting them took more than half of the time from files to rows. `numbered` finds a
-    row of each, too, which takes as long again.
+    This hashes the words, because sorting them took more than half of the time from files to rows.
+    `numbered` takes twice as long as hashing, because it also finds a row of each combination.
     """
     if len(words) == 1 and words[0].max(initial=0) < _FEW:
         there = np.bincount(words[0]) > 0
@@ -181,24 +195,24 @@ def _number_words(words: list[np.ndarray]) -> tuple[np.ndarray, list[list[int]]]
 
 
 def _factored(values: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """int64: the distinct value that stands at each place, by its number; these values."""
+    """Return int64[N], the number of each value among the distinct values, and these values."""
     encoded = pa.array(values).dictionary_encode()
     return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
 
 
-# ---- where some events lack some keys: such an event is in every partition that it fits
+# ---- events that lack some keys: such an event is in every partition that it fits
 
-#: Columns beside those of keys; no key has such a name.
+#: Names of columns that are joined with the key columns; no key has such a name.
 _ROW, _PARTITION = "row", "partition"
 
 
 def _joined(
     standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
-    """Entries of events that carry different keys.
+    """Return the entries if the events carry different sets of keys.
 
-    An event that stands at places with different keys makes an entry for each of these; they are of
-    one time, so that neither comes before the other.
+    Such an event is in every partition that it fits. If states with different keys admit it, it has
+    an entry for each set of keys. These entries have the same time, so none precedes another.
     """
     classes: list[frozenset[Place]] = []
     carried, codes, rows_of = [], [], []
@@ -232,11 +246,15 @@ def _joined(
 
 
 def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) -> Columns:
-    """The sets of keys that trends may carry, each once; no trend need exist for each of them.
+    """Return the combinations of key codes that trends may carry, each once.
 
-    `carried` are for each kind the codes of the keys that its events carry. Keys come from the
-    places that no trend can go without, joined with the most telling first; what these do not carry
-    is taken from all places that do.
+    A combination need not have a trend. Some sets of keys occur in every trend. Their combinations
+    are joined, starting with the largest sets. The values of the other keys come from all events
+    that carry them.
+
+    Args:
+        standings: the states or positions of the queries.
+        carried: for each kind of `standings.by_kind`, the key codes of its events.
     """
     carriers: dict[frozenset[str], list[Columns]] = {}
     for ((_, keys), places), codes in zip(standings.by_kind.items(), carried, strict=True):
@@ -255,22 +273,24 @@ def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) ->
 
 
 def _distinct(carried: list[Columns], keys: Iterable[str]) -> Columns:
-    """The combinations of some keys that events carry, each once."""
+    """Return the distinct combinations of some keys among the events of several kinds."""
     together = {n: np.concatenate([codes[n] for codes in carried]) for n in sorted(keys)}
     _, rows = numbered(together.values(), next(iter(together.values())).size)
     return {name: codes[rows] for name, codes in together.items()}
 
 
-# ---- entries at single places
+# ---- entries at single states
 
 
 class StateEntries(NamedTuple):
-    """N entries in the order of partition, time and state.
+    """N entries, one per event and state, sorted by partition, time and state.
 
     Attributes:
-        times: int64[N]; rows: int64[N], the event of each; states: int32[N].
-        accepts: int64[N], a bit for each class of queries at the state that takes the event.
-        offsets: int64[P + 1], where each partition begins.
+        times: int64[N].
+        rows: int64[N], the row of each event in the table.
+        states: int32[N].
+        accepts: int64[N], a bit for each class of queries that admits the event at the state.
+        offsets: int64[P + 1], the first entry of each partition.
     """
 
     times: np.ndarray
@@ -283,9 +303,14 @@ class StateEntries(NamedTuple):
 def at_states(
     entries: Entries[Place], standings: Standings[Place], state_of: Mapping[Place, tuple[int, int]]
 ) -> StateEntries:
-    """An entry for each state at which an event may stand, given state and class of some places.
+    """Return an entry for each state that admits an event.
 
-    There are none where no trend can exist for want of events.
+    The result is empty if the types of the events that are present cannot form a trend.
+
+    Args:
+        entries: the events by partition and time.
+        standings: the states or positions of the queries.
+        state_of: the state and the query class of some of these; the others get no entries.
     """
     filled = (entries.classes[code] for code in np.flatnonzero(np.bincount(entries.codes)))
     if not standings.leads_through(frozenset[Place]().union(*filled)):

@@ -1,7 +1,7 @@
-"""Works out expressions over single events, a column at a time.
+"""Evaluate expressions over single events, one column at a time.
 
-The rules are those of `query/expressions.py`: three-valued truth, NaN compares as NULL, arithmetic
-without an answer is NULL, `/` in doubles.
+The rules of `query/expressions.py` apply: three-valued logic, NaN compares as NULL, undefined
+arithmetic is NULL, and `/` divides doubles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ _INT64_MIN = np.iinfo(np.int64).min
 
 
 def call(name: str, operands: Sequence[Column], kind: AttributeType) -> Column:
-    """The values of a function of a result type for all rows of its operands."""
+    """Return the values of a function for all rows of its operands.
+
+    Args:
+        name: the function's name.
+        operands: at least one column; all have the same length.
+        kind: the type of the result.
+    """
     first = operands[0]
     match name:
         case "abs":
@@ -49,7 +55,7 @@ def _absolute(column: Column) -> Column:
 
 
 def _alike(operands: Sequence[Column], kind: AttributeType) -> list[Column]:
-    """Columns whose values compare: doubles where one is, or codes of one dictionary."""
+    """Return columns with comparable values: doubles, or codes of a common dictionary."""
     match kind:
         case AttributeType.STRING:
             return in_one_dictionary(operands)
@@ -59,7 +65,7 @@ def _alike(operands: Sequence[Column], kind: AttributeType) -> list[Column]:
 
 
 def _chosen(name: str, operands: Sequence[Column]) -> Column:
-    """LEAST, GREATEST and COALESCE: each operand in turn takes the place of a worse one."""
+    """Return LEAST, GREATEST or COALESCE: each operand replaces worse values of those before it."""
     best, *others = operands
     values, known = best.values, best.known
     for other in others:
@@ -70,22 +76,25 @@ def _chosen(name: str, operands: Sequence[Column]) -> Column:
 
 
 def _beats(name: str, new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """bool[N]: whether a new value is preferred to an old one; NaN ranks above every number."""
+    """Return bool[N]: whether a new value replaces an old one; NaN ranks above every number."""
     match name:
         case "least":
             return (new < old) | ((old != old) & (new == new))
         case "greatest":
             return (new > old) | ((new != new) & (old == old))
-    return np.zeros(new.size, np.bool_)  # COALESCE keeps what it has
+    return np.zeros(new.size, np.bool_)  # COALESCE keeps the first value
 
 
-# ---- texts
+# ---- strings
 
 
 def _recased(
     column: Column, ascii_only: Callable[[pa.Array], pa.Array], any_text: Callable[[str], str]
 ) -> Column:
-    """Texts mapped by Python, since Arrow's tables are of another version of Unicode."""
+    """Map strings to another case, strings beyond ASCII by Python.
+
+    Arrow uses the tables of another version of Unicode.
+    """
     assert column.dictionary is not None
     texts = ascii_only(column.dictionary)
     beyond = pc.invert(pc.string_is_ascii(column.dictionary))
@@ -105,7 +114,7 @@ def like(column: Column, pattern: str, escape: str | None) -> Column:
 
 
 def _expression(pattern: str, escape: str | None) -> str:
-    """A LIKE pattern as a regular expression of RE2, which needs time linear in the text."""
+    """Return a LIKE pattern as a regular expression of RE2, which matches in linear time."""
     pieces = []
     signs = iter(pattern)
     for sign in signs:
@@ -118,7 +127,7 @@ def _expression(pattern: str, escape: str | None) -> str:
     return rf"(?s)\A{''.join(pieces)}\z"
 
 
-# ---- instants
+# ---- timestamps
 
 
 def _calendar(column: Column, part: Callable[[pa.Array], pa.Array]) -> Column:
@@ -149,13 +158,13 @@ _COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def holds(condition: BoundExpression, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
-    """bool[len(rows)]: where a condition is *true*."""
+    """Return bool[len(rows)]: whether a condition is *true* for each event."""
     truth = evaluate(condition, columns, rows)
     return truth.values & truth.known
 
 
 def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
-    """bool[len(rows)]: the events that meet an admission."""
+    """Return bool[len(rows)]: whether each event meets an admission."""
     meets, misses = admission
     found = np.ones(rows.size, np.bool_)
     for condition in meets:
@@ -169,12 +178,12 @@ def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> n
 
 
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:
-    """The values of an expression for the events at `rows`."""
+    """Return the values of an expression for the events at `rows`."""
     return work_out(expression, lambda field: columns.column(field.attribute).take(rows), rows.size)
 
 
 def work_out(expression: BoundExpression, read: Callable[[Field], Column], size: int) -> Column:
-    """`size` values of an expression, given those of each attribute that it reads."""
+    """Return `size` values of an expression; `read` returns the values of an attribute."""
     match expression:
         case Constant():
             return _constant(expression, size)
@@ -224,7 +233,7 @@ def _constant(constant: Constant, size: int) -> Column:
 
 
 def _all(truths: list[Column]) -> Column:
-    """AND of SQL: one false decides, else one unknown."""
+    """Return SQL's AND: false if one part is false, else NULL if one part is NULL."""
     false = np.zeros_like(truths[0].known)
     known = np.ones_like(false)
     for truth in truths:

@@ -1,7 +1,7 @@
-"""Finishes the states of aggregates into result rows.
+"""Compute final results from partial aggregate states.
 
-It goes column by column: the values of one aggregate in all rows of a query at once. Integers are
-NumPy's where they are exact as doubles, and Python's where one is longer.
+The values of one aggregate are computed for all rows of a query at once. Integers are NumPy's if
+they are exact as doubles. If one of them is larger, all are Python's.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Values:
     """The values of an aggregate in R rows."""
 
     type: AttributeType  #: of the values
-    #: float64[R]; for integers int64[R], or Python's integers where one is longer.
+    #: float64[R]; for integers int64[R], or object[R] of Python's integers if one is larger.
     numbers: np.ndarray
     known: np.ndarray  #: bool[R]: the rows that have a value
 
     def to_list(self) -> list[Value]:
-        """As in result rows; None where there is no value."""
+        """Return the values as in result rows; None if a row has no value."""
         values = self.numbers.tolist()
         if self.type is AttributeType.TIMESTAMP:
             values = map(Instant, values)
@@ -47,7 +47,7 @@ class Values:
 
 
 def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
-    """The result rows of merged partial rows (`results.partial`), in canonical order."""
+    """Return the result rows of merged partial rows (`results.partial`), in canonical order."""
     calendar = workload.schema.time_unit.is_calendar
     time: Callable[[int], int] = Instant if calendar else int
     rows = []
@@ -64,7 +64,7 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
 
 
 def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery, pa.Table]]:
-    """The partial rows of each query that has some."""
+    """Yield each query that has partial rows, with its rows."""
     names = partial["query"].combine_chunks().dictionary_encode()
     numbers = np.asarray(names.indices)
     for number, name in enumerate(names.dictionary.to_pylist()):
@@ -73,7 +73,7 @@ def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery
 
 
 def finish_columns(query: BoundQuery, rows: pa.Table) -> Iterator[tuple[str, Values]]:
-    """Each aggregate of RETURN, by label: its values in merged partial rows of a query."""
+    """Yield the label and the values of each aggregate of RETURN, from merged partial rows."""
     states = States.of(query, rows)
     for item in query.aggregates:
         yield item.label, _finished(item, states)
@@ -101,21 +101,21 @@ def _finished(item: BoundAggregate, states: States) -> Values:
 
 
 def _as_doubles(integers: np.ndarray) -> np.ndarray:
-    """Integers that are exact as doubles; Python's, where one of them is not."""
+    """Return integers that are exact as doubles, or Python's integers if one is not."""
     if integers.dtype == object or -EXACT < integers.min() <= integers.max() < EXACT:
         return integers
     return integers.astype(object)
 
 
 def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Sums of longs by counts, each rounded once."""
+    """Return sums of longs divided by counts, each rounded once."""
     if object not in (totals.dtype, counts.dtype):
         return totals / counts
     return np.array(list(map(ratio, totals.tolist(), counts.tolist())), np.float64)
 
 
 def _divided(mantissas: np.ndarray, exponents: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
-    """Sums of doubles, by counts where these are given: what `Scaled` makes of each."""
+    """Return sums of doubles, divided by `counts` if given, with the same rounding as `Scaled`."""
     if counts is not None and counts.dtype == object:
         sums: Iterator[Any] = map(Scaled, mantissas.tolist(), exponents.tolist())
         found = [total.divided_by(n) for total, n in zip(sums, counts.tolist(), strict=True)]
@@ -126,11 +126,11 @@ def _divided(mantissas: np.ndarray, exponents: np.ndarray, counts: np.ndarray | 
         return np.ldexp(mantissas, np.clip(exponents, -10_000, 10_000).astype(np.int32)) + 0.0
 
 
-# ---- the same values straight into the long table of results
+# ---- the same values as rows of the long table of results
 
 
 def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
-    """The results of merged partial rows (`results.partial`) as in `LONG_SCHEMA`, by query."""
+    """Return the results of merged partial rows (`results.partial`) as `LONG_SCHEMA`, by query."""
     tables = [LONG_SCHEMA.empty_table()]
     for query, rows in by_query(workload, partial):
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
@@ -142,7 +142,7 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
 
 
 def _numbers(values: Values) -> dict[str, pa.Array]:
-    """What `results.published.numbers_of` makes of each value."""
+    """Return the columns of `results.published.numbers_of` for all values."""
     numbers, unknown = values.numbers, ~values.known
     sized = values.known & (numbers != 0)
     if numbers.dtype == np.float64:
@@ -165,9 +165,9 @@ def _numbers(values: Values) -> dict[str, pa.Array]:
 
 
 def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.Array]:
-    """What the results of a row have in common; each distinct text is made once.
+    """Return the columns that all results of a row share; each distinct string is built once.
 
-    Ticks belong to no hour.
+    Windows in ticks have no hour.
     """
     starts, ends, groups = (
         rows[name].combine_chunks() for name in ("window_start", "window_end", "group")

@@ -1,8 +1,8 @@
-"""Aggregates events that come in the order of time, chunk by chunk: old events are let go.
+"""Aggregate events that arrive in time order, chunk by chunk, and drop old events.
 
-A window is computed in the chunk of events that it ends in. What a chunk's windows can hold reaches
-back by the longest WITHIN, so that is all of the past that is kept: memory is bounded by the live
-windows, not by the input.
+A window is computed in the chunk in which it ends. The windows of a chunk reach back by at most the
+longest WITHIN, so only this part of the past is kept. The open windows bound the memory, not the
+input.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN
 from elsinore.timeline import Interval
 
-#: New events of a chunk, at least. Measured with a million events, in chunks of 3,000 to all: a
-#: chunk costs a query 1 ms in the segments' kernels and 5 ms in greta's, beside the 40 and 170 ns
-#: that each of its events costs; at this size that adds a tenth.
+#: Minimum number of new events per chunk. Measured with a million events, in chunks of 3,000 to
+#: all: per query, a chunk costs 1 ms with segments and 5 ms with greta, in addition to 40 and 170
+#: ns per event. At this size, chunks add a tenth to the time.
 CHUNK_EVENTS = 300_000
 
-#: Makes the rows of the windows that end in an interval (None: of all windows) from events.
+#: Computes the rows of the windows that end in an interval (None: all windows) from events.
 Aggregate = Callable[[pa.Table, Interval | None], Iterator[pa.Table]]
 
 
@@ -34,23 +34,26 @@ def aggregate_in_order(
     owned: Interval | None = None,
     chunk_events: int = CHUNK_EVENTS,
 ) -> Iterator[pa.Table]:
-    """The rows of all windows, each window in one chunk, from events in the order of time.
+    """Yield the rows of all windows, each from one chunk, for events in time order.
 
-    A chunk is at least `reach` long, so that no event is worked on more than twice, and has at
-    least `chunk_events` events that the one before did not have; the last is what is left. Held at
-    a time are the events of one chunk, of the `reach` before it and of one batch. Where the windows
-    are longer than what they are asked of, that is everything.
+    A chunk spans at least `reach`, so each event is processed at most twice. It has at least
+    `chunk_events` new events, except for the last chunk. Memory holds the events of one chunk, of
+    the `reach` before it, and of one batch. If the windows are longer than the input, these are all
+    events.
 
     Args:
-        batches: events with the column `_time`, which never falls; batches may end between events
-            of equal time.
+        batches: events with the column `_time`, which never decreases; events of equal time may be
+            in several batches.
         reach: the longest WITHIN of the queries, in the unit of `_time`.
-        aggregate: is given the events of a chunk as a table with the columns of the batches.
-        owned: only the windows that end in this interval; None for every window.
-        chunk_events: see above; the rows do not depend on it.
+        aggregate: called with the events of a chunk, as a table with the columns of the batches.
+        owned: compute only windows that end in this interval; None for every window.
+        chunk_events: minimum number of new events per chunk; it does not affect the rows.
+
+    Yields:
+        Tables as `aggregate` yields them.
 
     Raises:
-        EngineError: time falls.
+        EngineError: the times decrease.
     """
     held = _Held()
     begun: int | None = None
@@ -61,7 +64,7 @@ def aggregate_in_order(
         held.add(batch)
         if begun is None:  # windows that end before the first event hold none
             begun = held.first if owned is None else max(held.first, owned.start)
-        # More events of the last time may follow: they are left for the next chunk.
+        # More events with the last time may follow, so events of this time go to the next chunk.
         border = held.last if owned is None else min(held.last, owned.end)
         if border - begun >= reach and held.new >= chunk_events:
             yield from aggregate(held.table(border), Interval(begun, border))
@@ -79,11 +82,11 @@ def aggregate_in_order(
 
 @dataclass
 class _Held:
-    """The events of the present, in the order of time."""
+    """The events that open windows need, in time order."""
 
-    #: each with its times, int64; none is empty.
+    #: batches with their times, int64[*]; none is empty.
     batches: list[tuple[pa.RecordBatch, np.ndarray]] = field(default_factory=list)
-    new: int = 0  #: how many events were added since the last cut
+    new: int = 0  #: number of events added since the last cut
 
     @property
     def first(self) -> int:
@@ -101,7 +104,7 @@ class _Held:
         self.new += times.size
 
     def table(self, end: int | None) -> pa.Table:
-        """The events before an instant; None: all."""
+        """Return the events before a timestamp; None: all."""
         cuts = (
             batch if end is None else batch.slice(0, int(np.searchsorted(times, end)))
             for batch, times in self.batches
@@ -109,7 +112,7 @@ class _Held:
         return pa.Table.from_batches(cuts, schema=self.batches[0][0].schema)
 
     def keep_from(self, instant: int) -> None:
-        """Let go of the events before an instant."""
+        """Drop the events before a timestamp."""
         cuts = [(*held, int(np.searchsorted(held[1], instant))) for held in self.batches]
         self.batches = [(b.slice(cut), times[cut:]) for b, times, cut in cuts if cut < times.size]
         self.new = 0

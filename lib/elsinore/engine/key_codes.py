@@ -1,4 +1,4 @@
-"""Key columns as small integers, the groups that they stand for, and the join of such columns."""
+"""Key columns as small integers, their values as JSON, and the join of such columns."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from elsinore.engine.sorting import ascending
 from elsinore.query.bound import Key
 
 _INTEGERS = (AttributeType.LONG, AttributeType.TIMESTAMP)
-#: Distances of values that are codes as they are.
+#: Maximum range of integers whose distance from the smallest one is their code.
 _MOST_DENSE = 2**24
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class KeyCodes:
-    """Codes of a key's values over all events of a table."""
+    """Codes of a key's values for the N events of a table."""
 
     values: np.ndarray  #: int32[N]; 0 is NULL
-    #: bool[N]: neither NULL nor NaN; other events join no trends by an equivalence key.
+    #: bool[N]: neither NULL nor NaN. An equivalence key excludes other events from all trends.
     usable: np.ndarray
-    distinct: pa.Array  #: the value that each code from 1 on stands for; some may have no event
+    distinct: pa.Array  #: the value of each code from 1 on; some may have no event
 
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:
-        """The codes of one key; made once for all queries over these events."""
+        """Return the codes of one key; they are cached for all queries over these events."""
         return columns.once((cls, key.attribute), lambda: cls._made(key, columns))
 
     @classmethod
@@ -43,7 +43,7 @@ class KeyCodes:
         if key.type in _INTEGERS and not table.null_count and len(table):
             values = plain_values(table, np.int64)
             low, high = int(values.min()), int(values.max())
-            if high - low < min(values.size, _MOST_DENSE):  # without a look at each
+            if high - low < min(values.size, _MOST_DENSE):  # no search for distinct values needed
                 # Neither low - 1 nor high + 1 need fit in 64 bits.
                 codes = (values - low).astype(np.int32) + np.int32(1)
                 distinct = pa.array(np.arange(high - low + 1) + low)
@@ -56,7 +56,7 @@ class KeyCodes:
             usable = usable & ~np.isnan(column.values)
             numbers, codes = np.unique(column.values, return_inverse=True)
             distinct = pa.array(numbers, pa.float64())
-        else:  # Arrow tells the values apart as SQL does
+        else:  # Arrow compares the values as SQL does
             encoded = table.combine_chunks().dictionary_encode()
             codes, distinct = np.asarray(pc.fill_null(encoded.indices, -1)), encoded.dictionary
         return cls(np.where(column.known, codes + 1, 0).astype(np.int32), usable, distinct)
@@ -68,11 +68,11 @@ class KeyCodes:
 
     @cached_property
     def meaning(self) -> list[Any]:
-        """The value that each code stands for."""
+        """Return the value of each code; None for code 0."""
         return [None, *self.distinct.to_pylist()]
 
     def texts(self, key: Key, codes: np.ndarray) -> pa.Array:
-        """The JSON texts of the values that codes stand for."""
+        """Return the values of some codes as JSON strings."""
         if key.type in _INTEGERS:
             texts = self.distinct.cast(pa.string())
         else:
@@ -83,19 +83,19 @@ class KeyCodes:
 
 
 def joined_texts(texts: Sequence[pa.Array], size: int) -> pa.Array:
-    """The JSON array of group values of `size` partitions, given the JSON texts of each key's."""
+    """Return the groups of `size` partitions as JSON arrays, given the JSON strings per key."""
     if not texts:
         return pa.array(["[]"] * size, pa.string())
     inside = pc.binary_join_element_wise(*texts, ", ")
     return pc.binary_join_element_wise("[", inside, "]", "")
 
 
-#: Columns of integers from 0 by name, all of one length: codes of keys, and what goes with them.
+#: Columns of integers from 0 by name, all of one length: codes of keys, numbers of rows.
 Columns = Mapping[str, np.ndarray]
 
 
 def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
-    """Every row of one side with every row of the other that agrees in the columns of both.
+    """Return the natural join of two tables: all pairs of rows that agree in the common columns.
 
     >>> join_keys({"a": np.array([1, 2])}, {"a": np.array([2, 2]), "b": np.array([5, 6])})
     {'a': array([2, 2]), 'b': array([5, 6])}
@@ -116,9 +116,17 @@ def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
 
 
 def numbered(columns: Iterable[np.ndarray], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64[size], a number for each combination of integers; int64[*], a row of each combination.
+    """Number the combinations of values in some integer columns.
 
-    Numbers are in the order of combinations, without gaps; all rows are one combination of none.
+    Numbers follow the order of the combinations, without gaps. Without columns, all rows have the
+    same combination.
+
+    Args:
+        columns: int[size] each.
+        size: number of rows.
+
+    Returns:
+        int64[size], the number of each row's combination; int64[*], a row of each combination.
 
     >>> numbered([np.array([0, 1, 1, 0]), np.array([4, 0, 4, 4])], 4)
     (array([0, 1, 2, 0]), array([3, 1, 2]))
@@ -137,7 +145,10 @@ def numbered(columns: Iterable[np.ndarray], size: int) -> tuple[np.ndarray, np.n
 
 
 def _without_gaps(values: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
-    """The values below `bound` numbered in their order, and a row of each; by a table if small."""
+    """Number the distinct values below `bound` in order, and return a row of each.
+
+    A table is used if `bound` is small, otherwise a sort.
+    """
     if bound <= 4 * values.size + 1024:
         rows = np.full(bound, -1)
         rows[values] = np.arange(values.size)

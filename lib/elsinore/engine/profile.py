@@ -1,4 +1,4 @@
-"""Measures events at hand for the profile of their stream (`elsinore.sharing.profile`)."""
+"""Measure events for the profile of their stream (`elsinore.sharing.profile`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from elsinore.sharing.profile import (
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.timeline import Interval
 
-#: Pairs of events that are looked at for each edge predicate, at most.
+#: Maximum number of pairs of events that are sampled per edge predicate.
 SAMPLE = 2**15
 _SEED = 20130101
 
@@ -40,9 +40,14 @@ Conditions = frozenset[BoundExpression]
 
 
 def measure(events: EventTable, workload: Workload, observed: Interval) -> StreamProfile:
-    """The profile of the events of an interval, for the queries of a workload.
+    """Return the profile of the events of an interval, for the queries of a workload.
 
-    Events outside of the interval, and of types that no query reads, do not count.
+    Events outside of the interval, and of types that no query reads, are ignored.
+
+    Args:
+        events: events in any order.
+        workload: the queries, over the same stream.
+        observed: the interval.
     """
     queries = workload.queries
     types = sorted({name for query in queries for name in query.event_types})
@@ -81,11 +86,11 @@ def _partitions(columns: EventColumns, workload: Workload) -> Iterator[Partition
             yield PartitionSkew(keys=keys, sizes=Spread.of(np.bincount(numbers)))
 
 
-# ---- events that pass, and the groups that no trend leaves
+# ---- events that pass, and groups that contain whole trends
 
 
 def _passing(columns: EventColumns, event_type: str, choices: Iterable[Conditions]) -> np.ndarray:
-    """int64: rows of the events of a type that meet all conditions of one of the choices."""
+    """Return int64[*]: events of a type that meet all conditions of at least one of the choices."""
     rows = columns.rows_of(event_type)
     found = np.zeros(rows.size, np.bool_)
     for conditions in choices:
@@ -94,9 +99,10 @@ def _passing(columns: EventColumns, event_type: str, choices: Iterable[Condition
 
 
 def _grouped(columns: EventColumns, keys: Iterable[Key], span: int, rows: np.ndarray) -> np.ndarray:
-    """int64[len(rows)]: the group of each event, by its keys and its multiple of `span`; in order.
+    """Return int64[len(rows)]: the group of each event, by its keys and its multiple of `span`.
 
-    -1 where a missing value of an equivalence key keeps the event out of all trends.
+    Groups are numbered in order. The number is -1 if an equivalence key is missing, because then
+    the event is in no trend.
     """
     usable = np.ones(rows.size, np.bool_)
     found = [columns.times[rows] // span]
@@ -109,7 +115,7 @@ def _grouped(columns: EventColumns, keys: Iterable[Key], span: int, rows: np.nda
 
 
 def _carried(query: BoundQuery, positions: Iterable[int]) -> dict[str, Key]:
-    """The keys of a query that the events of some positions all carry, by attribute, in order."""
+    """Return the keys that the events of all these positions carry, sorted by attribute."""
     wanted = frozenset(positions)
     found = {key.attribute: key for key in query.keys if key.positions >= wanted}
     return dict(sorted(found.items()))
@@ -145,17 +151,16 @@ def _bursts(columns: EventColumns, found: SharableSet) -> Iterator[BurstLengths]
 
 
 def _carried_by_all(queries: Iterable[BoundQuery]) -> dict[str, Key]:
-    """The keys that the events of every position of every query carry.
+    """Return the keys that the events of every position of every query carry.
 
-    What only some types carry divides only these, and would put the others' events into several
-    partitions.
+    A key that only some types carry would put events of the other types into several partitions.
     """
     first, *others = (_carried(query, range(len(query.positions))) for query in queries)
     return {name: key for name, key in first.items() if all(name in keys for keys in others)}
 
 
 def _choices(queries: Iterable[BoundQuery], event_type: str) -> set[Conditions]:
-    """What events of a type must meet at each position of it."""
+    """Return the local conditions at each position of a type, in any of the queries."""
     return {
         query.local_conditions(position.index)
         for query in queries
@@ -168,7 +173,7 @@ def _choices(queries: Iterable[BoundQuery], event_type: str) -> set[Conditions]:
 
 
 def _text(query: BoundQuery, predicate: LocalPredicate | EdgePredicate) -> str:
-    """A predicate with event types in place of aliases."""
+    """Return the text of a predicate, with event types instead of aliases."""
     return print_bound(predicate.condition, {p.index: p.type for p in query.positions})
 
 
@@ -190,15 +195,15 @@ def _local(columns: EventColumns, queries: Iterable[BoundQuery]) -> Iterator[Loc
 
 
 class _Pairs(NamedTuple):
-    """The pairs that an edge predicate is asked of."""
+    """The pairs of events that an edge predicate compares."""
 
-    #: of the earlier event and of the later, and what each must meet.
+    #: types of the earlier and the later event, and the local conditions on each.
     types: tuple[str, str]
     admits: tuple[Conditions, Conditions]
-    #: the predicate.
+    #: the edge predicate, and its text.
     condition: BoundExpression
     text: str
-    keys: tuple[Key, ...]  #: those that both positions carry
+    keys: tuple[Key, ...]  #: keys that both positions carry
     within: int  #: WITHIN
 
 
@@ -224,7 +229,7 @@ def _edges(columns: EventColumns, queries: Iterable[BoundQuery]) -> Iterator[Edg
 def _edge_selectivity(
     columns: EventColumns, pairs: _Pairs, queries: tuple[str, ...]
 ) -> EdgeSelectivity:
-    """How many pairs there are, and the share that passes of those that are looked at."""
+    """Return the number of pairs, and the share of the sampled pairs that pass."""
     number, earlier, later = _sample(columns, pairs)
 
     def read(field: Field) -> Column:
@@ -245,7 +250,7 @@ def _edge_selectivity(
 
 
 def _sample(columns: EventColumns, pairs: _Pairs) -> tuple[int, np.ndarray, np.ndarray]:
-    """The number of pairs, and the rows of both events of each one that is looked at."""
+    """Return the number of pairs, and the rows of both events of each sampled pair."""
     earlier, later = (
         _passing(columns, kind, [admits])
         for kind, admits in zip(pairs.types, pairs.admits, strict=True)

@@ -1,4 +1,4 @@
-"""What events add to the carriers of several queries: columns of weights."""
+"""Compute what events add to the accumulators of several queries: columns of weights."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NO_RANK = int(np.iinfo(np.int64).max)
 
 
 class Extremes:
-    """Values of MIN and MAX carriers as ranks, smaller for more extreme, and back again.
+    """The values of a MIN or MAX aggregate as ranks, where a smaller rank is more extreme.
 
-    NaN ranks behind every number, so it is an extreme only where nothing else is.
+    NaN ranks behind every number, so it is the result only if all values are NaN.
     """
 
     def __init__(self, column: Column, used: np.ndarray, *, largest: bool) -> None:
@@ -30,17 +30,19 @@ class Extremes:
         self.ranks[used] = ranks
 
     def value(self, rank: int) -> int | float | None:
-        """The value of a rank; None for "no value"."""
+        """Return the value of a rank; None for "no value"."""
         return self.distinct[rank].item() if rank < self.distinct.size else None
 
 
 @dataclass(frozen=True)
 class EventWeights:
-    """Columns of N weights by number.
+    """Columns of weights of N events, in the order of a `WeightColumns`.
 
     Attributes:
-        longs: int64[*, N]; doubles: float64[*, N]; ranks: int64[*, N].
-        extremes: the meaning of the ranks, by (attribute, whether the largest).
+        longs: int64[*, N].
+        doubles: float64[*, N].
+        ranks: int64[*, N].
+        extremes: the values of the ranks, by (attribute, whether it is MAX).
     """
 
     longs: np.ndarray
@@ -49,7 +51,7 @@ class EventWeights:
     extremes: dict[tuple[str | None, bool], Extremes]
 
     def meanings(self, query: BoundQuery) -> list[Extremes]:
-        """What the ranks of a query's extremes mean, in the order of rows."""
+        """Return the values of the ranks of a query's extremes, in the order of its rows."""
         asked = carriers_of(query).extremes
         return [self.extremes[carrier.attribute, largest] for carrier, largest in asked]
 
@@ -57,10 +59,13 @@ class EventWeights:
 def weigh_events(
     asked: WeightColumns, columns: EventColumns, rows: np.ndarray | None = None, *, first: int = 0
 ) -> EventWeights:
-    """The weights that some tables ask for.
+    """Return the columns of weights that some tables need.
 
-    `rows` are int64[N], the events that are weighed, None for all in their order; columns of
-    integers with numbers below `first` are left out.
+    Args:
+        asked: the columns, numbered.
+        columns: the events.
+        rows: int64[N], the events to weigh; None: all in their order.
+        first: integer columns with smaller numbers are left out.
     """
     size = columns.times.size if rows is None else rows.size
 
@@ -94,5 +99,5 @@ def weigh_events(
 
 
 def stack_rows(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
-    """Columns of `width` values as the rows of one array, also where there is none."""
+    """Return columns of `width` values as the rows of one array, which may have no rows."""
     return np.array(columns, kind).reshape(len(columns), width)

@@ -1,4 +1,4 @@
-"""Runs sharable sets of queries together: Hamlet (static and dynamic sharing)."""
+"""Run sharable sets of queries together: Hamlet, with static or dynamic sharing."""
 
 from elsinore.engine.hamlet.aggregate_set import aggregate_set
 

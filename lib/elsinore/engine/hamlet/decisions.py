@@ -1,6 +1,6 @@
-"""How a run decides which queries share a burst, and the costs that it decides by.
+"""Policies that decide which queries share a burst, and the measured costs that they use.
 
-These are measured with `python -m benchmarks.hamlet_calibrate`.
+`python -m benchmarks.hamlet_calibrate` measures the costs.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from elsinore.kernels import hamlet_decide
 from elsinore.kernels.hamlet_decide import Costs, Policy
 from elsinore.kernels.hamlet_graph import MergedGraph
 
-#: Costs that a lane has for each limb, where counts are wide.
+#: Costs of a lane that grow with the number of limbs of wide counts.
 WIDE_NAMES = ("product", "addition")
 
 
 @cache
 def load_costs() -> Costs:
-    """With counts of 64 bits, from `costs.json` beside this module."""
+    """Return the costs with 64-bit counts, from `costs.json` in this package."""
     return Costs(**_load()["nanoseconds"])
 
 
 @cache
 def load_wide_costs(limbs: int) -> Costs:
-    """The same for bursts without edge predicates on the rung of so many limbs, above one."""
+    """Return the costs of bursts without edge predicates, with counts of two or more limbs."""
     found = _load()["wide"]
     costs = {name: found[name] for name in ("burst", "coefficient", "step")}
     for name in WIDE_NAMES:
@@ -44,31 +44,35 @@ def _load() -> dict[str, dict[str, float]]:
     return found
 
 
-#: The length of bursts that never pay: no burst is as long.
+#: The length for runs whose bursts are never cheaper with snapshots: no burst is as long.
 _NO_BURST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """A way to decide; any of them gives the same rows."""
+    """A policy; it does not affect the rows."""
 
     mode: int  #: of `kernels.hamlet_decide`
-    #: for given decisions, rows of a number a query, used in turn: 0 by itself, 1 shared, 2 side by
-    #: side without snapshots (`kernels.hamlet_ways`).
+    #: given decisions, a row per burst with a number per query: 0 computed separately, 1 shared, 2
+    #: computed together without snapshots (`kernels.hamlet_ways`). The rows are used in turn.
     given: tuple[tuple[int, ...], ...] = ()
     seed: int | None = None  #: for random decisions
 
     @classmethod
     def random(cls, seed: int) -> Decisions:
-        """Every query does every burst in one of the three ways, each as likely."""
+        """Return a policy that picks one of the three ways at random for each query and burst."""
         return cls(hamlet_decide.GIVEN, seed=seed)
 
     @classmethod
     def of(cls, given: tuple[tuple[int, ...], ...]) -> Decisions:
-        """Given decisions: for each burst in turn, how each query does it; true means shared.
+        """Return a policy with given decisions.
+
+        Args:
+            given: a row per burst with a number per query, as in the attribute `given`; True means
+                shared. After the last row, the first one is used again.
 
         Raises:
-            ParameterError: there is none.
+            ParameterError: `given` is empty.
         """
         if not given:
             hint = "pass a tuple with an entry per burst"
@@ -76,7 +80,7 @@ class Decisions:
         return cls(hamlet_decide.GIVEN, given=given)
 
     def policy(self, graph: MergedGraph, limbs: int) -> Policy:
-        """What the kernels decide by, on the rung of so many limbs."""
+        """Return the input of the kernels' decisions, for counts of `limbs` limbs."""
         queries = graph.queries.size - 1
         given = np.array(self.given, np.int8).reshape(-1, queries)
         if self.seed is not None:
@@ -85,26 +89,26 @@ class Decisions:
         return Policy(self.mode, costs, given, _turns(graph, costs, limbs))
 
 
-#: Burst by burst, by measured costs: the `hamlet` executor.
+#: Decides per burst by measured costs: the executor `hamlet`.
 DYNAMIC = Decisions(hamlet_decide.MEASURED)
-#: Every burst is shared by all queries: `hamlet-static`.
+#: All queries share every burst: the executor `hamlet-static`.
 ALWAYS = Decisions(hamlet_decide.ALWAYS)
 #: No burst is shared.
 NEVER = Decisions(hamlet_decide.NEVER)
 
 
-# ---- the length of a burst at which sharing it by snapshots begins to pay, for each run of queries
+# ---- the length from which on bursts are cheaper with shared snapshots, per run of queries
 
 
 def _turns(graph: MergedGraph, costs: Costs, limbs: int) -> np.ndarray:
-    """int64[runs], the shortest burst that pays, or may pay, by snapshots.
+    """Return int64[runs], the length of the shortest burst that may be cheaper with snapshots.
 
-    Without edge predicates, for a run of queries that take a share f of the events and have l
-    lanes, `burst + b coefficient + l product` is weighed against `b f (step + l addition)`. With
-    them, a burst whose pairs are all adjacent, the best there is, says when it is worth a look:
-    `b expression + b l value + b^2 / 2 term + snapshot` against
-    `b (arrival + l arrival_lane) + b^2 / 2 (hit + l pair_lane)`. Expressions over snapshots are
-    for counts of one limb.
+    Let a run of queries accept a share f of the events and have l lanes. Without edge predicates,
+    `burst + b coefficient + l product` is compared with `b f (step + l addition)`.
+
+    With edge predicates, the best case is a burst whose pairs are all adjacent: `b expression + b l
+    value + b^2 / 2 term + snapshot` is compared with `b (arrival + l arrival_lane) + b^2 / 2 (hit +
+    l pair_lane)`. Expressions over snapshots exist only for counts of one limb.
     """
     starts = graph.queries["long_start"]
     runs = graph.runs
@@ -126,7 +130,7 @@ def _turns(graph: MergedGraph, costs: Costs, limbs: int) -> np.ndarray:
 
 
 def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
-    """The share of each state's entries that each run takes."""
+    """Return float64[runs], the share of the entries of its state that each run accepts."""
     shares = np.ones(graph.runs.size)
     sizes = np.bincount(graph.runs["class"].astype(np.int64), minlength=1)
     if sizes.size == 1:  # no state has two classes
@@ -140,7 +144,7 @@ def _shares(graph: MergedGraph, states: np.ndarray) -> np.ndarray:
 
 
 def _turn_with_edges(costs: Costs, lanes: float) -> int:
-    """The positive root of a b^2 + c b = snapshot; `_NO_BURST` if there is none."""
+    """Return the positive root of a b^2 + c b = snapshot; `_NO_BURST` if there is none."""
     a = (costs.hit + lanes * costs.pair_lane - costs.term) / 2.0
     c = costs.arrival + lanes * costs.arrival_lane - costs.expression - lanes * costs.value
     if a <= 0.0:

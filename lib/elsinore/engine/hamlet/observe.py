@@ -1,4 +1,4 @@
-"""What a run did: decisions, snapshots with their values, coefficients."""
+"""Record what a run of Hamlet did: its decisions, snapshots with values, and coefficients."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from elsinore.kernels.hamlet_graph import MergedGraph
 from elsinore.kernels.hamlet_log import Log, make_log
 from elsinore.kernels.hamlet_work import Ledger, Work
 
-#: What a row of `Log.decisions` says, in this order.
+#: The columns of `Log.decisions`, in their order.
 NUMBERS = ("burst", "partition", "state", "entry", "b", "n", "s_p", "s_c", "k", "g", "t")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One burst: Equation 7's numbers, both costs, and the queries that shared.
+    """The decision for one burst, with the numbers of Equation 7 and both costs.
 
-    `entry` is the number of the burst's first event among those of the run; the costs are in the
-    units of the mode that decided.
+    `entry` is the number of the burst's first event among the events of the run. The unit of the
+    costs depends on the mode that decided. `queries` are the numbers of the queries that share the
+    burst.
     """
 
     burst: int
@@ -40,43 +41,43 @@ class Decision:
 
     @property
     def benefit(self) -> float:
-        """Equation 7: what sharing saves."""
+        """Return the saving of sharing (Equation 7)."""
         return self.alone - self.shared
 
 
 @dataclass
 class Observer:
-    """Filled by a run on the first rung of the exact ladder."""
+    """The record of a run, filled at the first precision level."""
 
-    room: int = 100_000  #: rows of the log kept of decisions, and of values and coefficients each
-    decisions: list[Decision] = field(default_factory=list)  #: burst by burst
-    #: by (burst, snapshot, query, window number), values of snapshots; 0 is the snapshot at
-    #: graphlet level, the others are at event level.
+    room: int = 100_000  #: maximum number of decisions; also of values, and of coefficients
+    decisions: list[Decision] = field(default_factory=list)  #: one per burst
+    #: values of snapshots by (burst, snapshot, query, window number); snapshot 0 is at graphlet
+    #: level, the others are at event level.
     values: dict[tuple[int, int, int, int], int] = field(default_factory=dict)
-    #: by (burst, snapshot), the number of the event of a snapshot at event level.
+    #: number of the event of a snapshot at event level, by (burst, snapshot).
     events: dict[tuple[int, int], int] = field(default_factory=dict)
-    #: by (burst, entry, snapshot).
+    #: coefficients by (burst, entry, snapshot).
     coefficients: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    #: by (burst, snapshot), coefficients of the whole burst's count.
+    #: coefficients of the count of the whole burst, by (burst, snapshot).
     sums: dict[tuple[int, int], int] = field(default_factory=dict)
-    #: bursts, shared bursts and so on, by name; bytes of scratch.
+    #: numbers of bursts, shared bursts and so on, by name; bytes of scratch memory.
     counts: dict[str, int] = field(default_factory=dict)
     complete: bool = True  #: whether the log had room for everything
-    #: of processor time that the kernels took, by the limbs of the rung.
+    #: seconds of CPU time of the kernels, by the number of limbs.
     seconds: dict[int, float] = field(default_factory=dict)
-    details: bool = True  #: whether values and coefficients are kept, too
-    #: of the run that was observed last, the time of each entry, and the JSON array of group values
-    #: of each partition: what a decision's `entry` and `partition` mean.
+    details: bool = True  #: whether to record values and coefficients, too
+    #: the time of each entry of the latest run, and the JSON array of group values of each of its
+    #: partitions; `Decision.entry` and `Decision.partition` are positions in these.
     times: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     groups: Sequence[str] = ()
 
     def log(self, graph: MergedGraph, limbs: int) -> Log:
-        """A log for a rung; without room on all but the first."""
+        """Return a log for a precision level; it has no room except on the first level."""
         room = self.room if limbs == 1 else 0
         return make_log(graph.queries.size - 1, room, room if self.details else 0)
 
     def take(self, log: Log, work: Work) -> None:
-        """Take over what a log holds, and what was counted."""
+        """Add the contents of a log, and the counters of its run."""
         wanted, value_rows, coefficient_rows = log.used.tolist()
         rows = max(wanted, value_rows, coefficient_rows) if self.details else wanted
         self.complete &= rows <= self.room
@@ -111,7 +112,7 @@ class Observer:
 
 
 def _bytes_of(work: Work) -> int:
-    """What the scratch takes, members of all open windows included."""
+    """Return the bytes of the scratch memory, which includes the members of all open windows."""
     parts = *work.lanes, *work.block, *work.block.stack, *work
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     return sum(array.nbytes for array in arrays)

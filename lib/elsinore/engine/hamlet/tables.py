@@ -1,4 +1,4 @@
-"""The tables of a sharable set, worked out before any event."""
+"""Compile a sharable set into the tables of the Hamlet kernels."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ from elsinore.sharing.sharable import SharableSet, sharable_set
 
 @dataclass(frozen=True)
 class Tables:
-    """See `kernels.hamlet_graph.MergedGraph` for the arrays."""
+    """The compiled form of a set; see `kernels.hamlet_graph.MergedGraph` for the arrays."""
 
     found: SharableSet  #: the set
-    arrays: Mapping[str, np.ndarray]  #: parts of the graph by name
-    columns: WeightColumns  #: columns of weights by number
-    programs: Programs  #: conditions on pairs
+    arrays: Mapping[str, np.ndarray]  #: fields of the graph by name
+    columns: WeightColumns  #: the columns of weights, numbered
+    programs: Programs  #: the compiled conditions on pairs
 
 
 def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
-    """The tables of one sharable set.
+    """Return the tables of one sharable set.
+
+    Args:
+        queries: the set, or its queries.
 
     Raises:
         ParameterError: the queries are not one sharable set.
@@ -58,7 +61,7 @@ def make_tables(queries: SharableSet | Sequence[BoundQuery]) -> Tables:
     return Tables(found, arrays, columns, programs)
 
 
-#: For each state the bit of each of its queries.
+#: The bit of each query of each state.
 _ClassOf = Sequence[Mapping[int, int]]
 
 
@@ -71,12 +74,14 @@ def _by_class(
 def _runs(
     name: str, states: Sequence[Mapping[int, tuple[int, ...]]], kind: np.dtype
 ) -> dict[str, np.ndarray]:
-    """Tables of runs of neighbouring queries that agree, state by state."""
+    """Return a table with the runs of neighboring queries that agree, per state."""
     return _table(name, [_agreeing(marks) for marks in states], kind)
 
 
 def _agreeing(marks: Mapping[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """`(low, high, *mark)` of the runs of neighbours with one mark; queries ascend.
+    """Return `(low, high, *mark)` of each run of neighboring queries with equal marks.
+
+    The keys of `marks` are numbers of queries, ascending.
 
     >>> _agreeing({0: (7,), 1: (7,), 3: (7,)})
     [(0, 2, 7), (3, 4, 7)]
@@ -93,7 +98,7 @@ def _agreeing(marks: Mapping[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
 def _table(
     name: str, states: Sequence[Sequence[tuple[int, ...]]], kind: np.dtype
 ) -> dict[str, np.ndarray]:
-    """The rows of all states, and where those of each begin."""
+    """Return the rows of all states, and the first row of each state."""
     rows = np.array([tuple(row) for rows in states for row in rows], kind)
     starts = np.cumsum([0, *(len(rows) for rows in states)], dtype=np.int64)
     return {f"{name}s": rows, f"{name}_start": starts}
@@ -125,8 +130,8 @@ def _loops(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> di
 def _run_marks(
     bits: Mapping[int, int], own: Mapping[int, int], linear: Sequence[bool]
 ) -> dict[int, tuple[int, ...]]:
-    """The fields of `RUN` that follow low and high, for each query of a state."""
-    if len(bits) == 1:  # as at most states of a large set
+    """Return the fields of `RUN` after low and high, for each query of a state."""
+    if len(bits) == 1:  # the case of most states of a large set
         ((q, bit),) = bits.items()
         return {q: (bit, own.get(q, NO_LOOP), 1, linear[q], linear[q], True)}
     loops = {q: own.get(q, NO_LOOP) for q in bits}
@@ -144,7 +149,7 @@ def _run_marks(
 
 
 def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The table of states, into which the beginnings of the other tables move."""
+    """Return the arrays with the table of states, which replaces the `_start` arrays."""
     size = len(merged.states)
     links = arrays["links"]
     programmed = links["program"] >= 0
@@ -183,7 +188,7 @@ def _own(
 
 
 def _numbered(carriers: Carriers) -> Iterable[tuple[int, int, Carrier, bool]]:
-    """Kind, number, and whether the largest is meant, of each carrier."""
+    """Yield kind, number, accumulator, and whether it is a MAX, of each accumulator."""
     for kind, found in zip((LONG, DOUBLE, RANK), carriers.kinds, strict=True):
         for index, (carrier, largest) in enumerate(found, kind == LONG):
             yield kind, index, carrier, largest

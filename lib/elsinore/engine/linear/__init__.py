@@ -1,7 +1,8 @@
-"""Queries without conditions on pairs of events: what an event does is linear in all counts.
+"""Run queries without conditions on pairs of events: each event is a linear map on all counts.
 
-Collapsed queries are swept window by window or by panes (`sweep`); those of fixed length keep their
-windows side by side in lanes (`segments`: A-Seq and Sharon). Entries, bursts and rows are the same.
+`sweep` runs collapsed queries (without edge predicates or NOT) window by window, or by panes.
+`segments` runs queries of fixed length with all open windows in lanes (A-Seq and Sharon). Both use
+the same entries, bursts and rows.
 """
 
 from elsinore.engine.linear.segments import aggregate_segments

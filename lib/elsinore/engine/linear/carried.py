@@ -1,14 +1,14 @@
-"""What panes do to collapsed queries, worked out once and carried to all later windows.
+"""Compute the maps of panes once, and use them for all later windows of collapsed queries.
 
-An event is a linear map on a query's accumulators, and so is all that a pane holds (Hamlet, section
-3.1: panes). Here a pane's map is found from its own events alone, as rows that can be kept; windows
-are products of such rows, and no event is looked at again. So an hour costs an hour, however long
-WITHIN is.
+An event is a linear map on a query's accumulators, and so is a pane (Hamlet, section 3.1: panes).
+Here the map of a pane is computed from its events only, as rows that can be cached. Windows are
+products of such maps and read no event again. So an hour costs an hour, however long WITHIN is.
 
-A trend goes on in a pane at a state that may come right after its last one. So what a pane adds to
-a trend depends on which states it may go on at, an *opening*: those of START, and those after each
-state. For each opening and each state there is a row: the trends within the pane that begin at the
-one and end at the other, and the query's other carriers over them.
+A trend continues in a pane at a state that may directly follow its last state. So the effect of a
+pane on a trend depends on the set of states at which it may continue, an *opening*: the start
+states, or the successors of a state. A map has a row per opening and state. The row contains the
+number of trends inside the pane that begin in the opening and end at the state, and the query's
+other accumulators over them.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
-#: A row of a pane's map: number of the opening, and the state that trends end at.
+#: A row of a pane's map: number of the opening, and the state at which trends end.
 _Place = tuple[int, int]
 
 
 def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Why the panes of a query cannot be carried; empty if they can."""
+    """Return why the panes of a query cannot be cached; empty if they can."""
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)
@@ -63,10 +63,10 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class CarriedPanes:
-    """Collapsed queries, whose windows are made of what their panes do."""
+    """Collapsed queries whose windows are computed from cached panes."""
 
-    queries: tuple[BoundQuery, ...]  #: those that can be carried (`carried_refusals`)
-    block: int  #: what is worked out at a time, as long as one pane or several of each query
+    queries: tuple[BoundQuery, ...]  #: queries without `carried_refusals`
+    block: int  #: length of the cached time ranges, a multiple of the pane of each query
 
     @cached_property
     def _members(self) -> tuple[_Member, ...]:
@@ -74,7 +74,7 @@ class CarriedPanes:
 
     @cached_property
     def _sets(self) -> tuple[SweepSet, ...]:
-        """Every row of every map as a query of its own, those together that are swept together."""
+        """Return every row of every map as a query, grouped into sets that are swept together."""
         alike: dict[object, list[tuple[BoundQuery, Template]]] = defaultdict(list)
         for member in self._members:
             for each in member.rows:
@@ -88,38 +88,49 @@ class CarriedPanes:
     def pane_rows(
         self, events: EventTable | EventColumns, owned: Interval | None = None
     ) -> Iterator[pa.Table]:
-        """What the panes that end in an interval (None: all) do, as rows of `results.partial`.
+        """Yield the maps of the panes that end in an interval, as rows of `results.partial`.
 
-        The window of a row is its pane, its group the values of all keys.
+        The window of a row is its pane. Its group contains the values of all keys.
+
+        Args:
+            events: events in any order, of all partitions.
+            owned: the interval; None for all panes.
         """
         columns = EventColumns.of(events)
         for rows in self._sets:
             yield aggregate_sweep(rows, columns, owned=owned)
 
     def folded(self, panes: pa.Table, block: int) -> Iterator[pa.Table]:
-        """The same of longer panes, those of larger blocks, given all rows of each.
+        """Yield the maps of longer panes, given all rows of the shorter panes in them.
 
-        So the panes of a block can be worked out a part at a time.
+        So the panes of a long block can be computed in parts.
+
+        Args:
+            panes: rows of `pane_rows`.
+            block: length of the longer blocks.
         """
         wider = replace(self, block=block)
         for number, own in _by_query(panes):
             yield from self._members[number].folded(own, wider._members[number])
 
     def names(self, number: int) -> list[str]:
-        """What the rows of a query's panes are called, given its number."""
+        """Return the names of the rows of a query's panes, given the number of the query."""
         return [query.name for query, _ in self._members[number].rows]
 
     def window_rows(self, panes: pa.Table, owned: Interval | None = None) -> Iterator[pa.Table]:
-        """Unfinished rows of the windows that end in an interval, given all rows of their panes.
+        """Yield unfinished rows of windows, given all rows of their panes.
 
-        None: of all windows that hold a pane with a row.
+        Args:
+            panes: rows of `pane_rows` or `folded`.
+            owned: only windows that end in this interval; None: all windows that contain a pane
+                with a row.
         """
         for number, own in _by_query(panes):
             yield from self._members[number].window_rows(own, owned)
 
 
 def _by_query(panes: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each query, by its number."""
+    """Yield the number of each query that has rows, with its rows."""
     names = panes["query"].combine_chunks().dictionary_encode()
     numbers = np.array([int(n.split(" ")[0]) for n in names.dictionary.to_pylist()], np.int64)
     owners = numbers[np.asarray(names.indices)] if len(names) else np.empty(0, np.int64)
@@ -130,20 +141,20 @@ def _by_query(panes: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """One query."""
+    """One query of `CarriedPanes`."""
 
     number: int
-    #: what is counted.
+    #: the query, and its template of trends.
     query: BoundQuery
     template: Template
     pane: int  #: length of its panes
-    openings: tuple[frozenset[int], ...]  #: where trends may go on: states, those of START first
-    after: Mapping[int, int]  #: number of the opening of each state
+    openings: tuple[frozenset[int], ...]  #: the sets of states; the start states are the first
+    after: Mapping[int, int]  #: number of the opening after each state
     places: tuple[_Place, ...]  #: the rows of a pane's map
 
     @classmethod
     def of(cls, number: int, query: BoundQuery, block: int) -> _Member:
-        """The member of a query."""
+        """Return the member for a query; `block` is the length that its panes must divide."""
         template = sweep_template(query)
         assert isinstance(template, Template), template
         follow = Member(query, template).after
@@ -159,7 +170,7 @@ class _Member:
 
     @property
     def rows(self) -> Iterator[tuple[BoundQuery, Template]]:
-        """Each row of its map as a query by all keys, over windows of a pane."""
+        """Yield each row of the map as a query by all keys, with tumbling windows of one pane."""
         keys = tuple(replace(k, group_label=k.group_label or k.attribute) for k in self.query.keys)
         window = Window(self.pane, self.pane)
         for place in self.places:
@@ -169,7 +180,7 @@ class _Member:
             yield query, self._between(*place)
 
     def _between(self, opening: int, end: int) -> Template:
-        """The template of the trends that begin at an opening and end at a state."""
+        """Return the template of the trends that begin in an opening and end at a state."""
         arrows = [(arrow.earlier, arrow.later) for arrow in self.template.transitions]
         useful = leading_to([end], arrows)
         ways = [t for t in self.template.transitions if {t.earlier, t.later} <= useful]
@@ -182,7 +193,7 @@ class _Member:
         )
 
     def window_rows(self, rows: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        """Unfinished rows of its windows; see `CarriedPanes.window_rows`."""
+        """Yield unfinished rows of the query's windows; see `CarriedPanes.window_rows`."""
         maps, partitions, extremes = self._maps(rows)
         window = self.query.window
         reached = Interval(min(maps), max(maps) + self.pane + window.within - 1)
@@ -194,7 +205,7 @@ class _Member:
             yield from partial_tables(combined, [reading])
 
     def folded(self, rows: pa.Table, wider: _Member) -> Iterator[pa.Table]:
-        """The rows of the longer panes of another, given those of its own."""
+        """Yield the rows of another member's longer panes, given the rows of its own panes."""
         maps, partitions, extremes = self._maps(rows)
         readings = [Reading(query, partitions, extremes) for query, _ in wider.rows]
         found = []
@@ -206,9 +217,9 @@ class _Member:
         yield from partial_tables(WindowRows.joined(found), readings)
 
     def _maps(self, rows: pa.Table) -> tuple[dict[int, _Map], pa.Array, tuple[Extremes, ...]]:
-        """The map of each pane that has a row, by the pane's start, ascending.
+        """Return the maps by the start of their pane, ascending, of all panes that have rows.
 
-        Beside it the values of the keys of each partition, and what ranks mean.
+        Also return the key values of each partition, and the values of the ranks.
         """
         partitions = rows["group"].combine_chunks().dictionary_encode()
         owners, size = np.asarray(partitions.indices), len(partitions.dictionary)
@@ -231,10 +242,10 @@ class _Member:
         return maps, partitions.dictionary, extremes
 
     def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:
-        """The trends of the windows of some numbers, of those that have any.
+        """Yield the number and the trends of each of some windows that has any.
 
-        What all windows have in common is multiplied once: for every opening, which fewer windows
-        than there are openings do better without.
+        The panes that all these windows share are multiplied once, for every opening. This is
+        skipped if there are not more windows than openings.
         """
         if not numbers:
             return
@@ -255,7 +266,10 @@ class _Member:
     def _product(
         self, found: _Map, maps: Mapping[int, _Map], start: int, end: int, *, every: bool = False
     ) -> _Map:
-        """A map and the panes between two instants, one after another; START's row, or all."""
+        """Return a map followed by the panes between two timestamps.
+
+        The result has the rows of the start opening, or with `every`, of all openings.
+        """
         openings = range(len(self.openings)) if every else [0]
         starts = list(maps)
         for pane in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
@@ -263,9 +277,9 @@ class _Member:
         return found
 
     def _then(self, earlier: _Map, later: _Map, openings: Iterable[int]) -> _Map:
-        """Two maps one after another, some rows of them.
+        """Return some rows of the product of two consecutive maps.
 
-        A trend lies in the earlier part, or in the later one, or goes on from one to the other.
+        A trend is in the earlier part, in the later part, or continues from one to the other.
         """
         found: _Map = {}
         for opening, state in self.places:
@@ -280,7 +294,7 @@ class _Member:
         return found
 
     def _group_texts(self, partitions: pa.Array) -> pa.Array:
-        """The group of each partition."""
+        """Return the group of each partition as a JSON array."""
         keys = self.query.keys
         if len(self.query.group_keys) == len(keys):
             return partitions
@@ -291,24 +305,29 @@ class _Member:
 
 # ---- numbers over all partitions at once
 
-#: Integers below this are added and multiplied in 64 bits; others by Python, at any size.
+#: Results below this are computed in 64 bits, others with Python's integers of any size.
 _SAFE = 2.0**62
 
 
 @dataclass(frozen=True)
 class _Trends:
-    """What is known of some trends of each of P partitions."""
+    """The accumulators of some trends, for each of P partitions."""
 
-    #: int64[K, P], or object[K, P] of any size: how many they are, and the other integer carriers.
+    #: int64[K, P], or object[K, P] of any size: the count, and the other integer accumulators.
     integers: np.ndarray
     #: float64[D, P] and int64[D, P], sums of doubles `sum * 2**exponent`.
     sums: np.ndarray
     exponents: np.ndarray
-    ranks: np.ndarray  #: int64[R, P], of extremes
+    ranks: np.ndarray  #: int64[R, P], ranks of minima and maxima
 
     @classmethod
     def of(cls, states: States, extremes: Sequence[Extremes]) -> _Trends:
-        """Of rows as if each were a partition, given what is in their states of extremes."""
+        """Return the accumulators of rows, as if each row were a partition.
+
+        Args:
+            states: the states of the rows.
+            extremes: the ranks of their minima and maxima.
+        """
         integers = np.stack([*states.integers.values()])
         sums, exponents = (
             stack_rows([scaled[n] for scaled in states.sums.values()], integers.shape[1], kind)
@@ -318,7 +337,13 @@ class _Trends:
         return cls(integers, *normal(sums, exponents), ranks)
 
     def spread(self, rows: np.ndarray, partitions: np.ndarray, size: int) -> _Trends:
-        """Some of these, each put in a partition of its own; the other partitions have nothing."""
+        """Return some of these, each moved to a partition; the other partitions are empty.
+
+        Args:
+            rows: int64[n], the partitions to take.
+            partitions: int64[n], the partition to which each is moved.
+            size: number of partitions of the result.
+        """
 
         def placed(columns: np.ndarray, nothing: object) -> np.ndarray:
             found = np.full((columns.shape[0], size), nothing, columns.dtype)
@@ -333,7 +358,7 @@ class _Trends:
         )
 
     def __add__(self, other: _Trends) -> _Trends:
-        """These trends and others."""
+        """Return the accumulators of these trends and others."""
         return _Trends(
             _exactly(add, self.integers, other.integers),
             *_add_scaled((self.sums, self.exponents), (other.sums, other.exponents)),
@@ -341,9 +366,10 @@ class _Trends:
         )
 
     def then(self, other: _Trends) -> _Trends:
-        """Each of these trends followed by each of the others.
+        """Return the accumulators of each of these trends followed by each of the others.
 
-        A carrier of a trend is the sum of its parts' (Hamlet section 2: linear aggregates).
+        The value of a concatenated trend is the sum of its parts' values (Hamlet, section 2: linear
+        aggregates).
         """
         ours, theirs = self.integers[:1], other.integers[:1]
         both = _exactly(mul, ours, theirs)
@@ -355,7 +381,7 @@ class _Trends:
         return _Trends(np.concatenate([both, linear]), *_add_scaled(here, there), ranks)
 
     def rows_of(self, number: int, query: int = 0) -> WindowRows:
-        """The rows of a window, by number, of a query: those of partitions that have a trend."""
+        """Return a query's rows of a window, for the partitions that have a trend."""
         there = np.flatnonzero(self.integers[0] != 0)
         keys = np.zeros((there.size, 3), np.int64)
         keys[:, 0], keys[:, 1], keys[:, 2] = there, number, query
@@ -369,11 +395,11 @@ _Map = dict[_Place, _Trends]
 _Scaled = tuple[np.ndarray, np.ndarray]
 
 
-# Most queries have no sums of doubles, and many count alone: nothing is done for what is not there.
+# Most queries have no sums of doubles, and many only count: empty arrays are returned as they are.
 
 
 def _exactly(combine: Callable[[Any, Any], Any], left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The sums or products of integers."""
+    """Return the sums or products of integers, exactly."""
     if not left.size:
         return left
     fits = left.dtype == right.dtype == np.int64
@@ -397,7 +423,10 @@ def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
 
 
 def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
-    """So many times; counts are at least 0. Of no trends the sum is 0, whatever it was."""
+    """Return sums multiplied by counts, which are not negative.
+
+    If the count is 0, the product is 0, even if the sum is not finite.
+    """
     if not sums[0].size:
         return sums
     shifts = np.zeros(counts.size, np.int64)

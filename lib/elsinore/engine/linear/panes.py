@@ -1,4 +1,4 @@
-"""Sweeps overlapping windows pane by pane, where that is predicted to cost less."""
+"""Sweep overlapping windows pane by pane, if this is predicted to cost less."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from elsinore.lowering.sweep import Member
 from elsinore.lowering.sweep_tables import Lowered
 from elsinore.windows import Window
 
-#: Nanoseconds, measured: of an event, of a cell of an event, of a window and of each query in it.
+#: Measured nanoseconds per event, per cell of an event, per window, and per query in a window.
 _EVENT, _CELL, _WINDOW, _ROW = 8.0, 0.1, 126.0, 1.2
-#: Of a pane, of an operation on a run of cells, of a cell of a product; of a query in a window.
+#: Per pane, per operation on a run of cells, per cell of a product, and per query in a window.
 _PANE, _RUN, _TERM, _LAST = 120.0, 3.5, 2.0, 45.0
-#: Of a cell of a product, to write the tables down; kept, but often made for one call.
+#: Per cell of a product, to build the tables. They are cached, but often used only once.
 _WRITTEN = 1e5
-#: Bytes that the matrices of a partition's panes may take.
+#: Maximum number of bytes of the matrices of all panes.
 _LARGEST = 2**30
 
 
@@ -32,9 +32,16 @@ def cheaper_by_panes(
     times: np.ndarray,
     asked: bool | None,
 ) -> bool:
-    """Whether runs of windows are swept by panes: where they overlap and trends alone are counted.
+    """Return whether to sweep runs of windows by panes.
 
-    `asked` decides then; None where it is predicted to cost less.
+    Panes are possible only if windows overlap and the queries return only COUNT(*).
+
+    Args:
+        members: the queries, which have the same window clause.
+        window: the window clause.
+        runs: int64[*, 5], see `kernels.sweep_program.WindowRun`.
+        times: int64[N], the times of the entries.
+        asked: the answer if panes are possible; None: use them if predicted to cost less.
     """
     if window.slide >= window.within or any(any(m.carriers.kinds) for m in members):
         return False
@@ -51,13 +58,21 @@ def cheaper_by_panes(
 def pane_costs(
     members: Sequence[Member], window: Window, entries: float, panes: float, partitions: int
 ) -> tuple[float, float]:
-    """Predicted nanoseconds of some entries, window by window and by so many panes."""
+    """Return the predicted nanoseconds window by window, and by panes.
+
+    Args:
+        members: the queries.
+        window: their window clause.
+        entries: number of entries.
+        panes: number of panes that have entries.
+        partitions: number of runs of windows.
+    """
     counts = [len(m.states) for m in members]
     rows = [[len(m.states)] + [len(Member(m.query, m.template, s).states)
             for s in m.states] for m in members]  # fmt: skip
     cells = sum(map(sum, rows))
     terms = sum(size * sum(more) for size, more in zip(counts, rows, strict=True))
-    runs = max(map(len, rows), default=0) ** 2 + terms / 4  # where some queries are not alike
+    runs = max(map(len, rows), default=0) ** 2 + terms / 4  # the latter for queries that differ
     product = _RUN * runs + _TERM * terms
     if panes * cells * 8 > _LARGEST or panes < 2 * partitions:
         return 0.0, np.inf
@@ -103,7 +118,7 @@ def _stacks(panes: int, cells: int) -> Stacks:
 
 
 def _panes(events: Events, low: int, high: int, length: int, cells: int) -> Panes:
-    """The panes of a run of windows, without their matrices."""
+    """Return the panes of a run of windows, with empty matrices."""
     numbers, firsts = np.empty(high - low, np.int64), np.empty(high - low, np.int64)
     count = find_panes(events.times, low, high, length, numbers, firsts)
     return Panes(

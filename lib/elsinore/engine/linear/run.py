@@ -1,4 +1,4 @@
-"""Sweeps the windows of queries that have one window clause, in numbers as wide as they need."""
+"""Sweep the windows of queries that have the same window clause, in numbers of any width."""
 
 from __future__ import annotations
 
@@ -41,23 +41,28 @@ from elsinore.lowering.sweep import Member, Place
 from elsinore.lowering.sweep_tables import Lowered, Tables
 from elsinore.windows import Window
 
-#: Rows that a kernel writes before they are taken away, unless there are more queries, and bytes of
-#: their integers, about.
+#: Maximum number of rows in an output buffer, and about the maximum bytes of their integers. A
+#: buffer is larger if there are more queries.
 _ROWS, _BYTES = 1 << 15, 1 << 21
-#: Windows that may outgrow 64 bits meanwhile.
+#: Maximum number of outgrown windows in an output buffer.
 _OUTGROWN = 1 << 12
-#: Wide windows that are looked at together.
+#: Number of wide windows that are swept together.
 _TOGETHER = 1 << 10
-#: What the second digit of an int64 is less than.
+#: Bound of the second digit of an int64.
 _SPARE = 1 << (63 - DIGIT - 1)
 
 
 def read_events(
     classes: Sequence[Collection[object]], entries: Entries[Any], weights: EventWeights
 ) -> Events:
-    """The entries as the kernels read them; those of a code without places are skipped.
+    """Return the entries in the form that the kernels read.
 
-    `weights` are without column 0 of integers.
+    The kernels skip entries whose event class is empty.
+
+    Args:
+        classes: the event class of each code.
+        entries: the events by partition and time.
+        weights: their weights, without column 0 of integers.
     """
     class_of = np.array([n if each else -1 for n, each in enumerate(classes)], np.int64)
     return Events(
@@ -67,10 +72,10 @@ def read_events(
 
 @dataclass(frozen=True)
 class Swept:
-    """What some runs of windows came to.
+    """The result of a sweep over some runs of windows.
 
     Attributes:
-        rows: all rows of windows whose counts fit.
+        rows: the rows of the windows whose numbers fit.
         outgrown: int64[*, 5], the other windows, see `kernels.sweep_program.WindowRun`.
     """
 
@@ -82,9 +87,15 @@ def run_sweep(
     tables: Tables, events: Events, runs: np.ndarray, window: Window, digits: int = 0,
     bound: RowBound | None = None,
 ) -> Swept:  # fmt: skip
-    """Sweep all windows of some runs, with counts of `digits` digits; 0: 64 bits.
+    """Sweep all windows of some runs.
 
-    `bound` counts the rows; None: there are few.
+    Args:
+        tables: the compiled queries.
+        events: the entries.
+        runs: int64[*, 5], see `kernels.sweep_program.WindowRun`.
+        window: the window clause.
+        digits: number of digits of each count (`kernels.sweep_numbers`); 0: 64 bits.
+        bound: counts the rows; None: do not count them.
     """
     program = tables.program
     work, found = make_work(program, events, digits), make_found(program, digits)
@@ -98,13 +109,13 @@ def run_sweep(
 
 
 def joined(parts: Sequence[Swept]) -> Swept:
-    """What one or more parts came to."""
+    """Return the results of one or more parts as one."""
     rows = WindowRows.joined([part.rows for part in parts])
     return Swept(rows, np.concatenate([part.outgrown for part in parts]))
 
 
 def make_found(program: Program | LaneProgram, digits: int = 0) -> Found:
-    """Room for the rows of a window at least."""
+    """Return an empty output buffer of a kernel, with room for the rows of at least one window."""
     kinds, columns = program.ends[:, End.KIND], program.ends[:, End.COLUMN]
     longs, doubles, ranks = (
         int(columns[kinds == kind].max(initial=least)) + 1
@@ -122,15 +133,17 @@ def make_found(program: Program | LaneProgram, digits: int = 0) -> Found:
 
 
 def take_rows(found: Found, counts: Counts | None = None) -> Swept:
-    """What a kernel wrote, and the windows that it could not do; the room is clear then.
+    """Return the rows and the outgrown windows of an output buffer, and clear it.
 
-    Keys and counts of trends may have been written elsewhere.
+    Args:
+        found: the buffer.
+        counts: keys and counts of trends, if the kernel wrote them separately.
     """
     size, left = int(found.state[State.ROWS]), int(found.state[State.OUTGROWN])
     longs, sums = found.longs[:size].copy(), found.sums[:size].copy()
     exponents = np.zeros(sums.shape[:2], np.int64)
     if counts is not None:
-        used = int(counts.widest[0]) + 1  # the highest one is for the sign
+        used = int(counts.widest[0]) + 1  # the highest limb is for the sign
         longs = np.zeros((*longs.shape, used), np.uint64)
         longs[:, 0] = counts.limbs[:size, :used]
     elif longs.ndim == 3:
@@ -149,8 +162,8 @@ def take_rows(found: Found, counts: Counts | None = None) -> Swept:
 
 
 def _limbs(longs: np.ndarray) -> np.ndarray:
-    """Digits (`kernels.sweep_numbers`) as int64[R, K], or as limbs, by way of bytes, if need be."""
-    used = int(longs[..., 0].max(initial=0)) + 1  # the highest one is for the sign
+    """Return digits (`kernels.sweep_numbers`) as int64[R, K] if they fit, else as 64-bit limbs."""
+    used = int(longs[..., 0].max(initial=0)) + 1  # the highest digit is for the sign
     if used <= 2:
         return longs[..., 1].copy()
     digits = longs[..., 1 : 1 + used].reshape(-1, used).copy()
@@ -164,17 +177,17 @@ def _limbs(longs: np.ndarray) -> np.ndarray:
     held[:, :each] = (
         digits.view(np.uint8).reshape(-1, used, 8)[:, :, : DIGIT // 8].reshape(-1, each)
     )
-    held[:, each:] = (digits[:, -1:] >> 63).astype(np.uint8)  # 255 below zero
+    held[:, each:] = (digits[:, -1:] >> 63).astype(np.uint8)  # 255 for negative numbers
     return held.view(np.uint64).reshape(*longs.shape[:2], -1)
 
 
-# ---- windows whose counts outgrow 64 bits
+# ---- windows whose counts do not fit 64 bits
 
 
 def run_wide(
     lowered: Lowered, events: Events, windows: np.ndarray, window: Window
 ) -> Iterator[WindowRows]:
-    """The rows of windows that outgrew 64 bits (`Swept.outgrown`)."""
+    """Yield the rows of windows that do not fit 64 bits (`Swept.outgrown`)."""
     wide = lowered.wide
     for first in range(0, windows.shape[0], _TOGETHER):
         part = windows[first : first + _TOGETHER]
@@ -191,7 +204,7 @@ def run_wide(
 
 
 def _numbered(rows: WindowRows, numbers: Sequence[int]) -> WindowRows:
-    """The rows of some members, by the numbers that these have among all."""
+    """Replace the numbers of some members in rows by their numbers among all members."""
     rows.keys[:, 2] = np.array(numbers, np.int64)[rows.keys[:, 2]]
     return rows
 
@@ -199,12 +212,12 @@ def _numbered(rows: WindowRows, numbers: Sequence[int]) -> WindowRows:
 def _run_doublings(
     lowered: Lowered, program: Doublings, events: Events, windows: np.ndarray, window: Window
 ) -> Iterator[Swept]:
-    """The rows of windows, and the windows that it could not do: see `double_windows`."""
+    """Yield the rows of windows, and the windows that `double_windows` could not compute."""
     work = make_scratch(program, most_events(events.times, windows, window.within, window.slide))
     found = make_found(lowered.tables.program)
     limbs = work.total.size // 2
     room = max(_BYTES // (8 * limbs), program.totals.shape[0])
-    room = min(room, found.keys.shape[0])  # for the columns beside counts
+    room = min(room, found.keys.shape[0])  # `found` has the other columns of the same rows
     counts = Counts(
         np.empty((room, 3), np.int64), np.empty((room, limbs), np.uint64), np.zeros(1, np.int64)
     )
@@ -216,8 +229,8 @@ def _run_doublings(
         yield take_rows(found, counts)
 
 
-# Else, how wide they are is known from the numbers of events alone, so that nothing is done twice:
-# a trend has at most one event of a state that is on no cycle, and any of those that are.
+# Without doublings, the width follows from the numbers of events, so one pass is enough. A trend
+# has at most one event of a state outside of all cycles, and any number of events of other states.
 
 
 def _run_digits(
@@ -235,7 +248,14 @@ def _digits_needed(
     events: Events,
     counts: np.ndarray,
 ) -> np.ndarray:
-    """int64[W]: digits that hold every number of each window, given its events by class."""
+    """Return int64[W]: number of digits that holds every number of each window.
+
+    Args:
+        members: the queries.
+        classes: the event class of each code.
+        events: the entries, with their weights.
+        counts: int64[W, C], the number of events of each window by class.
+    """
     bits = np.zeros(counts.shape[0])
     classes_of: dict[Place, list[int]] = {}
     for y, places in enumerate(classes):

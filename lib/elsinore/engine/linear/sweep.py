@@ -1,4 +1,4 @@
-"""Runs the queries of one swept set over the events of a table."""
+"""Run the queries of one sweep set over the events of a table."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def aggregate_sweep(
     threads: int = 1,
     panes: bool | None = None,
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of swept queries over all events of a table.
+    """Return unfinished rows (`results.partial`) of swept queries for the events of a table.
 
     Args:
         sweep_set: queries that are partitioned alike.
-        events: in any order; all partitions together.
-        owned: only the windows that end in this interval; None for every window.
-        threads: how many may work side by side; one partition may be shared out among them.
-        panes: whether overlapping windows of COUNT(*) are products of panes; None where that is
-            predicted to cost less.
+        events: events in any order, of all partitions.
+        owned: compute only windows that end in this interval; None for every window.
+        threads: maximum number of threads. A single partition can be divided among them.
+        panes: whether to compute overlapping windows of COUNT(*) as products of panes; None if this
+            is predicted to cost less.
     """
     columns = EventColumns.of(events)
     query = sweep_set.queries[0]
@@ -65,16 +65,24 @@ def aggregate_sweep(
     return pa.concat_tables(tables)
 
 
-# ---- parts of a stream, swept side by side
+# ---- parts of a stream, swept in parallel
 
 
 def make_runs(
     entries: Entries[Place], window: Window, owned: Interval | None, parts: int
 ) -> list[np.ndarray]:
-    """Which windows of which partitions are swept: about `parts` parts of equally many entries.
+    """Divide the windows of all partitions into about `parts` parts with equally many entries.
 
-    Each is int64[*, 5], see `kernels.sweep_program.WindowRun`. A partition that is larger than a
-    part is cut between windows.
+    A partition that is larger than a part is cut between windows.
+
+    Args:
+        entries: the events by partition and time.
+        window: the window clause.
+        owned: only windows that end in this interval; None for every window.
+        parts: number of parts.
+
+    Returns:
+        int64[*, 5] per part, see `kernels.sweep_program.WindowRun`.
     """
     first, last = window.owned(owned)
     offsets = entries.offsets
@@ -92,7 +100,7 @@ def make_runs(
 
 
 def _cut(runs: np.ndarray, times: np.ndarray, window: Window, borders: list[int]) -> np.ndarray:
-    """The runs, cut at the windows that begin after some entries."""
+    """Cut runs of windows at the first window that starts after the entry of each border."""
     found = []
     for border in borders:
         inside = np.flatnonzero((runs[:, 0] < border) & (border < runs[:, 1]))
@@ -121,7 +129,7 @@ def _sweep_parts(
     panes: bool | None,
     bound: RowBound,
 ) -> Iterator[Swept]:
-    """Sweep parts of a stream, each in a thread of its own and in the way that costs less."""
+    """Sweep the parts of a stream in threads, each part by the cheaper of the two methods."""
 
     def run(runs: np.ndarray) -> Swept:
         if not cheaper_by_panes(lowered.members, window, runs, events.times, panes):
@@ -129,7 +137,7 @@ def _sweep_parts(
         found = run_panes(lowered, events, runs, window, bound)
         if not found.outgrown.size:
             return found
-        # A product that may not fit 64 bits says little of the sum that it is part of.
+        # The bound of a product is loose: the window may still fit 64 bits.
         again = run_sweep(lowered.tables, events, found.outgrown, window)
         return Swept(joined([found, again]).rows, again.outgrown)
 

@@ -1,4 +1,4 @@
-"""Who runs what: the runtime plan, the one place that decides it, and the executors by name."""
+"""The runtime plan, which assigns queries to executors, and the executors by name."""
 
 from elsinore.choices import Executor
 from elsinore.engine.plan.compile_plan import (

@@ -1,4 +1,4 @@
-"""Queries that are equal but for their names and what they return: one of them is run for all."""
+"""Run queries that are equal except for name and RETURN as one query."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.template.support import greta_refusals
 
-#: For each column of states in partial rows, how many the query that is run has, and the places of
-#: some among them; None for all of them.
+#: For each column of states in partial rows: the number of states of the query that ran, and the
+#: positions of the states that another query returns. None: it returns all states.
 Places = tuple[tuple[int, tuple[int, ...]] | None, ...]
 _STATES = ("counts", "sums", "minima", "maxima")
 _ALL: Places = (None,) * len(_STATES)
@@ -25,12 +25,12 @@ _ALL: Places = (None,) * len(_STATES)
 class Alike:
     """Queries with the same trends in the same windows and groups."""
 
-    run: BoundQuery  #: what is run for them: the first by name, with the aggregates of all
-    queries: tuple[BoundQuery, ...]  #: whose rows are asked for
+    run: BoundQuery  #: the query that is run: the first by name, with the aggregates of all
+    queries: tuple[BoundQuery, ...]  #: all queries of the class
 
     @cached_property
     def names(self) -> Mapping[Places, Sequence[str]]:
-        """The names of the queries, by the places of the states that they ask for."""
+        """Return the names of the queries by the positions of the states that they return."""
         there, names = carriers_of(self.run).sides, dict[Places, list[str]]()
         for query in self.queries:
             wanted = zip(there, carriers_of(query).sides, strict=True)
@@ -41,9 +41,13 @@ class Alike:
 
 
 def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
-    """Unfinished rows of all queries of some classes, from those of what was run for them.
+    """Yield unfinished rows of all queries of some classes, given the rows of the queries that ran.
 
-    Queries that ask for all states have the rows in common: nothing but the names is copied.
+    Queries that return all states share the columns of the rows; only the names are copied.
+
+    Args:
+        classes: the classes of all queries.
+        table: rows of `results.partial`.
     """
     several = {found.run.name: found for found in classes if len(found.queries) > 1}
     if not several:
@@ -71,7 +75,14 @@ def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
 def _for_each(
     named: Sequence[Mapping[int, str]], rows: pa.Table, owners: np.ndarray, places: Places
 ) -> pa.Table:
-    """The rows again and again, by other names of their owners each time."""
+    """Return one copy of the rows per mapping in `named`, with other query names.
+
+    Args:
+        named: per copy, the new name of each query that ran, by its code.
+        rows: rows of the queries that ran.
+        owners: int[R], the code of each row's query.
+        places: the positions of the states that the new queries return.
+    """
     states = {name: _of_lists(rows[name], of) for name, of in zip(_STATES, places, strict=True)}
     columns = {
         name: pa.chunked_array(states.get(name, rows[name]).chunks * len(named))
@@ -87,7 +98,7 @@ def _for_each(
 def _of_lists(
     column: pa.ChunkedArray, places: tuple[int, tuple[int, ...]] | None
 ) -> pa.ChunkedArray:
-    """Of lists that are all as long, the elements at some places."""
+    """Return lists with the elements at some positions, given lists of equal length."""
     if places is None:
         return column
     lists, (size, chosen) = column.combine_chunks(), places
@@ -100,7 +111,7 @@ def _of_lists(
 
 
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
-    """All queries, each in one class; in the order of the first of each."""
+    """Return the classes of queries, each query in one, in the order of their first queries."""
     classes: dict[str, list[BoundQuery]] = {}
     for query in queries:
         _name, _returned, asked = query.text.split("\n", 2)
@@ -109,7 +120,7 @@ def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
 
 
 def _together(queries: Sequence[BoundQuery]) -> Sequence[Alike]:
-    """One class, or one for each query where no executor can count all that they return at once."""
+    """Return one class, or one per query if greta cannot compute all their aggregates together."""
     if len(queries) > 1:
         first = min(queries, key=lambda query: query.name)
         union = tuple(aggregate for query in queries for aggregate in query.aggregates)

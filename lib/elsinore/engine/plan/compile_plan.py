@@ -1,6 +1,7 @@
-"""Decides who runs what: by rules, which `benchmarks.auto` measures, and segments by their costs.
+"""Decide which executor runs each query, by rules and, for segments, by predicted costs.
 
-Queries that are equal but for what they return are run once (`alike`), so one of them is weighed.
+`benchmarks.auto` measures the rules. Queries that differ only in name and RETURN run as one query
+(`alike`), so the rules see one of them.
 """
 
 from __future__ import annotations
@@ -48,13 +49,20 @@ def compile_plan(
     *,
     static_plan: StaticPlan | None = None,
 ) -> RuntimePlan:
-    """Decide who runs what: by rules, and for segments by predicted costs.
+    """Return the runtime plan of a workload.
 
-    What the sweep can do it does (`_swept_queries`). Of the others those of fixed length share
-    segments where that pays; under a static plan (Sharon's) only what that shares. Those with a
-    common Kleene sub-pattern share order trees or run by Hamlet (`_choose_sets`). Without
-    statistics of the stream it is not known what pays: then all that the static plan shares is
-    shared.
+    1. Queries that the sweep supports are swept (`_swept_queries`).
+    2. Other queries of fixed length share segments if this is predicted to be faster. With a static
+       plan (Sharon), they share only segments of the plan.
+    3. Other queries with a common Kleene sub-pattern share order trees or run by Hamlet
+       (`_choose_sets`).
+
+    Without statistics, costs cannot be predicted. Then all segments of the static plan are shared.
+
+    Args:
+        workload: the queries.
+        statistics: rates and numbers of partitions of the stream, if known.
+        static_plan: the segments that may be shared; None: any.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.
@@ -86,7 +94,7 @@ def compile_plan(
 
 
 class _Segments(NamedTuple):
-    """The segments that queries share, and predicted nanoseconds without and with them."""
+    """The segments that queries share, and the predicted nanoseconds without and with them."""
 
     shared: Sequence[Sequence[Segment]]
     alone: float = 0.0
@@ -96,7 +104,7 @@ class _Segments(NamedTuple):
 def _choose_segments(
     fixed: Workload, statistics: Statistics | None, static_plan: StaticPlan | None
 ) -> _Segments:
-    """What queries of fixed length share: what pays, of what the static plan shares if there is."""
+    """Choose the segments that queries of fixed length share, within the static plan if given."""
     planned = (
         None if static_plan is None else places_within(shared_segments(static_plan), fixed.queries)
     )
@@ -125,10 +133,10 @@ def _choice(
     return sets.by_query[name]
 
 
-# ---- what is swept: collapsed queries, and those of fixed length that are quicker so
+# ---- swept queries: collapsed queries, and queries of fixed length if the sweep is faster
 
-#: Windows that hold an instant, at most, and bits that a count is expected to take, where queries
-#: of fixed length are swept: counts are to fit 64, and no window is like the mean.
+#: Limits for sweeping a query of fixed length: maximum number of open windows, and maximum expected
+#: bits of a count. Counts should fit 64 bits, and windows differ from the mean.
 _OVERLAP, _NARROW = 2, 48
 
 _COLLAPSED = "has no edge predicate"
@@ -136,10 +144,10 @@ _QUICKER = "of fixed length; the sweep is faster if windows hardly overlap"
 
 
 def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) -> dict[str, str]:
-    """The names of the queries that are swept, each with the reason why, and with how many others.
+    """Return the names of the queries that are swept, with the reason for each.
 
-    Collapsed queries always: by their rows of `benchmarks.auto` that is never slower than greta or
-    Hamlet. Those of fixed length by `_is_quicker`, which is not known without statistics.
+    Collapsed queries are always swept, because `benchmarks.auto` found the sweep never slower than
+    greta or Hamlet. Queries of fixed length are swept by `_is_quicker`, which needs statistics.
 
     Raises:
         ParameterError: the statistics lack a type of the queries.
@@ -158,10 +166,10 @@ def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None)
 
 
 def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
-    """Whether a query of fixed length is answered by the sweep in less time than by segments.
+    """Return whether the sweep is expected to run a query of fixed length faster than segments.
 
-    Its windows overlap twice at most, it asks for nothing but COUNT(*), and counts fit 64 bits: 1.6
-    to 4 times as quick then, and else up to 6 times as slow (`benchmarks.fixed_length`).
+    It is 1.6 to 4 times faster if at most two windows overlap, the query returns only COUNT(*), and
+    counts fit 64 bits. Otherwise it is up to 6 times slower (`benchmarks.fixed_length`).
     """
     return (
         query.window.within <= _OVERLAP * query.window.slide
@@ -171,7 +179,7 @@ def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
 
 
 def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
-    """Of the combinations of a window's events, one at each position."""
+    """Return the bits of the number of combinations of a window's events, one per position."""
     rates = (window_rate(query, position.index, statistics) for position in query.positions)
     return sum(log2(max(1.0, rate)) for rate in rates)
 
@@ -181,21 +189,21 @@ def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
 
 @dataclass
 class _Sets:
-    """The sharable sets of some queries, and why each query is run as it is."""
+    """The sharable sets of some queries, and the executor of each query with its reason."""
 
     ordered: list[SharableSet] = field(default_factory=list)  #: sets that share order trees
     #: sets that run by Hamlet; all sets are disjoint.
     hamlet: list[SharableSet] = field(default_factory=list)
-    #: who runs each query, and why; those that run by themselves, too.
+    #: the choice for each query, in a set or not.
     by_query: dict[str, Choice] = field(default_factory=dict)
 
     def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
-        """Adds queries that run by themselves."""
+        """Add queries that run separately, each with its reason."""
         for query, why in beside:
             self.by_query[query.name] = Choice(query.name, GRETA, why)
 
     def add(self, found: SharableSet, executor: str, text: str) -> None:
-        """Adds the queries of a set; `{}` in the text is what they have in common."""
+        """Add the choices for the queries of a set; `{}` in the text is what they share."""
         kinds = sorted(found.merged.shared_types)
         number = len(found.queries) - 1
         others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
@@ -204,12 +212,15 @@ class _Sets:
 
 
 def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
-    """Every sharable set runs by Hamlet, but where conditions on pairs are single comparisons.
+    """Choose how the sharable sets of a workload run.
 
-    Hamlet works out the pairs of events once for all queries. A comparison needs no pairs: greta's
-    trees take the logarithm of a window's events instead of their number, and share it, too, among
-    queries that take the same events in the same windows. What cannot share trees runs query by
-    query where windows are large; without statistics they count as small.
+    A set runs by Hamlet unless all its conditions on pairs are single comparisons. Hamlet computes
+    the pairs of events once for all queries.
+
+    Comparisons need no pairs: greta's trees take logarithmic time in the number of a window's
+    events. Queries that accept the same events in the same windows share the trees. Other queries
+    run separately if windows are large, and by Hamlet if they are small. Without statistics,
+    windows count as small.
     """
     sharing, choice = sets_of(workload), _Sets()
     choice.alone(sharing.beside)
@@ -223,7 +234,7 @@ def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
 
 
 def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: _Sets) -> None:
-    """Adds a set that only compares values."""
+    """Choose how a set runs whose conditions on pairs are single comparisons."""
     ordered = ordered_sets(found)
     taken = {query.name for part in ordered for query in part.queries}
     left = sharable_sets([query for query in found.queries if query.name not in taken])
@@ -243,17 +254,19 @@ def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: 
 
 
 def _by_trees(queries: int) -> int:
-    """Events of a partition's window from which on trees, query by query, are quicker than pairs.
+    """Return the number of events per window and partition from which trees are faster than pairs.
 
-    Milliseconds by greta and Hamlet over 60,000 events in windows that overlap 4 times: 2 queries
-    in windows of 400 events 10.4 and 10.9, of 2,000 14.9 and 176; 20 queries 90 and 14.5, 106 and
-    407.
+    Milliseconds by greta (query by query) and by Hamlet for 60,000 events in windows that overlap 4
+    times:
+
+    - 2 queries: 10.4 and 10.9 for windows of 400 events, 14.9 and 176 for 2,000.
+    - 20 queries: 90 and 14.5 for windows of 400 events, 106 and 407 for 2,000.
     """
     return 40 * (queries + 8)
 
 
 def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
-    """The mean number of events that a query of a set has in a window of a partition, at most."""
+    """Return the largest mean number of events per window and partition of a set's queries."""
     partitions = statistics.partition_count(found.merged.keys)
     return max(
         sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
@@ -263,7 +276,7 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
 
 # ---- executors by the names of the command line
 
-#: Why an executor cannot run a query; empty if it can. The others run every query.
+#: Functions that return why an executor cannot run a query. Other executors run every query.
 REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
     Executor.GRETA: greta_refusals,
     Executor.HAMLET: greta_refusals,
@@ -277,7 +290,11 @@ _DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
 
 
 def require(queries: Iterable[BoundQuery], executor: Executor) -> None:
-    """Refuse queries that an executor cannot run; UnsupportedQueryError in its name."""
+    """Raise an error if an executor cannot run one of the queries.
+
+    Raises:
+        UnsupportedQueryError: the executor cannot run some of the queries.
+    """
     if executor in REFUSALS:
         support.require(queries, executor, REFUSALS[executor])
 
@@ -288,10 +305,13 @@ def plan_for(
     events: EventTable,
     static_plan: StaticPlan | None = None,
 ) -> RuntimePlan:
-    """The plan of a workload by one executor, which refuses none of it; `auto` chooses among all.
+    """Return the plan of a workload for one executor; `auto` chooses per query.
 
-    `events` is what it will run over, to measure what is to be expected; without a `static_plan`
-    sharon shares GWMIN's.
+    Args:
+        executor: the executor; it must support all queries (`require`).
+        workload: the queries.
+        events: the events that the plan will run over, to measure statistics.
+        static_plan: the plan for `sharon`; None: GWMIN's plan for the events.
     """
     if executor is Executor.AUTO:
         return compile_plan(workload, observe(workload, events))
@@ -314,7 +334,7 @@ def _units(
         beside = (_alone(query) for query, _ in sharing.beside)
         return [*(HamletUnit.of(found, decisions) for found in sharing.sets), *beside]
     if executor is Executor.SHARON and static_plan is None:
-        from elsinore.sharing.find_plan import find_plan  # the solver takes its time to load
+        from elsinore.sharing.find_plan import find_plan  # lazy: the solver loads slowly
 
         static_plan = find_plan(workload, observe(workload, events), optimizer=Optimizer.GWMIN)
     shared = () if static_plan is None else shared_segments(static_plan)

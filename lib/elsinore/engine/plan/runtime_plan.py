@@ -1,6 +1,6 @@
-"""The runtime plan: one value that says who runs what, made once and read by all.
+"""The runtime plan: which executor runs each query, and which queries share work.
 
-`compile_plan` decides; running, explaining, metrics and reports read what it decided.
+`compile_plan` decides. Execution, `explain`, metrics and reports read the plan.
 """
 
 from __future__ import annotations
@@ -40,19 +40,22 @@ _LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events se
 
 @dataclass(frozen=True, eq=False)
 class RuntimePlan:
-    """Who runs what; it travels to workers whole, so that these plan nothing."""
+    """The assignment of queries to executors.
 
-    queries: tuple[BoundQuery, ...]  #: all, in the order of the workload
-    #: of these, those that are equal but for what they return, and what is run for them.
+    The plan is sent to workers as a whole, so workers do not plan.
+    """
+
+    queries: tuple[BoundQuery, ...]  #: all queries, in the order of the workload
+    #: the queries grouped by equality except for name and RETURN, and the query that runs for each.
     classes: tuple[Alike, ...]
-    #: what is run; each query that any compiled executor can run is in one of them.
+    #: the units of execution; each query that a compiled executor can run is in one of them.
     units: tuple[Unit, ...]
-    left: tuple[BoundQuery, ...]  #: the others, which only twostep can run
-    choices: tuple[Choice, ...] = ()  #: one for each query, in their order
+    left: tuple[BoundQuery, ...]  #: queries that only twostep can run
+    choices: tuple[Choice, ...] = ()  #: one per query, in their order
     #: predicted nanoseconds of the queries of fixed length without shared segments, over the span
     #: of the statistics.
     alone: float = 0.0
-    together: float = 0.0  #: the same with the segments that they share
+    together: float = 0.0  #: the same with shared segments
 
     @classmethod
     def of(
@@ -68,22 +71,22 @@ class RuntimePlan:
         alone: float = 0.0,
         together: float = 0.0,
     ) -> RuntimePlan:
-        """The plan that shares what is named; the rows do not depend on it.
+        """Return the plan with the given sharing; sharing does not affect the rows.
 
-        Collapsed queries are swept; those of fixed length run in one pass, with the segments that
-        they share; each of the others runs by itself. Of names that are not here, or cannot share,
-        nothing is made.
+        Queries in `sweeps` are swept. All other queries of fixed length run in one pass, with the
+        segments that they share. The remaining queries run in the given sets, or separately. Names
+        of queries that are not here or cannot share are ignored.
 
         Args:
-            queries: what is asked for.
-            classes: those that are equal, where that is known already.
-            segments: by their places in the queries that share them.
+            queries: the queries, in the order of the workload.
+            classes: the classes of equal queries, if they are known.
+            segments: the shared segments, each by its occurrences in the queries that share it.
             sweeps: names of queries that are swept together.
             ordered: queries that share order trees (`aggregate_ordered.ordered_sets`).
             sets: queries that Hamlet runs together.
-            choices: what is said of each query.
-            alone: what was predicted without sharing.
-            together: what was predicted.
+            choices: the executor and the reason for each query.
+            alone: predicted nanoseconds without shared segments.
+            together: predicted nanoseconds with shared segments.
         """
         classes = tuple(classes) or alike(queries)
         refused = {found.run.name for found in classes if greta_refusals(found.run)}
@@ -96,7 +99,7 @@ class RuntimePlan:
         if fixed:
             units += _taken(rest, [SegmentsUnit.of(fixed, places_within(segments, fixed))])
         for held in ordered:
-            # As their classes are run, which may return more than the queries that were named.
+            # The query that runs for a class may have more aggregates than the named query.
             parts = (part for found in _still(held, rest) for part in ordered_sets(found))
             units += _taken(rest, map(OrderedUnit.of, parts))
         for held in sets:
@@ -107,7 +110,7 @@ class RuntimePlan:
         return cls(*given, alone, together)
 
     def of_queries(self, names: Collection[str]) -> RuntimePlan:
-        """The plan of some of the queries, sharing what this one does as far as they are there."""
+        """Return the plan of some of the queries, with the sharing of this plan among them."""
         return RuntimePlan.of(
             [query for query in self.queries if query.name in names],
             segments=self.segments,
@@ -120,9 +123,12 @@ class RuntimePlan:
     def run(
         self, events: EventTable | EventColumns, request: Request = EVERYTHING
     ) -> Iterator[pa.Table]:
-        """Unfinished rows (`results.partial`) of all queries but those that are left to twostep.
+        """Yield unfinished rows (`results.partial`) of all queries that do not need twostep.
 
-        Events are in any order, all partitions together; columns of an earlier call are used again.
+        Args:
+            events: events in any order, of all partitions. Pass the same `EventColumns` again to
+                reuse converted columns.
+            request: the windows to compute, and how.
         """
         columns = EventColumns.of(events)
         for unit in self.units:
@@ -133,28 +139,28 @@ class RuntimePlan:
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
-        """The segments that queries of fixed length share, each by its places in them."""
+        """Return the segments that queries of fixed length share, each by its occurrences."""
         units = (unit for unit in self.units if isinstance(unit, SegmentsUnit))
         return tuple(places for unit in units for places in unit.shared)
 
     @property
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the queries that Hamlet runs together, set by set."""
+        """Return the names of the queries that Hamlet runs together, per set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, HamletUnit))
 
     @property
     def ordered(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the queries that share order trees, set by set."""
+        """Return the names of the queries that share order trees, per set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, OrderedUnit))
 
     @property
     def sweeps(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the queries that are swept together, set by set."""
+        """Return the names of the queries that are swept together, per set."""
         return tuple(unit.names for unit in self.units if isinstance(unit, SweepUnit))
 
     @property
     def kleene(self) -> list[tuple[SharableSet, str]]:
-        """Queries with a Kleene sub-pattern that run together, and how they share it."""
+        """Return the sets of queries that share a Kleene sub-pattern, and how they share it."""
         found: list[tuple[SharableSet, str]] = []
         for unit in self.units:
             match unit:
@@ -168,7 +174,7 @@ class RuntimePlan:
         return found
 
     def executors_of(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Some of the queries by the executor that runs them."""
+        """Return the names of some queries, grouped by the executor that runs them."""
         found: dict[str, list[str]] = {}
         for choice in self.choices:
             if choice.query in names:
@@ -177,11 +183,11 @@ class RuntimePlan:
 
     @property
     def saved(self) -> float:
-        """The share of their predicted cost that segments save, from 0 to 1."""
+        """Return the share of their predicted cost that segments save, from 0 to 1."""
         return 1 - self.together / self.alone if self.alone else 0.0
 
     def in_words(self) -> str:
-        """For people: how many queries share how much, and what that saves."""
+        """Return how many queries share what, and the predicted saving, as text."""
         parts = []
         if self.segments:
             sharing = {place.query for places in self.segments for place in places}
@@ -205,14 +211,14 @@ class RuntimePlan:
 def places_within(
     segments: Iterable[Iterable[Segment]], queries: Iterable[BoundQuery]
 ) -> list[list[Segment]]:
-    """Segments as far as two of some queries or more share them."""
+    """Return segments with only their occurrences in some queries, if at least two are left."""
     names = {query.name for query in queries}
     found = ([place for place in places if place.query in names] for places in segments)
     return [places for places in found if len(places) > 1]
 
 
 def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]:
-    """The units; their queries are no longer among the rest."""
+    """Yield the units, and remove their queries from `rest`."""
     for unit in units:
         for name in unit.names:
             del rest[name]
@@ -220,7 +226,7 @@ def _taken(rest: dict[str, BoundQuery], units: Iterable[Unit]) -> Iterator[Unit]
 
 
 def _still(found: SharableSet, rest: Mapping[str, BoundQuery]) -> Sequence[SharableSet]:
-    """A set as far as its queries are among the rest."""
+    """Return the set without queries that are not in `rest`; it may become several sets or none."""
     held = [rest[query.name] for query in found.queries if query.name in rest]
     if len(held) == len(found.queries) and all(map(is_, held, found.queries)):
         return [found]
