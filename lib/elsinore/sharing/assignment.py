@@ -1,17 +1,17 @@
-"""The program behind the optimal plan: candidates opened, queries assigned to them.
+"""The optimal plan as a binary program that opens candidates and assigns queries to them.
 
-The benefit of an option is a gain for each query less a cost for p (`Savings`), so that all options
-of all candidates, which Algorithms 5 and 6 list one by one, are the solutions of one program like
-that of facility location:
+The benefit of an option is the sum of a gain per query minus a cost for p (`Savings`). So all
+options of all candidates, which Algorithms 5 and 6 enumerate, are solutions of one program, similar
+to facility location:
 
-- `y` opens a candidate. Where the windows of its queries differ, p costs more the longer they are
-  (section 7.2): there is one y for each cost, and each pays what it adds to the one before.
-- `x` assigns a query to a candidate: x <= y of the query's cost, and y of a cost <= y of the one
-  before.
-- An option has two queries at least: 2 y <= sum of x. Only candidates of which a single query
-  gains more than p costs need this row; for the others one query alone would never pay.
-- At most one candidate stands over each position of a query: one row for each maximal set of
-  candidates over a position, which is far tighter than one for each conflict.
+- `y` opens a candidate. If the windows of its queries differ, p costs more for longer windows
+  (section 7.2). Then there is a y per cost, and each y pays the difference to the cost before it.
+- `x` assigns a query to a candidate. The rows are x <= y of the query's cost, and y of a cost <= y
+  of the cost before it.
+- An option has at least two queries: 2 y <= sum of x. Only candidates with a query that gains more
+  than p costs need this row. For other candidates, a single query is never beneficial.
+- At most one candidate covers each position of a query. There is a row per maximal set of
+  candidates that cover a position. This is much tighter than a row per conflict.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from elsinore.sharing.candidates import Candidate, places_of
 
 @dataclass(frozen=True)
 class _Offer:
-    """One x: a candidate for a query."""
+    """One x: the assignment of a query to a candidate."""
 
     candidate: int
     query: str
     start: int
     stop: int
     gain: float
-    level: int  # the y, as a place among those of the candidate
+    level: int  # position of the y among the candidate's
 
 
 @dataclass(frozen=True)
 class AssignmentModel:
     """The program's variables: all x in the order of `offers`, then all y."""
 
-    candidates: tuple[Candidate, ...]  #: those that may pay
-    costs: tuple[tuple[float, ...], ...]  #: what each y adds, by candidate
+    candidates: tuple[Candidate, ...]  #: candidates that may be beneficial
+    costs: tuple[tuple[float, ...], ...]  #: the additional cost of each y, by candidate
     #: whether a single query gains more than its candidate costs, by candidate.
     lonely: tuple[bool, ...]
-    offers: tuple[_Offer, ...]  #: x by x
+    offers: tuple[_Offer, ...]  #: one per x
 
     @classmethod
     def of(
         cls, candidates: tuple[Candidate, ...], savings: Mapping[str, Savings]
     ) -> AssignmentModel:
-        """The model without what cannot pay: gains below zero, candidates that no set repays."""
+        """Return the model without queries and candidates that cannot be beneficial."""
         kept: list[Candidate] = []
         costs: list[tuple[float, ...]] = []
         lonely: list[bool] = []
@@ -83,7 +83,7 @@ class AssignmentModel:
 
     @cached_property
     def bound(self) -> float:
-        """A bound that needs no solver: every candidate with all that gain, conflicts or not."""
+        """Return an upper bound that needs no solver, because it ignores conflicts."""
         owners = np.array([offer.candidate for offer in self.offers], dtype=np.int64)
         gains = np.array([max(0.0, offer.gain) for offer in self.offers])
         sums = np.bincount(owners, weights=gains, minlength=len(self.candidates))
@@ -92,7 +92,7 @@ class AssignmentModel:
 
     @cached_property
     def program(self) -> BinaryProgram:
-        """The program."""
+        """Return the binary program."""
         first, count = self.first_y, len(self.offers)
         links = [
             *((number, first[o.candidate] + o.level) for number, o in enumerate(self.offers)),
@@ -121,15 +121,16 @@ class AssignmentModel:
 
     @cached_property
     def first_y(self) -> list[int]:
-        """Where the y of each candidate begin, and where the last end."""
+        """Return the number of each candidate's first y, then the number of variables."""
         sizes = [len(costs) for costs in self.costs]
         return (len(self.offers) + np.concatenate([[0], np.cumsum(sizes)])).astype(int).tolist()
 
     def _cliques(self) -> list[list[int]]:
-        """The maximal sets of offers over one position of a query, of two or more.
+        """Return the maximal sets of two or more offers that cover one position of a query.
 
-        The set over a position is part of a later one unless an offer ends there, and of an earlier
-        one unless an offer began after that.
+        The set at a position is part of the set at the next position, unless an offer ends at the
+        position. It is part of the previous maximal set, unless an offer started after the position
+        of that set.
         """
         by_query: dict[str, list[tuple[int, _Offer]]] = {}
         for number, offer in enumerate(self.offers):
@@ -145,7 +146,7 @@ class AssignmentModel:
         return found
 
     def vector(self, options: Iterable[Option]) -> NDArray[np.float64]:
-        """The vector of a plan's options, as far as the model has variables for them."""
+        """Return the vector of a plan's options, without options that have no variables."""
         sharing = {(o.candidate.id, query) for o in options for query in o.queries}
         vector = np.zeros(self.first_y[-1])
         for number, offer in enumerate(self.offers):
@@ -157,7 +158,7 @@ class AssignmentModel:
     def options(
         self, vector: NDArray[np.float64], savings: Mapping[str, Savings]
     ) -> tuple[Option, ...]:
-        """The options that a vector stands for, without those that are not beneficial."""
+        """Return the beneficial options of a vector."""
         queries: dict[int, list[str]] = {}
         for number in np.flatnonzero(vector[: len(self.offers)] > 0.5).tolist():
             offer = self.offers[number]
@@ -170,7 +171,7 @@ class AssignmentModel:
         return tuple(option for option in found if option.benefit > 0)
 
 
-# ---- its best solution
+# ---- the best solution
 
 
 def assign(
@@ -180,11 +181,16 @@ def assign(
     *,
     time_limit: float,
 ) -> Choice:
-    """The best options in no conflict that can be found in time, at most one for each candidate.
+    """Return the best options without conflicts that are found in time.
 
-    Its space holds every plan of whole candidates and every plan over the expanded graph. The score
-    is never below that of `start`, the options of some valid plan, such as GWMIN's. `candidates`
-    are all of a workload, beneficial as a whole or not; `savings` are by id, the limit in seconds.
+    A candidate has at most one option. The search space includes every plan of whole candidates and
+    every plan of the expanded graph. The score is at least the score of `start`.
+
+    Args:
+        candidates: all candidates of a workload, beneficial as a whole or not.
+        savings: the savings of each candidate by id.
+        start: the options of a valid plan, such as GWMIN's.
+        time_limit: in seconds.
     """
     begin = tuple(start)
     model = AssignmentModel.of(candidates, savings)
@@ -192,7 +198,7 @@ def assign(
         model.program, start=model.vector(begin), bound=model.bound, time_limit=time_limit
     )
     options = _filled(model, model.options(found.x, savings), savings)
-    # The start may let queries share that lose by it, for which the model has no variable.
+    # The start may assign queries with a negative gain, for which the model has no variable.
     options = max(options, begin, key=_score)
     score = _score(options)
     bound = max(found.bound, score)
@@ -206,11 +212,11 @@ def _score(options: Iterable[Option]) -> float:
 def _filled(
     model: AssignmentModel, options: tuple[Option, ...], savings: Mapping[str, Savings]
 ) -> tuple[Option, ...]:
-    """Options, and whatever else pays at positions that they leave free.
+    """Add options that are beneficial at positions that the options leave free.
 
-    A solver that computes to a tolerance may overlook what is too small to matter to the sum; and
-    where its time is over too soon, the start has room: GWMIN's plan of 1,000 queries over even
-    types scores 6,700, with what is added 9,300, the best 12,700.
+    A solver has a tolerance and can miss savings that are tiny compared with the sum. If it runs
+    out of time, `start` leaves positions free: for 1,000 queries over evenly distributed types,
+    GWMIN's plan scores 6,700, the completed plan 9,300, and the best plan 12,700.
     """
     taken = {place for option in options for place in places_of(option.candidate, option.queries)}
     added = {option.candidate.id for option in options}

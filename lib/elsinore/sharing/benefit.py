@@ -1,8 +1,8 @@
 """The sharing benefit model of the Sharon paper: Equations 1 to 8, as published.
 
-Costs are numbers of count updates and multiplications, per window. A rate is the mean number of
-events of a type in one window. A type that occurs k times in a pattern stands k times in the sum of
-Equation 1, which is the factor k of section 7.3: each of its events updates k counts.
+Costs are numbers of count updates and multiplications per window. A rate is the mean number of
+events of a type per window. A type that occurs k times in a pattern is counted k times in the sum
+of Equation 1. This is the factor k of section 7.3: each of its events updates k counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rates = Mapping[str, float]
 class Split:
     """The pattern of a query around a shared pattern p (Definition 4), as event types.
 
-    `prefix` or `suffix` is empty where p begins or ends the query's pattern.
+    `prefix` is empty if p begins the query's pattern, `suffix` if p ends it.
     """
 
     prefix: tuple[str, ...]
@@ -33,32 +33,34 @@ class Split:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """The query's pattern P^i."""
+        """Return the query's pattern P^i."""
         return self.prefix + self.shared + self.suffix
 
 
 def rate(pattern: Iterable[str], rates: Rates) -> float:
-    """Equation 1: the rate of matched events, the sum of the rates of all types of a pattern."""
+    """Return Equation 1: the rate of matched events, the sum of the rates of a pattern's types."""
     return fsum(rates[event_type] for event_type in pattern)
 
 
 def non_shared(split: Split, rates: Rates) -> float:
-    """Equation 2: each matched event updates one count per START event of the query."""
+    """Return Equation 2: each matched event updates one count per START event of the query."""
     return rates[split.whole[0]] * rate(split.whole, rates)
 
 
 def count_computation(split: Split, rates: Rates) -> float:
-    """Equation 4, Comp: the counts of prefix and suffix; a part that is not there costs nothing."""
+    """Return Equation 4, Comp: the cost of the counts of prefix and suffix.
+
+    An empty prefix or suffix costs nothing.
+    """
     parts = (part for part in (split.prefix, split.suffix) if part)
     return fsum(rates[part[0]] * rate(part, rates) for part in parts)
 
 
 def count_combination(split: Split, rates: Rates) -> float:
-    """Equation 5, Comb: the product of the numbers of counts that are multiplied.
+    """Return Equation 5, Comb: the product of the numbers of counts that are multiplied.
 
-    The equation is written for a query with a prefix and a suffix. A part that is not there has no
-    counts and stands for no factor; where there is neither, p is the whole query and nothing is
-    combined.
+    The equation assumes a prefix and a suffix. An empty one has no counts, so its factor is left
+    out. If both are empty, p is the whole query and nothing is combined.
     """
     if not split.prefix and not split.suffix:
         return 0.0
@@ -69,42 +71,42 @@ def count_combination(split: Split, rates: Rates) -> float:
 
 
 def shared(split: Split, rates: Rates) -> float:
-    """Equation 6: what one query costs beside p by the Shared method."""
+    """Return Equation 6: the cost of one query in addition to p under the Shared method."""
     return count_computation(split, rates) + count_combination(split, rates)
 
 
 def shared_once(pattern: tuple[str, ...], rates: Rates) -> float:
-    """The first term of Equation 7: p, computed once for all of its queries."""
+    """Return the first term of Equation 7: the cost of p, computed once for all of its queries."""
     return rates[pattern[0]] * rate(pattern, rates)
 
 
 # ---- under the statistics of a stream, query by query
 
-#: Benefits stay below this, so that any number of them adds up to a double.
+#: Upper bound of benefits, so that the sum of any number of them is a finite double.
 _LARGEST = 1e300
 
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Equation 8 of a candidate, split by query, so that any subset of its queries can be weighed.
+    """Equation 8 of a candidate per query, to compute the benefit of any subset of its queries.
 
-    Equations 3 and 7 are sums over the queries, so the benefit, Equation 3 less Equation 7, is a
-    sum of gains less what p costs.
+    Equations 3 and 7 are sums over the queries. So the benefit, Equation 3 minus Equation 7, is a
+    sum of gains minus the cost of p.
 
     Attributes:
-        gains: what each query saves beside p, `NonShared(p, q) - Shared(p, q)` (Equations 2 and 6),
-            by the queries' names; it may be negative.
-        once: what computing p costs (the first term of Equation 7) if this query's window is the
-            longest of those that share p, by the queries' names. Longer windows cost more.
+        gains: the saving of each query without the cost of p, `NonShared(p, q) - Shared(p, q)`
+            (Equations 2 and 6), by name of the query; may be negative.
+        once: the cost of p (the first term of Equation 7) if this query has the longest window of
+            the queries that share p, by name of the query. Longer windows cost more.
     """
 
     gains: Mapping[str, float]
     once: Mapping[str, float]
 
     def benefit(self, queries: Collection[str] | None = None) -> float:
-        """BValue(p, Q'_p) for some of the queries, at least one; for all of them by default.
+        """Return BValue(p, Q'_p) of some of the queries, at least one; by default, of all.
 
-        Above zero, sharing p pays.
+        Sharing p is beneficial if the value is above zero.
         """
         sharing = self.gains.keys() if queries is None else queries
         return fsum(self.gains[query] for query in sharing) - max(
@@ -113,14 +115,16 @@ class Savings:
 
 
 def weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
-    """What sharing a candidate saves, in count updates per longest window of the workload.
+    """Return the savings of a candidate, in count updates per longest window of the workload.
 
-    The equations speak of one window of one partition. `Rate(E)` is therefore the mean number of
-    events of type E in one window and one partition (all events, where partitions were not
-    counted), and costs are multiplied by the number of partitions and by how often the window's
-    length fits into the workload's longest. Where windows differ (section 7.2) each query's own
-    costs are those of its own window, and p itself is computed for the longest of them. With equal
-    windows and one partition, the paper's assumptions, this is the paper's value.
+    The equations refer to one window of one partition. So `Rate(E)` is the mean number of events of
+    type E per window and partition; if partitions were not counted, of all events. Costs are
+    multiplied by the number of partitions, and by the longest window of the workload divided by the
+    window's length.
+
+    If windows differ (section 7.2), the costs of each query refer to its window, and p is computed
+    for the longest of them. With equal windows and one partition, as the paper assumes, the result
+    equals the paper's value.
 
     Raises:
         ParameterError: the statistics lack a type, or the rates are too large for a double.
@@ -165,10 +169,10 @@ def _too_large(candidate: Candidate) -> ParameterError:
 
 
 def split(query: BoundQuery, segment: Segment) -> Split:
-    """Prefix, p and suffix of a query (Definition 4).
+    """Return the prefix, p and suffix of a query (Definition 4).
 
-    A Kleene part counts as one occurrence of each of its types, a negated part does not count: the
-    paper's model knows neither.
+    The paper's model has no Kleene and no NOT. Here a Kleene part counts as one occurrence of each
+    of its types, and NOT is ignored.
     """
     positions = [position for position in query.positions if not position.negated]
     return Split(
@@ -179,10 +183,10 @@ def split(query: BoundQuery, segment: Segment) -> Split:
 
 
 def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
-    """The sets of key attributes whose distinct values predictions ask the statistics for.
+    """Return the sets of key attributes whose numbers of distinct values are used for predictions.
 
-    They are those of candidates, for `weigh`, and of what queries with a Kleene sub-pattern are
-    partitioned by, the whole and what each position carries.
+    These are the keys of candidates, for `weigh`. For queries with a Kleene sub-pattern, these are
+    all keys, and the keys at each position.
     """
     found: set[tuple[str, ...]] = set()
     for candidate in mine_candidates(workload):
@@ -205,7 +209,7 @@ def partition_keys(workload: Workload) -> tuple[tuple[str, ...], ...]:
 
 
 def _key_attributes(candidate: Candidate, workload: Workload) -> tuple[str, ...]:
-    place = candidate.occurrences[0]  # all agree: the keys are part of the signature
+    place = candidate.occurrences[0]  # any one: the keys are part of the signature
     keys = keys_of(workload.by_name[place.query], place)
     return _attributes(keys)
 
@@ -215,7 +219,7 @@ def _attributes(keys: Iterable[Key]) -> tuple[str, ...]:
 
 
 def _carried(event_type: str, attributes: tuple[str, ...], workload: Workload) -> tuple[str, ...]:
-    """Those of the key attributes that events of a type carry; these alone divide its events."""
+    """Return the key attributes that events of a type have; only these partition its events."""
     owned = workload.schema.by_name[event_type].by_name
     return tuple(attribute for attribute in attributes if attribute in owned)
 
@@ -225,15 +229,15 @@ def _carried(event_type: str, attributes: tuple[str, ...], workload: Workload) -
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The option `(p, Q'_p)`: what a plan is made of."""
+    """The option `(p, Q'_p)`; a plan is a set of options."""
 
     candidate: Candidate  #: the candidate `(p, Q_p)`
-    queries: tuple[str, ...]  #: Q'_p, two or more of its queries, in their order
+    queries: tuple[str, ...]  #: Q'_p, two or more of the candidate's queries, in their order
     benefit: float  #: BValue(p, Q'_p) (Equation 8)
 
     @classmethod
     def of(cls, candidate: Candidate, queries: Iterable[str], savings: Savings) -> Option:
-        """The option of a candidate that these queries share."""
+        """Return the option of a candidate that these queries share."""
         wanted = frozenset(queries)
         ordered = tuple(query for query in candidate.queries if query in wanted)
         assert len(ordered) == len(wanted) > 1
@@ -241,7 +245,7 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The candidate's id, with the queries where they are not all of the candidate's."""
+        """Return the candidate's id, with the names of the queries if they are not all."""
         if len(self.queries) == len(self.candidate.occurrences):
             return self.candidate.id
         return f"{self.candidate.id}{{{','.join(self.queries)}}}"
@@ -249,9 +253,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an optimizer decided."""
+    """The decision of an optimizer."""
 
-    options: tuple[Option, ...]  #: what is shared, at most one option a candidate, in no conflict
-    #: no plan in the search space of the optimizer scores more; None if no bound was computed.
+    options: tuple[Option, ...]  #: the plan: at most one option per candidate, without conflicts
+    #: upper bound of the score of all plans in the search space; None if it was not computed.
     bound: float | None
-    proven: bool  #: whether the score reaches the bound, up to the solver's tolerance of 1e-6 of it
+    proven: bool  #: whether the score reaches the bound, within the solver's tolerance of 1e-6

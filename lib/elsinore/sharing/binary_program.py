@@ -1,10 +1,12 @@
-"""Binary programs with packing-like rows, solved by HiGHS through SciPy, with a bound.
+"""Solve binary programs with packing-like rows by HiGHS through SciPy, with a bound.
 
-The linear relaxation comes first: for sharing plans it is mostly integral, and where it is not its
-gap is tiny. What its reduced costs rule out is fixed, what is left falls apart into components, and
-only these are branched on. (Measured with 10,000 queries of length 10: HiGHS' own branch and bound
-on the whole program spends minutes in its presolve, past its time limit; the relaxation takes 4 to
-14 s by the dual simplex, more by interior points, and more with flow rows for the positions.)
+The linear relaxation is solved first. For sharing plans, most of its values are integers, and its
+gap is tiny. Variables that its reduced costs decide are fixed. The remaining program splits into
+components, and only these use branch and bound.
+
+For 10,000 queries of length 10, HiGHS' branch and bound on the whole program takes minutes in its
+presolve, longer than its time limit. The relaxation takes 4 to 14 s by the dual simplex method.
+Interior points take longer, and so do flow rows for the positions.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-#: A score is proven to be the best when the bound is no further away than this share of it: the
-#: tolerance that HiGHS computes with.
+#: A score is proven optimal if its relative distance from the bound is at most this: the tolerance
+#: of HiGHS.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class BinaryProgram:
-    """Maximise `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible."""
+    """Maximize `gains @ x` with `rows @ x <= upper`, x in {0, 1}; x = 0 is feasible."""
 
     gains: NDArray[np.float64]  #: float64 [n]
     rows: Any  #: sparse [m, n], small integers
@@ -39,7 +41,7 @@ class BinaryProgram:
 
 @dataclass(frozen=True)
 class BinarySolution:
-    """The best vector found (0 and 1, float64 [n]), its value, and a bound on every value."""
+    """The best vector found (0 and 1, float64 [n]), its value, and an upper bound of all values."""
 
     x: NDArray[np.float64]
     value: float
@@ -51,19 +53,23 @@ class BinarySolution:
         return self.bound - self.value <= TOLERANCE * abs(self.bound)
 
 
-#: Components of fewer variables are branched on together: a call of the solver costs more.
+#: Components with fewer variables are solved together, because a call of the solver costs more.
 _SMALL = 500
 
-#: How many rows away from a fraction variables are free when a first good vector is looked for.
+#: For the first good vector, variables are free if they are at most this many rows from a fraction.
 _ROWS_AWAY = 2
 
 
 def solve(
     program: BinaryProgram, *, start: NDArray[np.float64], bound: float, time_limit: float
 ) -> BinarySolution:
-    """The best vector that can be found in time; never worse than `start`, which is feasible.
+    """Return the best vector that is found in time.
 
-    `bound` is known already. The relaxation may overrun the time limit, in seconds, a little.
+    Args:
+        program: the program.
+        start: a feasible vector, float64 [n]; the result is at least as good.
+        bound: a known upper bound of all values.
+        time_limit: in seconds; the relaxation may exceed it slightly.
     """
     ends = monotonic() + time_limit
     incumbent = BinarySolution(start, float(program.gains @ start), bound)
@@ -76,7 +82,7 @@ def solve(
     )  # fmt: skip
     if relaxed.status != 0:
         return incumbent
-    # Gains that cancel out leave some 1e-18 of the largest, which is nothing.
+    # Rounding leaves about 1e-18 of the largest gain if gains cancel out; this counts as 0.
     best = -relaxed.fun if abs(relaxed.fun) > TOLERANCE else 0.0
     bound = min(bound, best * scale)
     for fixed in (np.rint(relaxed.x), _near_fractions(program, relaxed.x)):
@@ -85,7 +91,7 @@ def solve(
         if incumbent.proven:
             return incumbent
     x, best = _completed(program, _fix(relaxed, (bound - incumbent.value) / scale), ends)
-    # Either the best vector is the incumbent, or it is among those that were searched.
+    # The best vector is the incumbent, or one of the vectors of this search.
     return _better(program, incumbent, x, min(bound, max(best, incumbent.value)))
 
 
@@ -99,7 +105,10 @@ def _better(
 
 
 def _near_fractions(program: BinaryProgram, relaxed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The relaxed values; NaN for those between 0 and 1 and what is a few rows away from them."""
+    """Return the rounded values of the relaxation; NaN for fractions and variables near them.
+
+    A variable is near if it is at most `_ROWS_AWAY` rows away.
+    """
     free = np.abs(relaxed - np.rint(relaxed)) > TOLERANCE
     for _ in range(_ROWS_AWAY):
         free = free | (program.rows.T @ (program.rows @ free.astype(np.float64) != 0) > 0)
@@ -107,9 +116,9 @@ def _near_fractions(program: BinaryProgram, relaxed: NDArray[np.float64]) -> NDA
 
 
 def _fix(relaxed: Any, gap: float) -> NDArray[np.float64]:
-    """The values that any better vector must have, by reduced costs; NaN where both are possible.
+    """Return the values that every better vector has, by reduced costs; NaN if unknown.
 
-    A variable at its bound in the relaxation costs at least its reduced cost when it leaves.
+    If a variable leaves its bound in the relaxation, the value falls by at least its reduced cost.
     """
     slack = gap * (1 + TOLERANCE) + TOLERANCE
     fixed = np.full(len(relaxed.x), np.nan)
@@ -121,10 +130,15 @@ def _fix(relaxed: Any, gap: float) -> NDArray[np.float64]:
 def _completed(
     program: BinaryProgram, fixed: NDArray[np.float64], ends: float
 ) -> tuple[NDArray[np.float64], float]:
-    """The best vector with values that are fixed where they are not NaN, and a bound on such.
+    """Return the best vector with the fixed values, and an upper bound of such vectors.
 
-    Branch and bound, component by component; where one has no vector, or no time was left for it,
-    the bound is infinite.
+    Each component is solved by branch and bound. If a component has no vector, or no time is left
+    for it, the bound is infinite.
+
+    Args:
+        program: the program.
+        fixed: float64 [n]: fixed values, NaN for free variables.
+        ends: the time limit, as a value of `monotonic()`.
     """
     free = np.flatnonzero(np.isnan(fixed))
     x = np.where(np.isnan(fixed), 0.0, fixed)
@@ -141,7 +155,7 @@ def _completed(
 
 
 def _components(rows: Any) -> list[NDArray[np.int64]]:
-    """Columns that meet in rows, as groups; small groups are put together."""
+    """Return the columns as groups without common rows; small groups are joined to one."""
     height, width = rows.shape
     meeting = rows.tocoo()
     both = csr_array(
@@ -160,7 +174,7 @@ def _components(rows: Any) -> list[NDArray[np.int64]]:
 def _solve_part(
     gains: NDArray[np.float64], rows: Any, upper: NDArray[np.float64], time_limit: float
 ) -> tuple[NDArray[np.float64], float | None]:
-    """One component: its best values found and their bound; no bound if there is no vector."""
+    """Return the best values found for one component, and their bound; None without a vector."""
     touched = np.diff(rows.indptr) > 0
     scale = float(np.abs(gains).max()) or 1.0
     found = milp(

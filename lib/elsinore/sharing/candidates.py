@@ -1,4 +1,4 @@
-"""What queries can share: candidates (Sharon Algorithm 7), their conflicts, Kleene sub-patterns."""
+"""Find what queries can share: candidates (Sharon Algorithm 7) and Kleene sub-patterns."""
 
 from __future__ import annotations
 
@@ -156,27 +156,26 @@ class Candidate:
 
     id: str  #: `p1`, `p2`, ... in the order of `mine_candidates`
     pattern: tuple[str, ...]  #: the event types of p
-    #: where p stands in each of its queries, one a query, by the queries' names. Where p occurs
-    #: several times in a query (section 7.3) it is shared at its first occurrence, which is the
-    #: split that Definition 4 speaks of.
+    #: the occurrence of p in each of its queries, by name of the query. If p occurs several times
+    #: in a query (section 7.3), it is shared at its first occurrence, the split of Definition 4.
     occurrences: tuple[Segment, ...]
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """The names of the queries Q_p."""
+        """Return the names of the queries Q_p."""
         return tuple(occurrence.query for occurrence in self.occurrences)
 
 
 def mine_candidates(workload: Workload) -> tuple[Candidate, ...]:
-    """All contiguous sub-patterns of length > 1 that more than one query holds.
+    """Return all contiguous sub-patterns of length > 1 that more than one query contains.
 
-    Sub-patterns are the same when their types and all that section 7.2 asks to agree are the same
-    (`signature`). They are ordered alphabetically by pattern, then by signature, whatever the order
-    of the queries; O(n l^2) for n queries of length l.
+    Sub-patterns are the same if their `signature` is: their types, and everything that must agree
+    by section 7.2. They are sorted by pattern, then by signature, independent of the order of the
+    queries. Takes O(n l^2) for n queries of length l.
     """
     found: dict[str, dict[str, Segment]] = {}
     for query in workload.queries:
-        for segment in sub_segments(query):  # from left to right: the first occurrence stays
+        for segment in sub_segments(query):  # from left to right: the first occurrence wins
             found.setdefault(signature(query, segment), {}).setdefault(query.name, segment)
     sharable = sorted(
         (segments[0].types, text, segments)
@@ -191,11 +190,11 @@ def mine_candidates(workload: Workload) -> tuple[Candidate, ...]:
 
 
 def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> Iterator[Place]:
-    """The positions that a candidate occupies in the queries that share it, by default in all.
+    """Yield the positions of a candidate in the queries that share it, by default in all.
 
-    Two candidates are in conflict exactly if they meet at a place (Sharon Definition 6). Any common
-    position counts, containment included: Table 1 and Figure 4 make `(OakSt, MainSt)` conflict with
-    `(ParkAve, OakSt, MainSt)`, which the formula of the definition alone leaves open.
+    Two candidates are in conflict exactly if they have a position in common (Sharon Definition 6).
+    Any common position counts, including containment: in Table 1 and Figure 4, `(OakSt, MainSt)`
+    conflicts with `(ParkAve, OakSt, MainSt)`. The formula of the definition leaves this open.
     """
     for occurrence in candidate.occurrences:
         if queries is None or occurrence.query in queries:
@@ -206,10 +205,10 @@ def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> I
 
 
 def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Event types E whose `E+` more than one query holds, with the names of those queries.
+    """Return event types E whose `E+` more than one query contains, with the names of the queries.
 
-    `E*` holds E+; what stands under NOT does not count. Whether the queries can really share it
-    (Hamlet Definition 3.2) depends on more than this.
+    `E*` contains E+. Parts under NOT are ignored. Hamlet Definition 3.2 has further conditions for
+    sharing E+, which are not checked here.
     """
     found: dict[str, list[str]] = {}
     for query in workload.queries:
@@ -221,7 +220,7 @@ def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def kleene_types(pattern: Pattern) -> Iterator[str]:
-    """The types E of each E+ and E* of a pattern, outside of NOT."""
+    """Yield the type E of each E+ and E* of a pattern, outside of NOT."""
     if isinstance(pattern, Negation):
         return
     if isinstance(pattern, KleenePlus | KleeneStar) and isinstance(pattern.body, EventPattern):

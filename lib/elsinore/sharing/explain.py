@@ -1,4 +1,4 @@
-"""Explains a plan: its candidates, how it cuts each pattern, what its sharing saves."""
+"""Explain a plan: the fate of its candidates, how it cuts patterns, and what sharing saves."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from elsinore.sharing.statistics import Statistics
 
 
 def explain_plan(plan: StaticPlan) -> tuple[tuple[PlannedCandidate, str], ...]:
-    """All candidates and what became of them, in words.
+    """Return all candidates with their fate as text.
 
-    First the chosen, then the pruned, those in conflict, the others; the largest first.
+    The order is by fate, in the order of `Fate`, then by descending benefit.
     """
     order = list(Fate)
     ordered = sorted(plan.candidates, key=lambda c: (order.index(c.fate), -c.benefit))
@@ -45,31 +45,31 @@ def _fate(candidate: PlannedCandidate, guaranteed: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the sequence at the top of a pattern."""
+    """A part of the sequence at the top level of a pattern."""
 
-    text: str  #: the part as it is written, without the names that the query gives to its types
-    #: the positions that it covers, `start` to `stop - 1`.
+    text: str  #: the part as it is written, without aliases
+    #: it covers the positions `start` to `stop - 1`.
     start: int
     stop: int
-    kleene: frozenset[str]  #: event types E whose E+ it holds, outside of NOT
+    kleene: frozenset[str]  #: event types E whose E+ it contains, outside of NOT
     negated: bool  #: whether it is a NOT
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Boxes side by side that a query computes, or the candidate of this id computes for it."""
+    """Adjacent boxes that are computed by the query, or by the candidate with this id."""
 
     boxes: tuple[Box, ...]
     candidate: str | None
 
     @property
     def start(self) -> int:
-        """The first position."""
+        """Return the first position."""
         return self.boxes[0].start
 
     @property
     def stop(self) -> int:
-        """The position after the last."""
+        """Return the position after the last."""
         return self.boxes[-1].stop
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Cut:
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """All boxes, from left to right."""
+        """Return all boxes, from left to right."""
         return tuple(box for stretch in self.stretches for box in stretch.boxes)
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ Owners = Mapping[Place, str]
 
 
 def explain_cuts(plan: StaticPlan, workload: Workload) -> tuple[Cut, ...]:
-    """The cut of every query, in the order of the workload.
+    """Return the cut of every query, in the order of the workload.
 
     The plan must fit the workload (`elsinore.sharing.replan.verify`).
     """
@@ -108,7 +108,7 @@ def explain_cuts(plan: StaticPlan, workload: Workload) -> tuple[Cut, ...]:
 
 
 def cut_query(query: BoundQuery, owners: Owners) -> Cut:
-    """The cut of one query."""
+    """Return the cut of one query."""
     boxes = groupby(_boxes(query.pattern), key=lambda box: owners.get((query.name, box.start)))
     return Cut(query.name, tuple(Stretch(tuple(found), name) for name, found in boxes))
 
@@ -124,7 +124,7 @@ def _boxes(pattern: syntax.Pattern) -> Iterator[Box]:
 
 
 def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
-    """The pattern with every type by its own name: where it stands says which one is meant."""
+    """Return the pattern with types instead of aliases; the order of the types identifies them."""
     match pattern:
         case syntax.EventPattern(type=kind):
             return syntax.EventPattern(kind, kind)
@@ -134,28 +134,28 @@ def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
             return type(pattern)(_without_aliases(pattern.body))
 
 
-# ---- what sharing saves, and why there is not more of it
+# ---- savings of shared candidates, and why other candidates are not shared
 
 
 @dataclass(frozen=True, slots=True)
 class SharedCandidate:
-    """A chosen candidate; all figures are count updates per longest window of the workload."""
+    """A chosen candidate; all metrics are count updates per longest window of the workload."""
 
-    candidate: PlannedCandidate  #: what the plan says of it
+    candidate: PlannedCandidate  #: its record in the plan
     #: the gain of each query that shares it (Equation 2 minus Equation 6), by name; None without
     #: statistics.
     gains: Mapping[str, float] | None
-    #: what computing it costs, once for all of them (the first term of Equation 7); None as above.
+    #: its cost, once for all queries (the first term of Equation 7); None without statistics.
     once: float | None
-    net: float | None  #: the gains less that cost: BValue (Equation 8)
-    #: the queries that hold it and do not share it: the chosen candidates that take their
-    #: positions; none where sharing it there does not pay.
+    net: float | None  #: the gains minus the cost: BValue (Equation 8)
+    #: for each query that contains it but does not share it, the chosen candidates that overlap
+    #: it; empty if sharing it there is not beneficial.
     left_out: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class UnsharedCandidate:
-    """A candidate that was not chosen, and the chosen ones that it meets, with the queries."""
+    """A candidate that was not chosen, with the queries where each chosen candidate overlaps it."""
 
     candidate: PlannedCandidate
     meets: Mapping[str, tuple[str, ...]]
@@ -163,7 +163,7 @@ class UnsharedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSavings:
-    """All candidates of a plan: the chosen by what they save, then the others by their benefit."""
+    """All candidates of a plan: chosen candidates by saving, then other candidates by benefit."""
 
     shared: tuple[SharedCandidate, ...]
     unshared: tuple[UnsharedCandidate, ...]
@@ -172,9 +172,12 @@ class ExplainedSavings:
 def explain_savings(
     plan: StaticPlan, workload: Workload, statistics: Statistics | None = None
 ) -> ExplainedSavings:
-    """Explain the savings of a plan that fits the workload (`replan.verify`), and its limits.
+    """Return the savings of a plan, and why it does not share more.
 
-    Without the statistics of the plan, the gains are unknown.
+    Args:
+        plan: a plan that fits the workload (`replan.verify`).
+        workload: the queries.
+        statistics: the statistics of the plan; without them, gains are None.
 
     Raises:
         PlanError: the plan was found for other statistics.
@@ -216,7 +219,7 @@ def _shared(
 
 
 def _met(occurrence: Occurrence, owners: Owners) -> tuple[str, ...]:
-    """The chosen candidates that share positions of an occurrence."""
+    """Return the chosen candidates that share positions of an occurrence."""
     return tuple(dict.fromkeys(owners[p] for p in occurrence.places if p in owners))
 
 
@@ -229,7 +232,7 @@ def _meetings(candidate: PlannedCandidate, owners: Owners) -> dict[str, tuple[st
 
 
 def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
-    """Why a candidate was not chosen, in words."""
+    """Return why a candidate was not chosen, as text."""
     candidate = unshared.candidate
     where = "; ".join(
         f"{name} is shared instead in {', '.join(queries)}"
@@ -246,7 +249,7 @@ def reason(unshared: UnsharedCandidate, guaranteed: float) -> str:
 
 
 def figure_text(value: float) -> str:
-    """A figure for people: six digits of a small one, whole numbers of a large one.
+    """Return a number for people: six digits of a small one, a whole number of a large one.
 
     >>> figure_text(7.024271610851), figure_text(1035358.4), figure_text(1e300)
     ('7.02427', '1,035,358', '1e+300')

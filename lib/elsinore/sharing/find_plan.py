@@ -1,4 +1,4 @@
-"""Finds the static plan of a workload: mining, savings, Sharon graph, choice, story."""
+"""Find the static plan of a workload: mine candidates, compute savings, choose, and record why."""
 
 from __future__ import annotations
 
@@ -30,9 +30,15 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True)
 class Problem:
-    """The input of an optimizer: all candidates of a workload, and their savings by id.
+    """The input of an optimizer.
 
-    `time_limit`: seconds, for optimizers with a time limit.
+    Attributes:
+        candidates: all candidates of a workload.
+        savings: their savings by id.
+        time_limit: in seconds, for optimizers with a time limit.
+
+    Raises:
+        ParameterError: the time limit is not positive.
     """
 
     candidates: tuple[Candidate, ...]
@@ -46,39 +52,43 @@ class Problem:
 
     @cached_property
     def by_id(self) -> dict[str, Candidate]:
-        """Candidates by id."""
+        """Return the candidates by id."""
         return {candidate.id: candidate for candidate in self.candidates}
 
     @cached_property
     def benefits(self) -> dict[str, float]:
-        """BValue of every candidate, shared by all of its queries."""
+        """Return BValue of every candidate by id, shared by all of its queries."""
         return {name: savings.benefit() for name, savings in self.savings.items()}
 
     @cached_property
     def graph(self) -> SharonGraph:
-        """The Sharon graph."""
+        """Return the Sharon graph."""
         return build_graph(self.candidates, self.benefits)
 
     @cached_property
     def reduction(self) -> Reduction:
-        """The Sharon graph reduced."""
+        """Return the reduction of the Sharon graph."""
         return reduce(self.graph)
 
     @cached_property
     def greedy(self) -> tuple[Option, ...]:
-        """What GWMIN chooses."""
+        """Return the options that GWMIN chooses."""
         return tuple(
             Option.of(self.by_id[name], self.by_id[name].queries, self.savings[name])
             for name in gwmin(self.graph)
         )
 
     def expanded(self) -> Expansion:
-        """The Sharon graph expanded."""
+        """Return the expanded Sharon graph."""
         return expand(self.graph, self.by_id, self.savings)
 
 
 def choose(problem: Problem, optimizer: Optimizer) -> Choice:
-    """Return what an optimizer decides; BudgetError: `sharon` or `exhaustive` reached its limit."""
+    """Return the decision of an optimizer.
+
+    Raises:
+        BudgetError: `sharon` or `exhaustive` reached its limit.
+    """
     if optimizer is Optimizer.GWMIN:
         return Choice(problem.greedy, None, proven=False)
     if optimizer is Optimizer.OPTIMAL:
@@ -96,11 +106,11 @@ def choose(problem: Problem, optimizer: Optimizer) -> Choice:
     return Choice(options, expansion.graph.weight(chosen), proven=True)
 
 
-# ---- what became of every candidate, and why
+# ---- the fate of every candidate
 
 
 def tell_story(problem: Problem, choice: Choice) -> tuple[PlannedCandidate, ...]:
-    """Every candidate with its benefit and its fate under a choice, in the order of mining."""
+    """Return every candidate with its benefit and its fate under a choice, in mining order."""
     options = {option.candidate.id: option for option in choice.options}
     owners = {
         place: option.candidate.id
@@ -148,7 +158,7 @@ def _tell(
 
 # ---- the plan
 
-#: Seconds after which GWMIN's plan should not be waited for any longer.
+#: Seconds to search for the optimal plan before GWMIN's plan is returned first.
 PATIENCE = 2.0
 
 
@@ -159,15 +169,15 @@ def find_plan(
     optimizer: Optimizer = Optimizer.OPTIMAL,
     time_limit: float = TIME_LIMIT,
 ) -> StaticPlan:
-    """The plan that an optimizer chooses for a workload under the statistics of its stream.
+    """Return the plan that an optimizer chooses for a workload and the statistics of its stream.
 
-    A pure function: the same workload, in whatever order of its queries, and the same statistics
-    give the same plan, byte for byte (while the time limit is not met).
+    The result is deterministic: equal statistics and the same queries, in any order, give the same
+    plan, byte for byte, if the time limit is not reached.
 
     Raises:
         ParameterError: the statistics lack a type of the workload, its rates are too large, or the
             time limit is not positive.
-        BudgetError: the optimizer `sharon` or `exhaustive` met its bound.
+        BudgetError: the optimizer `sharon` or `exhaustive` reached its limit.
     """
     return _plan(workload, statistics, _problem(workload, statistics, time_limit), optimizer)
 
@@ -175,9 +185,9 @@ def find_plan(
 def find_plans(
     workload: Workload, statistics: Statistics, *, time_limit: float = TIME_LIMIT
 ) -> Iterator[StaticPlan]:
-    """The optimal plan; where it takes longer than `PATIENCE`, first GWMIN's.
+    """Yield the optimal plan; if it takes longer than `PATIENCE`, yield GWMIN's plan first.
 
-    The last one is the best that was found in time. Raises as `find_plan`.
+    The last plan is the best one found in time. Raises the errors of `find_plan`.
     """
     quick = min(PATIENCE, time_limit)
     problem = _problem(workload, statistics, quick)

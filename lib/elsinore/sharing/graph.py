@@ -1,4 +1,4 @@
-"""The Sharon graph of beneficial candidates and their conflicts; GWMIN; the reduction."""
+"""The Sharon graph of beneficial candidates and their conflicts, GWMIN, and the reduction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from elsinore.sharing.candidates import Candidate, places_of
 class SharonGraph:
     """An undirected graph with weighted vertices (Sharon Definition 10)."""
 
-    vertices: tuple[str, ...]  #: their names; their order is the order of all algorithms
+    vertices: tuple[str, ...]  #: names of the vertices; algorithms process them in this order
     values: NDArray[np.float64]  #: weight of each vertex, above zero, float64 [V]
-    #: 1 for each two vertices in conflict, sparse by rows, int8 [V, V], since workloads of
+    #: 1 for each pair of vertices in conflict, int8 [V, V], sparse by rows: workloads of
     #: thousands of queries have millions of conflicts.
     adjacency: Any
 
@@ -30,7 +30,12 @@ class SharonGraph:
     def meeting(
         cls, weights: Mapping[str, float], places: Mapping[str, Iterable[Hashable]]
     ) -> SharonGraph:
-        """The graph whose vertices are adjacent where they have a place in common."""
+        """Return the graph in which vertices are adjacent if they have a place in common.
+
+        Args:
+            weights: the weight of each vertex by name; above zero.
+            places: the places of each vertex by name.
+        """
         assert all(weight > 0 for weight in weights.values())
         numbers: dict[Hashable, int] = {}
         pairs = [
@@ -51,16 +56,16 @@ class SharonGraph:
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """The vertices' places in the order."""
+        """Return the position of each vertex in `vertices`."""
         return {vertex: number for number, vertex in enumerate(self.vertices)}
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The vertices' weights by name."""
+        """Return the weight of each vertex by name."""
         return dict(zip(self.vertices, self.values.tolist(), strict=True))
 
     def near(self, number: int) -> NDArray[np.int32]:
-        """The numbers of a vertex's neighbours, ascending."""
+        """Return the numbers of a vertex's neighbors, ascending."""
         near: NDArray[np.int32] = self.adjacency.indices[
             self.adjacency.indptr[number] : self.adjacency.indptr[number + 1]
         ]
@@ -68,15 +73,15 @@ class SharonGraph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """Number of conflicts of each vertex, int64 [V]."""
+        """Return int64 [V], the number of conflicts of each vertex."""
         return np.diff(self.adjacency.indptr).astype(np.int64)
 
     def weight(self, vertices: Iterable[str]) -> float:
-        """Sum of the weights of some vertices: the score of a plan (Equation 9)."""
+        """Return the sum of the weights of some vertices: the score of a plan (Equation 9)."""
         return fsum(self.weights[vertex] for vertex in vertices)
 
     def among(self, kept: NDArray[np.bool_]) -> SharonGraph:
-        """The graph of the vertices that a mask [V] keeps, and of the edges among them."""
+        """Return the subgraph of the vertices that a mask, bool [V], selects."""
         part = self.adjacency[kept][:, kept]
         part.sort_indices()
         names = tuple(self.vertices[number] for number in np.flatnonzero(kept))
@@ -84,9 +89,9 @@ class SharonGraph:
 
 
 def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]) -> SharonGraph:
-    """The Sharon graph of a workload (Algorithm 1): only beneficial candidates become vertices.
+    """Return the Sharon graph of a workload (Algorithm 1); its vertices are beneficial candidates.
 
-    `benefits` holds BValue of each candidate by id.
+    `benefits` contains BValue of each candidate by id.
     """
     weights = {c.id: benefits[c.id] for c in candidates if benefits[c.id] > 0}
     return SharonGraph.meeting(weights, {c.id: places_of(c) for c in candidates if c.id in weights})
@@ -96,7 +101,7 @@ def build_graph(candidates: tuple[Candidate, ...], benefits: Mapping[str, float]
 
 
 def guaranteed_weight(graph: SharonGraph) -> float:
-    """Equation 10: no independent set that GWMIN returns weighs less.
+    """Return the minimum weight of the independent set that GWMIN finds (Equation 10).
 
     >>> guaranteed_weight(SharonGraph.meeting({"a": 3.0, "b": 4.0}, {"a": ["ab"], "b": ["ab"]}))
     3.5
@@ -105,12 +110,14 @@ def guaranteed_weight(graph: SharonGraph) -> float:
 
 
 def gwmin(graph: SharonGraph) -> tuple[str, ...]:
-    """The independent set that Algorithm 8 finds, in the order in which it was chosen.
+    """Return the independent set that Algorithm 8 finds, in the order of choice.
 
-    Again and again the vertex with the largest weight / (degree + 1) among those left is taken, and
-    its neighbours go; of equals the first in the order of the graph is taken, as the algorithm's
-    strict comparison does. O((|V| + |E|) log |V|): degrees only fall and ratios only grow, so a
-    vertex enters the queue again when its degree falls, and its older entries are passed over.
+    The algorithm repeatedly takes the vertex with the largest weight / (degree + 1) and removes its
+    neighbors. If ratios are equal, the first vertex of the graph wins, as in the algorithm's strict
+    comparison.
+
+    It takes O((|V| + |E|) log |V|). Degrees only fall and ratios only grow, so a vertex enters the
+    queue again if its degree falls. Its older entries are skipped.
     """
     weights, degrees = graph.values.tolist(), graph.degrees.tolist()
     left = [True] * len(weights)
@@ -136,33 +143,35 @@ def gwmin(graph: SharonGraph) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-# ---- the reduction: candidates whose fate is clear
+# ---- the reduction: candidates that can be decided without a search
 
-#: Scores are sums of doubles; a candidate is pruned only where it falls short by more than their
-#: rounding (with equal weights in one clique Score_max *is* the guaranteed weight).
+#: Relative rounding error of scores. A candidate is pruned only if its score is lower by more than
+#: this: with equal weights in one clique, Score_max equals the guaranteed weight.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is left to search, and what was decided."""
+    """The reduced graph, and the vertices that were decided."""
 
     graph: SharonGraph  #: the reduced graph
-    #: vertices that belong to every optimal plan (Definition 14), in order.
+    #: vertices that are in every optimal plan (Definition 14), in order.
     conflict_free: tuple[str, ...]
-    #: vertices that belong to none (Definition 13): Score_max when they were pruned.
+    #: vertices that are in no optimal plan (Definition 13), with Score_max at pruning.
     pruned: Mapping[str, float]
     score_max: Mapping[str, float]  #: Score_max of every vertex in the whole graph (Definition 12)
-    guaranteed: float  #: the guaranteed weight that they were compared with (Equation 10)
+    guaranteed: float  #: the guaranteed weight for the comparison (Equation 10)
 
 
 def reduce(graph: SharonGraph) -> Reduction:
-    """Algorithm 2: take conflict-free candidates out, prune conflict-ridden ones, until none is.
+    """Reduce a graph by Algorithm 2: decide vertices until only undecided ones remain.
 
-    Score_max counts the conflict-free candidates that were taken out: they are part of every
-    optimal plan, and the guaranteed weight, which is that of the whole graph, counts them too. (The
-    algorithm as printed leaves this open; without them a second pass over Figure 4 would prune p1,
-    which Example 10 keeps.) O(|E|) a pass; each pass but the last decides a vertex.
+    Conflict-free candidates are taken, and conflict-ridden candidates are pruned. Score_max
+    includes the conflict-free candidates that were taken: they are part of every optimal plan, and
+    the guaranteed weight of the whole graph includes them, too. The algorithm as printed leaves
+    this open. Without them, a second pass over Figure 4 would prune p1, which Example 10 keeps.
+
+    A pass takes O(|E|). Each pass except the last decides at least one vertex.
     """
     guaranteed = guaranteed_weight(graph)
     undecided = np.ones(len(graph.vertices), dtype=np.bool_)
@@ -190,7 +199,10 @@ def reduce(graph: SharonGraph) -> Reduction:
 
 
 def _score_max(graph: SharonGraph, pruned: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Equation 11 for every vertex: all weights but those of its neighbours and the pruned."""
+    """Return float64 [V]: the maximum score of a plan with each vertex (Equation 11).
+
+    This is the sum of all weights, without the neighbors of the vertex and without pruned vertices.
+    """
     weights = np.where(pruned, 0.0, graph.values)
     least: NDArray[np.float64] = weights.sum() - graph.adjacency @ weights
     return least

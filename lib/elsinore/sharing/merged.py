@@ -1,7 +1,8 @@
-"""The merged template of a sharable set: each event type once, transitions labelled by queries.
+"""The merged template of a sharable set: each event type once, transitions labeled by queries.
 
-Hamlet section 3.1, Figure 3(b). Where a query has a type at several states, each further one has a
-merged state of its own; Kleene states come first, so that the E+ of all queries meet.
+See Hamlet section 3.1, Figure 3(b). If a query has several states with one type, there is a merged
+state for each of them. Kleene states are matched first, so that the E+ of all queries share one
+merged state.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Standings(Generic[Place]):
 def standings_of(
     queries: Iterable[BoundQuery], templates: Iterable[Template]
 ) -> Standings[tuple[int, int]]:
-    """The (query, state) at which events may stand; trends do not pass the states of NOT."""
+    """Return the events that each (query, state) admits; trends skip the states of NOT."""
     by_place: dict[tuple[int, int], Standing] = {}
     starts, ends, arrows = set(), set(), set()
     for q, (query, template) in enumerate(zip(queries, templates, strict=True)):
@@ -117,7 +118,7 @@ def standings_of(
 
 
 class MergedState(NamedTuple):
-    """Where events of one type may stand."""
+    """A state of the merged template, for events of one type."""
 
     type: str
     keys: frozenset[str]  #: attributes of the keys that the events carry
@@ -125,9 +126,9 @@ class MergedState(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A transition between merged states, labelled by the queries that have it, ascending.
+    """A transition between merged states, labeled by the queries that have it, ascending.
 
-    `condition` is in the first query's words.
+    `condition` refers to positions of the first of these queries.
     """
 
     earlier: int
@@ -137,15 +138,15 @@ class Link(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How trends lead through merged states, in one direction of time."""
+    """The paths of trends through merged states, in one direction of time."""
 
-    #: the queries whose trends may start and end at each state.
+    #: numbers of the queries whose trends may start, and may end, at each state.
     starts: tuple[tuple[int, ...], ...]
     ends: tuple[tuple[int, ...], ...]
     links: tuple[Link, ...]  #: sorted by (later, earlier)
 
     def turned(self) -> Ways:
-        """The same ways from their ends to their starts; links ask for comparisons at most."""
+        """Return the paths in reverse; conditions must be comparisons, or none."""
         links = [
             Link(link.later, link.earlier, _turned(link.condition), link.queries)
             for link in self.links
@@ -167,8 +168,12 @@ def _turned(condition: Condition) -> Condition:
 class MergedTemplate:
     """The templates of several queries as one.
 
-    Queries are numbered in their order; links are sorted by (later, earlier). `keys` are the
-    attributes that partition the trends, sorted.
+    Attributes:
+        queries: the queries, which are numbered in this order.
+        templates: the template of each query.
+        states: the merged states.
+        links: the transitions, sorted by (later, earlier).
+        keys: attributes that partition the trends, sorted.
     """
 
     queries: tuple[BoundQuery, ...]
@@ -179,7 +184,7 @@ class MergedTemplate:
 
     @cached_property
     def sharers(self) -> dict[int, tuple[int, ...]]:
-        """The queries with E+ at each merged state where several have it (Definition 3.1)."""
+        """Return the queries with E+ at each merged state that several have (Definition 3.1)."""
         users: dict[int, set[int]] = {}
         for link in self.links:
             if link.earlier == link.later:
@@ -188,30 +193,30 @@ class MergedTemplate:
 
     @property
     def shared_types(self) -> tuple[str, ...]:
-        """The event types E whose E+ several queries have, in the order of the states."""
+        """Return the event types E whose E+ several queries have, in the order of the states."""
         return tuple(dict.fromkeys(self.states[state].type for state in self.sharers))
 
     def starts(self, state: int) -> tuple[int, ...]:
-        """Queries whose trends may start at a merged state."""
+        """Return the numbers of the queries whose trends may start at a merged state."""
         return tuple(
             q for q, own in self.states[state].members.items() if own in self.templates[q].starts
         )
 
     def ends(self, state: int) -> tuple[int, ...]:
-        """Queries whose trends may end at a merged state."""
+        """Return the numbers of the queries whose trends may end at a merged state."""
         return tuple(
             q for q, own in self.states[state].members.items() if own in self.templates[q].ends
         )
 
     @property
     def ways(self) -> Ways:
-        """From starts to ends."""
+        """Return the paths from starts to ends."""
         states = range(len(self.states))
         return Ways(tuple(map(self.starts, states)), tuple(map(self.ends, states)), self.links)
 
     @cached_property
     def admissions(self) -> tuple[Mapping[int, Admission], ...]:
-        """What each query asks of single events at each merged state, by the query's number."""
+        """Return the conditions on single events at each merged state, by number of the query."""
         return tuple(
             {
                 q: admission_of(self.queries[q], self.templates[q].states[own])
@@ -222,7 +227,7 @@ class MergedTemplate:
 
     @cached_property
     def class_of(self) -> tuple[Mapping[int, int], ...]:
-        """At each merged state the class of each query, by what it asks of single events."""
+        """Return the class of each query at each merged state; a class has one admission."""
         found = []
         for asked in self.admissions:
             bits: dict[Admission, int] = {}
@@ -231,12 +236,12 @@ class MergedTemplate:
 
     @cached_property
     def standings(self) -> Standings[tuple[int, int]]:
-        """The (query, state of its own template) at which events may stand."""
+        """Return the events that each (query, state of its template) admits."""
         return standings_of(self.queries, self.templates)
 
     @cached_property
     def merged_places(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Merged state and class of each (query, state of its own template)."""
+        """Return the merged state and the class of each (query, state of its template)."""
         return {
             (q, own): (s, self.class_of[s][q])
             for s, state in enumerate(self.states)
@@ -244,9 +249,10 @@ class MergedTemplate:
         }
 
     def as_template(self, ways: Ways) -> Template:
-        """All queries together as one template: each trend of each is a way through it.
+        """Return a template with the trends of all queries.
 
-        Its keys are numbers of `self.keys`; its states have no positions, as those are a query's.
+        Its keys are positions in `self.keys`. Its states have no positions, because positions
+        belong to one query.
         """
         none: frozenset[int] = frozenset()
         carried = [frozenset(map(self.keys.index, state.keys)) for state in self.states]
@@ -262,7 +268,7 @@ class MergedTemplate:
 
 
 def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]) -> MergedTemplate:
-    """The merged template of queries whose trends carry keys of the same attributes."""
+    """Return the merged template of queries whose trends carry keys of the same attributes."""
     members: dict[tuple[Kind, int], dict[int, int]] = {}
     numbers: dict[tuple[Kind, int], int] = {}
     links: dict[tuple[int, int, Condition], list[int]] = {}
@@ -285,17 +291,20 @@ def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]
 
 
 def key_attributes(query: BoundQuery, keys: frozenset[int]) -> frozenset[str]:
-    """The attributes of some of a query's keys."""
+    """Return the attributes of some of a query's keys."""
     return frozenset([query.keys[number].attribute for number in keys])
 
 
 def type_of(query: BoundQuery, state: State) -> str:
-    """The event type of a state; its positions agree in that."""
+    """Return the event type of a state; all its positions have the same type."""
     return query.positions[min(state.meets)].type
 
 
 def _places(query: BoundQuery, template: Template) -> list[tuple[Kind, int]]:
-    """Kind and occurrence of each state of a template, Kleene states counted first."""
+    """Return the kind and the occurrence of each state of a template.
+
+    Kleene states are counted first.
+    """
     taken: dict[Kind, int] = {}
     found: dict[int, tuple[Kind, int]] = {}
     for number in dict.fromkeys([*template.loops, *range(len(template.states))]):

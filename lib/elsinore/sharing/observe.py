@@ -1,4 +1,4 @@
-"""Statistics counted from events, from which a plan can be found."""
+"""Count events to obtain the statistics from which a plan is found."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import Interval
 
-#: Hashes that are held of the values of a set of keys, 512 KB. Of so many values or more the number
-#: is estimated, with a standard error of 0.4 % (the root of 1 / (MOST_HASHES - 2)).
+#: Maximum number of stored hashes per set of keys, 512 KB. From this number of values on, the
+#: number is estimated, with a standard error of 0.4 % (the root of 1 / (MOST_HASHES - 2)).
 MOST_HASHES = 65_536
 
 
 def observe(workload: Workload, events: EventTable) -> Statistics:
-    """Statistics of events at hand, from the first to the last; DataError: there is none."""
+    """Return the statistics of events, over the time from the first to the last event.
+
+    Raises:
+        DataError: the table is empty.
+    """
     if not len(events):
         raise DataError("a plan needs at least one event", hint="name files with --events FILE")
     counts = EventCounts(workload)
@@ -29,12 +33,14 @@ def observe(workload: Workload, events: EventTable) -> Statistics:
 
 
 class EventCounts:
-    """How many events of each type there are, and distinct values of the keys that plans ask for.
+    """Numbers of events per type, and of distinct values of the keys that plans need.
 
-    NULL is no value; sets of keys that no event carries whole are left out. Events of types that no
-    query reads do not count. Of the values of a set of keys the smallest hashes are held
-    (k-minimum values: Bar-Yossef et al., RANDOM 2002). These depend on the values alone, neither on
-    their order nor on who counted which of them; fewer than `MOST_HASHES` are told exactly.
+    NULL is not counted as a value. A set of keys that no event has as a whole is left out. Events
+    of types that no query reads are ignored.
+
+    For each set of keys, the smallest hashes of its values are stored (k-minimum values: Bar-Yossef
+    et al., RANDOM 2002). They depend only on the values, not on the order of the events or on how
+    they are divided among several counters. Fewer than `MOST_HASHES` values are counted exactly.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -44,7 +50,7 @@ class EventCounts:
         self.attributes = sorted({name for keys in self._hashes for name in keys})
 
     def add(self, batch: pa.Table) -> None:
-        """Count events: `_type` and `attributes`."""
+        """Count events of a table with the column `_type` and the columns of `attributes`."""
         self._counts += np.bincount(np.asarray(batch[TYPE_COLUMN]), minlength=self._counts.size)
         read = pc.is_in(batch[TYPE_COLUMN], pa.array([*self._codes.values()], pa.int32()))
         own = batch.select(self.attributes).filter(read)
@@ -56,19 +62,22 @@ class EventCounts:
         if before.size == MOST_HASHES:
             found = found[found < before[-1]]
         merged = np.sort(np.concatenate([before, found]))
-        # A tenth of the time of np.unique, which builds a table first.
+        # Takes a tenth of the time of np.unique, which builds a hash table.
         is_first = np.append(True, merged[1:] != merged[:-1])[: merged.size]
         self._hashes[keys] = merged[is_first][:MOST_HASHES]
 
     def to_table(self) -> pa.Table:
-        """What was counted, to be kept: counts by type `of` '', and hashes of sets of keys."""
+        """Return the counts as a table to store.
+
+        Its rows have the counts by type, with `of` equal to '', and the hashes of each set of keys.
+        """
         parts = {"": self._counts.astype(np.uint64)}
         parts |= {" ".join(keys): hashes for keys, hashes in self._hashes.items()}
         of = np.repeat([*parts], [part.size for part in parts.values()])
         return pa.table({"of": of, "number": np.concatenate([*parts.values()])})
 
     def add_table(self, kept: pa.Table) -> None:
-        """Add what others of the same workload have counted, a table or several in a row."""
+        """Add counts of the same workload: a table of `to_table`, or several concatenated ones."""
 
         def numbers(of: str) -> np.ndarray:
             return np.asarray(kept.filter(pc.field("of") == of)["number"])
@@ -79,27 +88,28 @@ class EventCounts:
             self._add_hashes(keys, numbers(" ".join(keys)))
 
     def statistics(self, observed: Interval) -> Statistics:
-        """What was counted, as the rates of an interval."""
+        """Return the counts as the rates of an interval."""
         events = {name: int(self._counts[code]) for name, code in self._codes.items()}
         distinct = {keys: _distinct(found) for keys, found in self._hashes.items() if found.size}
         return Statistics.counted(observed, events, distinct)
 
 
 def event_types(workload: Workload) -> list[str]:
-    """The types that the queries name."""
+    """Return the types that the queries name, sorted."""
     return sorted({name for query in workload.queries for name in query.event_types})
 
 
 def observed_interval(events: EventTable) -> Interval:
-    """From the first event to the last; there must be one."""
+    """Return the interval from the first event to the last; there must be an event."""
     limits = pc.min_max(events.table[TIME_COLUMN]).as_py()
     return Interval(limits["min"], limits["max"] + 1)
 
 
 def _distinct(smallest: np.ndarray) -> int:
-    """Of how many values these are the smallest hashes: the unbiased estimate of Beyer et al.
+    """Return the number of distinct values, given their smallest hashes.
 
-    "On synopses for distinct-value estimation under multiset operations", SIGMOD 2007, section 4.1.
+    This is the unbiased estimate of Beyer et al., "On synopses for distinct-value estimation under
+    multiset operations", SIGMOD 2007, section 4.1.
     """
     if smallest.size < MOST_HASHES:
         return int(smallest.size)

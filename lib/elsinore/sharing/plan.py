@@ -1,4 +1,4 @@
-"""The static plan: a frozen, versioned value that tells the whole story of how it came about."""
+"""The static plan: a frozen, versioned value that records what is shared and why."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class PlannedState(Part):
     """A state of a merged template.
 
     Attributes:
-        event_type: of its events.
-        keys: attributes of the keys that they carry, sorted.
+        event_type: type of its events.
+        keys: attributes of the keys that its events carry, sorted.
         queries: numbers, in the set, of the queries that have the state.
-        starts, ends: numbers of those whose trends may start, or end, there.
+        starts, ends: numbers of the queries whose trends may start, or end, at the state.
     """
 
     event_type: str
@@ -34,11 +34,11 @@ class PlannedState(Part):
 
 
 class PlannedTransition(Part):
-    """A transition of a merged template, labelled by queries (Hamlet Figure 3(b)).
+    """A transition of a merged template, labeled by queries (Hamlet Figure 3(b)).
 
     Attributes:
         earlier, later: numbers of states.
-        queries: numbers, in the set, of the queries that have it.
+        queries: numbers, in the set, of the queries that have the transition.
         conditional: whether pairs of events must meet an edge predicate.
     """
 
@@ -52,9 +52,9 @@ class PlannedSet(Part):
     """Queries that can share the aggregation of a Kleene sub-pattern (Hamlet Definition 3.2).
 
     Attributes:
-        id: its name in this plan.
+        id: name of the set in this plan.
         kleene: the event types E whose E+ several of the queries share, sorted.
-        queries: two or more; others name them by their places here.
+        queries: names of two or more queries; their positions here are their numbers in the set.
         keys: attributes that partition the trends, sorted.
         pane: length of a pane: the gcd of all WITHIN and SLIDE (section 3.1), in ticks.
         states, transitions: the merged template.
@@ -70,7 +70,7 @@ class PlannedSet(Part):
 
     @classmethod
     def of(cls, number: int, found: SharableSet) -> PlannedSet:
-        """What a plan says of a set."""
+        """Return the record of a set, numbered from 1."""
         merged = found.merged
         return cls(
             id=f"s{number}",
@@ -101,7 +101,7 @@ class PlannedSet(Part):
 
 
 class Fate(StrEnum):
-    """What became of a candidate."""
+    """The outcome of a candidate."""
 
     CHOSEN = "chosen"
     PRUNED = "pruned by the reduction"
@@ -118,31 +118,32 @@ class Occurrence(Part):
 
     @property
     def places(self) -> list[Place]:
-        """The positions."""
+        """Return the positions."""
         return [(self.query, position) for position in range(self.start, self.stop)]
 
 
 class PlannedCandidate(Part):
     """A sharing candidate and its fate.
 
-    Its conflicts are not listed, since a large workload has millions: they follow from the
-    occurrences, as two candidates are in conflict where they meet at a position of a query.
+    Conflicts are not listed, because a large workload has millions. They follow from the
+    occurrences: two candidates are in conflict if they have a position of a query in common.
 
     Attributes:
-        id: its name in this plan.
+        id: name of the candidate in this plan.
         pattern: event types, from left to right.
-        occurrences: one a query, by the queries' names.
-        benefit: BValue (Sharon Equation 8) of sharing it among all of its queries, in count updates
-            per longest window of the workload.
-        degree: number of its conflicts, its edges in the Sharon graph; None for a candidate that is
-            not beneficial, since it is no vertex.
-        score_max: no plan of whole candidates that holds it scores more (Equation 11); None as
-            above. Below the guaranteed weight the reduction prunes it.
-        fate: what became of it.
-        shared_by: the queries that share it, all of its own or some; none unless it was chosen.
-        shared_benefit: BValue of sharing it among those; None unless it was chosen.
-        excluded_by: the chosen candidates that it meets in queries that share them; none for a
-            candidate that is not beneficial.
+        occurrences: one per query, by name of the query.
+        benefit: BValue (Sharon Equation 8) if all of its queries share it, in count updates per
+            longest window of the workload.
+        degree: number of its conflicts, which are its edges in the Sharon graph; None if the
+            candidate is not beneficial, because then it is not a vertex.
+        score_max: maximum score of a plan of whole candidates that contains it (Equation 11); None
+            if it is not a vertex. The reduction prunes it if this is below the guaranteed weight.
+        fate: its outcome.
+        shared_by: the queries that share it, all or some of its queries; empty unless it was
+            chosen.
+        shared_benefit: BValue if these queries share it; None unless it was chosen.
+        excluded_by: the chosen candidates that overlap it in queries that share them; empty if the
+            candidate is not beneficial.
     """
 
     id: str
@@ -158,42 +159,43 @@ class PlannedCandidate(Part):
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """The queries that hold the pattern."""
+        """Return the names of the queries that contain the pattern."""
         return tuple(occurrence.query for occurrence in self.occurrences)
 
     @property
     def shared_occurrences(self) -> tuple[Occurrence, ...]:
-        """Where the queries that share it do so."""
+        """Return the occurrences in the queries that share it."""
         sharing = frozenset(self.shared_by)
         return tuple(place for place in self.occurrences if place.query in sharing)
 
 
 class KleenePart(Part):
-    """An `E+` that several queries hold, whether or not they can share it."""
+    """An `E+` that several queries contain, whether or not they can share it."""
 
     event_type: str
     queries: tuple[str, ...]
 
 
 class StaticPlan(Artifact):
-    """Which queries share the aggregation of what: fixed-length patterns (Sharon Definition 7), E+.
+    """The patterns whose aggregation queries share: fixed sequences (Sharon Definition 7) and E+.
 
-    Whether one that was read fits a workload is for `elsinore.sharing.replan.verify` to say.
+    `elsinore.sharing.replan.verify` checks whether a loaded plan fits a workload.
 
     Attributes:
-        workload_fingerprint, statistics_fingerprint: what the plan was found for and from.
+        workload_fingerprint, statistics_fingerprint: the workload and the statistics of the plan.
         queries: fingerprints of the workload's queries by name.
         finder: the algorithm that chose.
-        candidates: every candidate, chosen or not, in the order of mining.
-        chosen: ids of the candidates that are shared, in the order in which they were chosen; the
-            candidates say by which of their queries.
-        score: sum of the benefits of what is shared (Equation 9).
-        guaranteed_weight: what GWMIN's score can never fall below (Equation 10).
-        bound: no plan in the finder's search space scores more; None if the finder knows none.
+        candidates: all candidates, in the order of mining.
+        chosen: ids of the candidates that are shared, in the order in which they were chosen. The
+            candidates list the queries that share them.
+        score: sum of the benefits of the chosen candidates (Equation 9).
+        guaranteed_weight: minimum of GWMIN's score (Equation 10).
+        bound: maximum score of a plan in the finder's search space; None if unknown.
         proven: whether the score reaches the bound, up to a millionth of it.
-        kleene: Kleene sub-patterns that several queries hold.
-        sets: sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2), disjoint;
-            which of them run together the runtime plan says, and their bursts what is shared.
+        kleene: Kleene sub-patterns that several queries contain.
+        sets: disjoint sharable sets of queries with Kleene sub-patterns (Hamlet Definition 3.2).
+            The runtime plan decides which of them run together, and their bursts decide what is
+            shared.
     """
 
     CALLED = "static plan"
@@ -213,12 +215,12 @@ class StaticPlan(Artifact):
 
     @cached_property
     def by_id(self) -> dict[str, PlannedCandidate]:
-        """Candidates by id."""
+        """Return the candidates by id."""
         return {candidate.id: candidate for candidate in self.candidates}
 
     @cached_property
     def owners(self) -> dict[Place, str]:
-        """The chosen candidate that each shared position of a query is part of."""
+        """Return the chosen candidate that shares each position of a query, by position."""
         return {
             place: name
             for name in self.chosen
@@ -228,7 +230,7 @@ class StaticPlan(Artifact):
 
 
 def plan_schema() -> str:
-    """The schema of what `StaticPlan.to_json` writes, generated from the model, as JSON text."""
+    """Return the JSON schema of `StaticPlan.to_json`, generated from the model."""
     schema = StaticPlan.model_json_schema(mode="serialization")
     schema["properties"]["fingerprint"] = {
         "description": "sha256 of the canonical JSON of everything else.",

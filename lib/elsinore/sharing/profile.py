@@ -1,7 +1,7 @@
-"""What a stream looked like to a workload: rates, bursts, selectivities, skew.
+"""The profile of a stream for a workload: rates, bursts, selectivities, skew.
 
-For people to read, and stored beside the plan: a plan is found from `Statistics` alone, and whether
-a stored one still stands does not depend on a profile.
+Profiles are for people, and are stored next to the plan. They do not affect plans: a plan is found,
+and checked for changes, by `Statistics` only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from elsinore.sharing.fingerprints import Artifact, Part
 
 
 class Spread(Part):
-    """How whole numbers are spread: `number` of them, 1 or more, with `total` as their sum."""
+    """The distribution of whole numbers: `number` of them, 1 or more, with the sum `total`."""
 
     number: pydantic.PositiveInt
     total: int
@@ -26,7 +26,7 @@ class Spread(Part):
 
     @classmethod
     def of(cls, values: ArrayLike, zeros: int = 0) -> Spread:
-        """The spread of whole numbers above zero, and of so many zeros.
+        """Return the distribution of some positive whole numbers, and `zeros` zeros.
 
         >>> Spread.of([1, 9, 1, 4])
         Spread(number=4, total=15, least=1, median=2.5, most=9)
@@ -44,38 +44,39 @@ class Spread(Part):
 
     @property
     def mean(self) -> float:
-        """The sum by the number."""
+        """Return the mean."""
         return self.total / self.number
 
 
 class TypeRate(Part):
-    """Events of a type in each pane of the interval, empty panes included."""
+    """Events of a type per pane of the interval, including empty panes."""
 
     event_type: str
     events: Spread
 
 
 class BurstLengths(Part):
-    """Events in each burst (Hamlet Definition 4.1) of a type, for one set of sharable queries.
+    """Events per burst (Hamlet Definition 4.1) of a type, for one set of sharable queries.
 
-    A burst is a maximal run of events of one type within a pane and a partition, among the events
-    of the set's types that pass the local predicates of some position of some query. Events of
-    equal time count in the order of their types in the schema.
+    A burst is a maximal run of events of one type within a pane and a partition. It is found among
+    the events of the set's types that pass the local predicates of some position of some query.
+    Events of equal time are ordered by the order of their types in the schema.
     """
 
     event_type: str
     kleene: str  #: the type E of the set's common E+
     queries: tuple[str, ...]
-    #: the attributes whose values partition; those that every type of the set carries.
+    #: the key attributes that every type of the set carries; their values partition the events.
     keys: tuple[str, ...]
     pane: pydantic.PositiveInt  #: the gcd of the set's WITHIN and SLIDE
     lengths: Spread
 
 
 class LocalSelectivity(Part):
-    """How many events of a type pass a predicate on single events.
+    """Number of events of a type that pass a predicate on single events.
 
-    In `condition` the type stands in place of the alias; `queries` are those that have it.
+    `condition` contains the type instead of the alias. `queries` are the queries with the
+    predicate.
     """
 
     event_type: str
@@ -86,34 +87,35 @@ class LocalSelectivity(Part):
 
     @property
     def share(self) -> float | None:
-        """What passes; None where there are no events."""
+        """Return the share of the events that pass; None if there were none."""
         return self.passed / self.events if self.events else None
 
 
 class EdgeSelectivity(Part):
-    """How many pairs of events that could be adjacent pass an edge predicate.
+    """Number of pairs of events that could be adjacent, and the share that passes a predicate.
 
-    Pairs are those of one partition (by the keys that both positions carry) and of one of the
-    intervals `[k * WITHIN, (k + 1) * WITHIN)`, the earlier strictly before the later, each passing
-    the local predicates of its position; as under skip-till-any-match.
+    Both events of a pair are in one partition (by the keys that both positions carry), and in one
+    of the intervals `[k * WITHIN, (k + 1) * WITHIN)`. The earlier event is strictly before the
+    later one. Each passes the local predicates of its position. Other events are ignored, as under
+    skip-till-any-match.
     """
 
     earlier: str
     later: str
     condition: str  #: the predicate, with the types in place of the aliases
-    queries: tuple[str, ...]  #: those that have it, alike in keys, WITHIN and local predicates
+    queries: tuple[str, ...]  #: queries that have it, with equal keys, WITHIN and local predicates
     keys: tuple[str, ...]
     within: pydantic.PositiveInt
     pairs: int
-    sampled: int  #: how many pairs were looked at; all of them where there are few
-    #: estimate of what passes, exact where all pairs were looked at; None without pairs.
+    sampled: int  #: number of evaluated pairs; all of them if there are few
+    #: estimated share that passes, exact if all pairs were evaluated; None without pairs.
     share: float | None
 
 
 class PartitionSkew(Part):
-    """Events of the workload's types in each partition by some key attributes.
+    """Events of the workload's types per partition by some key attributes.
 
-    NULL and NaN are no values: events that lack one of the attributes are in no partition.
+    Events in which one of the attributes is NULL or NaN are in no partition.
     """
 
     keys: tuple[str, ...]
@@ -121,12 +123,12 @@ class PartitionSkew(Part):
 
     @property
     def largest_share(self) -> float:
-        """The part of the partitioned events that the largest partition holds."""
+        """Return the share of the partitioned events that are in the largest partition."""
         return self.sizes.most / self.sizes.total
 
 
 class StreamProfile(Artifact):
-    """The events of an interval, as a workload meets them."""
+    """The events of an interval from the view of a workload."""
 
     CALLED = "stream profile"
     version: Literal[1] = 1
@@ -135,7 +137,7 @@ class StreamProfile(Artifact):
     #: length of the panes of `rates`: the gcd of all WITHIN and SLIDE of the workload.
     pane: pydantic.PositiveInt
     rates: tuple[TypeRate, ...]  #: by type, in alphabetical order
-    bursts: tuple[BurstLengths, ...]  #: of the types that have any, set by set
+    bursts: tuple[BurstLengths, ...]  #: per set, of the types that have any
     #: selectivities, in the order of the workload.
     local: tuple[LocalSelectivity, ...]
     edges: tuple[EdgeSelectivity, ...]

@@ -15,11 +15,11 @@ from elsinore.sharing.statistics import Statistics
 
 
 def load_plan(path: Path, workload: Workload) -> StaticPlan:
-    """A plan as `elsinore plan --json` prints it.
+    """Return a plan from a file that `elsinore plan --json` wrote.
 
     Raises:
         ParameterError: the file cannot be read.
-        PlanError: it holds no plan, or not one of the workload.
+        PlanError: the file does not contain a plan, or the plan does not fit the workload.
     """
     try:
         plan = StaticPlan.from_json(path.read_text(encoding="utf-8"))
@@ -35,10 +35,10 @@ def load_plan(path: Path, workload: Workload) -> StaticPlan:
 
 
 def verify(plan: StaticPlan, workload: Workload) -> None:
-    """Raise PlanError for a plan of another workload, or with an invalid choice.
+    """Raise an error if a plan is of another workload, or its choice is invalid.
 
-    Chosen candidates are compared with the workload, as an intact fingerprint does not prove who
-    wrote the plan. A choice is valid if every chosen candidate is shared by at least two of its
+    Chosen candidates are compared with the workload, because an intact fingerprint does not prove
+    who wrote the plan. A choice is valid if every chosen candidate is shared by at least two of its
     queries, and no position of a query is shared twice (Sharon Definition 7).
 
     Raises:
@@ -64,7 +64,11 @@ def verify(plan: StaticPlan, workload: Workload) -> None:
 
 
 def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candidate]:
-    """Return the shared candidates of a plan; PlanError: the workload does not contain one."""
+    """Return the shared candidates of a plan by id.
+
+    Raises:
+        PlanError: the workload does not contain one of them.
+    """
     mined = {_content(candidate): candidate for candidate in mine_candidates(workload)}
     found = {}
     for name in plan.chosen:
@@ -77,7 +81,7 @@ def chosen_candidates(plan: StaticPlan, workload: Workload) -> dict[str, Candida
 
 
 def _sharing(planned: PlannedCandidate) -> frozenset[str]:
-    """The queries that share a candidate."""
+    """Return the names of the queries that share a candidate."""
     queries = frozenset(planned.shared_by)
     if len(queries) < 2 or len(queries) < len(planned.shared_by):
         problem = f"the static plan shares {planned.id} between fewer than two queries"
@@ -92,9 +96,9 @@ def _content(found: Candidate | PlannedCandidate) -> tuple[object, ...]:
     return found.pattern, tuple((s.query, s.start, s.stop) for s in found.occurrences)
 
 
-# ---- whether a stored plan still stands (section 7.4)
+# ---- whether a stored plan is still valid (section 7.4)
 
-#: How many changes a reason names.
+#: Maximum number of changes that a reason lists.
 _NAMED = 3
 
 
@@ -132,9 +136,14 @@ def replan(
     *,
     band: Band = BAND,
 ) -> Replan:
-    """Compare the plan of an earlier run, if any, with the workload and its statistics now.
+    """Compare the plan of an earlier run, if any, with the workload and its current statistics.
 
-    `found_from` are the statistics that it was found from; None where they are lost.
+    Args:
+        stored: the plan; None if no plan was stored.
+        found_from: the statistics from which it was found; None if they are lost.
+        workload: the current queries.
+        statistics: the current statistics.
+        band: the tolerated changes.
 
     >>> replan(None, None, None, None)
     Replan(needed=True, reason='no plan was stored')
@@ -172,7 +181,7 @@ def _changed_queries(stored: StaticPlan, workload: Workload) -> list[str]:
 def _moved_rates(
     before: Statistics, now: Statistics, used: set[str], floor: float
 ) -> Iterator[tuple[float, str]]:
-    """How far the rates of the workload's types moved, in events per the new statistics' span."""
+    """Yield the factor of change of each type's rate, in events per the new statistics' span."""
     for name in sorted(used):
         old, new = before.rate(name, now.per), now.rate(name, now.per)
         text = f"{name} from {old:,.6g} to {new:,.6g} events"
@@ -192,7 +201,7 @@ def _moved_keys(before: Statistics, now: Statistics, floor: float) -> Iterator[t
 
 
 def _times(old: float, new: float, floor: float) -> float:
-    """How many times as large the new number is.
+    """Return the new number divided by the old one, both at least `floor`.
 
     >>> _times(50, 100, 0), _times(50, 100, 80), _times(0, 0, 0), _times(0, 1, 0)
     (2.0, 1.25, 1.0, inf)

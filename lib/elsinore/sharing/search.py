@@ -1,4 +1,4 @@
-"""The plan optimizer as published: expansion to options, search (Sharon Algorithms 3 to 6)."""
+"""The plan optimizer as published: expansion to options, and search (Sharon Algorithms 3 to 6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elsinore.sharing.graph import SharonGraph
 
 @dataclass(frozen=True)
 class Expansion:
-    """The expanded Sharon graph, and what its vertices stand for, by name."""
+    """The expanded Sharon graph, and the option of each vertex by name."""
 
     graph: SharonGraph
     options: Mapping[str, Option]
@@ -30,13 +30,19 @@ def expand(
     *,
     most: int = 20_000,
 ) -> Expansion:
-    """Algorithm 6: every vertex becomes the set of its options, with their conflicts.
+    """Replace every vertex by its options, with their conflicts (Algorithm 6).
 
-    As in Algorithm 1 only beneficial options become vertices. Options of one candidate are all in
-    conflict, also where they have no query in common: a pattern is computed once.
+    As in Algorithm 1, only beneficial options become vertices. All options of one candidate are in
+    conflict, even if they have no query in common, because a pattern is computed only once.
+
+    Args:
+        graph: the Sharon graph.
+        candidates: the candidates by id.
+        savings: their savings by id.
+        most: maximum number of options, which is exponential in the number of queries.
 
     Raises:
-        BudgetError: there are more than `most`; their number is exponential in that of the queries.
+        BudgetError: there are more options than `most`.
     """
     options: dict[str, Option] = {}
     for vertex in graph.vertices:
@@ -57,15 +63,20 @@ def expand(
 def option_queries(
     candidate: Candidate, near: list[Candidate], *, most: int = 20_000
 ) -> tuple[frozenset[str], ...]:
-    """Algorithm 5: the query sets of a candidate's options, the whole one first, breadth first.
+    """Return the query sets of a candidate's options, in breadth-first order (Algorithm 5).
 
-    A conflict with u, caused by the queries Q_c, is resolved by a combination C of them that this
-    candidate drops while u drops the others (Definition 16). u must keep more than one query: this
-    is what lets C resolve the conflict, and why p1 of Figure 4, whose neighbours have two queries
-    each, must drop all of Q_c (Figure 11).
+    The first one contains all queries. A conflict with u is caused by the queries Q_c. It is
+    resolved by a combination C of them that this candidate drops while u drops the others
+    (Definition 16). u must keep more than one query. So p1 of Figure 4, whose neighbors have two
+    queries each, must drop all of Q_c (Figure 11).
+
+    Args:
+        candidate: the candidate.
+        near: the candidates in conflict with it.
+        most: maximum number of query sets.
 
     Raises:
-        BudgetError: there are more than `most`.
+        BudgetError: there are more query sets than `most`.
     """
     causes = [(frozenset(other.queries), _common_ground(candidate, other)) for other in near]
     root = frozenset(candidate.queries)
@@ -90,13 +101,18 @@ def option_queries(
 
 
 def _common_ground(first: Candidate, second: Candidate) -> frozenset[str]:
-    """The queries that cause the conflict of two candidates."""
+    """Return the queries that cause the conflict of two candidates."""
     places = set(places_of(second))
     return frozenset(query for query, position in places_of(first) if (query, position) in places)
 
 
 def _combinations(causing: frozenset[str], others: int) -> Iterator[frozenset[str]]:
-    """The parts of Q_c to drop such that the other side, of `others` queries, keeps two."""
+    """Yield the subsets of Q_c to drop, such that the other candidate keeps two queries.
+
+    Args:
+        causing: Q_c.
+        others: number of queries of the other candidate.
+    """
     ordered = sorted(causing)
     least = max(1, len(ordered) - (others - 2))
     for size in range(least, len(ordered) + 1):
@@ -111,19 +127,25 @@ _Scored = tuple[tuple[int, ...], float]
 
 @dataclass(frozen=True)
 class Found:
-    """An optimal plan, and how many valid plans (the empty one aside) were looked at for it."""
+    """An optimal plan, and the number of valid plans, except the empty one, that were compared."""
 
     chosen: tuple[str, ...]
     plans: int
 
 
 def search(graph: SharonGraph, *, plans: int = 2_000_000, time_limit: float | None = None) -> Found:
-    """Algorithm 4: all valid plans by size, of which the best is kept; of equals the first.
+    """Return the best valid plan, comparing all of them by size (Algorithm 4).
 
-    One level is kept at a time. The number of valid plans is exponential in that of the vertices.
+    Of equal plans, the first one wins. Only one level of plans is in memory. The number of valid
+    plans is exponential in the number of vertices.
+
+    Args:
+        graph: the Sharon graph, or its reduction.
+        plans: maximum number of valid plans.
+        time_limit: in seconds; None: no limit.
 
     Raises:
-        BudgetError: there are more than `plans` valid ones, or the seconds are over.
+        BudgetError: there are more valid plans than `plans`, or the time limit is reached.
     """
     ends = None if time_limit is None else monotonic() + time_limit
     near = [frozenset(graph.near(v).tolist()) for v in range(len(graph.vertices))]
@@ -152,11 +174,11 @@ def search(graph: SharonGraph, *, plans: int = 2_000_000, time_limit: float | No
 def _next_level(
     parents: list[_Scored], near: list[frozenset[int]], weights: list[float]
 ) -> Iterator[_Scored]:
-    """Algorithm 3: the valid plans with one candidate more.
+    """Yield the valid plans with one more candidate (Algorithm 3).
 
-    Two parents that begin with the same decisions and differ in the last give a child, unless these
-    two are in conflict (Lemma 6). Parents stand in lexicographic order, so that those with the same
-    beginning follow each other and only they are paired.
+    Two parents that differ only in their last candidate have a child, unless these two are in
+    conflict (Lemma 6). Parents are in lexicographic order, so parents with the same beginning are
+    adjacent, and only these are paired.
     """
     for _, same in groupby(parents, key=lambda plan: plan[0][:-1]):
         siblings = list(same)
@@ -169,15 +191,18 @@ def _next_level(
 
 # ---- every plan, valid or not, as in the experiments of section 8.3
 
-#: Nine bytes for each of 2^24 plans are 150 MB.
+#: 2^24 plans need 150 MB, at nine bytes per plan.
 _MOST_VERTICES = 24
 
 
 def exhaustive(graph: SharonGraph) -> tuple[str, ...]:
-    """The best of all 2^|V| plans (Equation 13), in the graph's order; BudgetError: |V| > 24.
+    """Return the best of all 2^|V| plans (Equation 13), in the order of the graph.
 
-    Plans are numbered by their vertices' bits. Those with vertex v as their last are those below
-    2^v with v added: valid if the rest is and holds no neighbour of v.
+    The number of a plan has a bit per vertex. The plans with v as their last vertex are the plans
+    below 2^v with v added. They are valid if the rest is valid and contains no neighbor of v.
+
+    Raises:
+        BudgetError: the graph has more than 24 vertices.
 
     >>> meetings = {"a": ["ab"], "b": ["ab", "bc"], "c": ["bc"]}
     >>> exhaustive(SharonGraph.meeting({"a": 2, "b": 3, "c": 2}, meetings))

@@ -28,14 +28,14 @@ class PartitionCount(Part):
 
 
 class Statistics(Artifact):
-    """Mean numbers of events, as `Rate(E)` of the Sharon paper (section 3.2) is read from.
+    """Mean numbers of events, from which `Rate(E)` of the Sharon paper (section 3.2) is derived.
 
-    Made by `Statistics.given` or `Statistics.counted`.
+    Created by `Statistics.given` or `Statistics.counted`.
 
     Attributes:
-        per: the span that `events` refers to, in ticks.
-        events: mean number of events in `per` ticks in all partitions, by event type; the number of
-            events if they were counted.
+        per: the length of time that `events` refers to, in ticks.
+        events: mean number of events in `per` ticks in all partitions, by event type. If events
+            were counted, this is their number.
         observed: start and end of the interval in which events were counted, `per` ticks long; None
             if a user gave the rates.
         partitions: sets of key attributes in alphabetical order; other sets were not counted.
@@ -63,7 +63,7 @@ class Statistics(Artifact):
         partitions: PartitionCounts | None = None,
         observed: Interval | None = None,
     ) -> Statistics:
-        """Rates as a person states them: mean number of events of each type in `per` ticks.
+        """Return statistics for given rates: the mean number of events of each type in `per` ticks.
 
         Raises:
             ValueError: a rate is negative or not finite, or a span or count is not positive.
@@ -83,19 +83,27 @@ class Statistics(Artifact):
         events: Mapping[str, int],
         partitions: PartitionCounts | None = None,
     ) -> Statistics:
-        """Rates from the events counted in an interval; a type that is not named had none."""
+        """Return statistics of events counted in an interval.
+
+        A type without a count had no events.
+        """
         return cls.given(observed.length, events, partitions, observed)
 
     @cached_property
     def by_keys(self) -> dict[tuple[str, ...], int]:
-        """Number of distinct values by set of key attributes, alphabetical."""
+        """Return the number of distinct values by set of key attributes, alphabetical."""
         return {found.keys: found.count for found in self.partitions}
 
     def rate(self, event_type: str, length: int, attributes: Collection[str] = ()) -> float:
-        """Mean number of events of a type in `length` ticks and one partition by some attributes.
+        """Return the mean number of events of a type in `length` ticks and one partition.
+
+        Args:
+            event_type: the type.
+            length: in ticks.
+            attributes: the attributes that partition the events.
 
         Raises:
-            ParameterError: the rates were given by a person and leave this type out.
+            ParameterError: a user gave the rates and left out this type.
         """
         number = self.events.get(event_type, 0.0 if self.observed else None)
         if number is None:
@@ -105,11 +113,11 @@ class Statistics(Artifact):
         return number * length / self.per / self.partition_count(attributes)
 
     def partition_count(self, attributes: Collection[str]) -> int:
-        """Number of partitions by some key attributes; 1 where it was not counted."""
+        """Return the number of partitions by some key attributes; 1 if it was not counted."""
         return self.by_keys.get(tuple(sorted(set(attributes))), 1)
 
 
-# ---- stated by a person
+# ---- rates that a user gives in a file
 
 
 class _StatedPartitions(Strict):
@@ -124,16 +132,18 @@ class _RatesFile(Strict):
 
 
 def load_rates(path: Path, schema: StreamSchema) -> Statistics:
-    """The statistics that a person states in a YAML (or JSON) file, for `plan --rates FILE`.
+    """Return the rates that a user gives in a YAML or JSON file, for `plan --rates FILE`.
 
-        per: minute              # microsecond ... day; a bare number in the unit of the schema's
-                                 # time, the only form for streams of integer times
+    The file has this form:
+
+        per: minute              # microsecond ... day, or a number in the unit of the schema's
+                                 # time; streams of integer times need a number
         rates: {Departure: 35.5, Arrival: 35}      # mean number of events per `per`
         partitions:                                # optional: distinct values of key attributes
           - {keys: [tailnum], count: 4000}
 
     Raises:
-        ParameterError: the file is not readable or not of the form above, or names an event type,
+        ParameterError: the file is not readable or has another form, or it names an event type,
             attribute or unit that the stream does not have.
     """
     try:
@@ -166,7 +176,7 @@ def load_rates(path: Path, schema: StreamSchema) -> Statistics:
 
 
 def _ticks(per: str | int, unit: TimeUnit) -> int:
-    """Ticks of a unit word, or of a bare number in the unit of the stream's time."""
+    """Return the ticks of a unit, or of a number in the unit of the stream's time."""
     if isinstance(per, int):
         if unit not in NUMBER_LENGTHS:
             raise ParameterError("per: needs a unit", hint="as in per: minute")
