@@ -1,1 +1,1 @@
-"""GRETA templates of bound queries and the merged template of a workload."""
+"""GRETA templates: the states of a query, and the transitions between adjacent events."""

@@ -1,8 +1,8 @@
-"""Builds the templates of a query, whatever its pattern.
+"""Build the templates of a query.
 
-Grouping and equivalence attributes together partition the trends. With optional parts some trends
-may carry a key that others lack: each kind is partitioned by its own keys (spec section 1,
-grouping).
+Grouping and equivalence attributes together partition the trends. If a pattern has optional parts,
+some trends may carry a key that others lack. Then trends are partitioned by the keys that they
+carry (spec section 1, grouping).
 """
 
 from __future__ import annotations
@@ -46,9 +46,13 @@ class Conjoined:
 
 @of_query
 def build_templates(query: BoundQuery) -> Templates:
-    """The templates of a query without AND; NotUnambiguous: see `subsets.subset_template`."""
+    """Return the templates of a query without AND.
+
+    Raises:
+        NotUnambiguous: see `subsets.subset_template`.
+    """
     types = [position.type for position in query.positions if not position.negated]
-    if len(set(types)) < len(types):  # local predicates may tell its positions apart
+    if len(set(types)) < len(types):  # local predicates may distinguish its positions
         return _Builder(query).templates(query.pattern)
     asked = query.keys, query.edge_predicates, query.semantics
     return _built(_Shaped(query, (shape_of(query.pattern), *asked)))
@@ -56,7 +60,7 @@ def build_templates(query: BoundQuery) -> Templates:
 
 @dataclass(frozen=True)
 class _Shaped:
-    """A query with one position for each type, equal to all that have the same templates."""
+    """A query with one position per type; equal to all queries that have the same templates."""
 
     query: BoundQuery = field(compare=False)
     shape: tuple[object, ...]
@@ -64,13 +68,17 @@ class _Shaped:
 
 @lru_cache(maxsize=256)
 def _built(shaped: _Shaped) -> Templates:
-    """Kept, since the queries of a workload have few shapes."""
+    """Return cached templates, because the queries of a workload have few shapes."""
     return _Builder(shaped.query).templates(shaped.query.pattern)
 
 
 @of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
-    """The templates of an AND of two patterns; NotUnambiguous: see `subsets.subset_template`."""
+    """Return the templates of an AND of two patterns.
+
+    Raises:
+        NotUnambiguous: see `subsets.subset_template`.
+    """
     assert isinstance(query.pattern, Conjunction)
     left, right = query.pattern.parts
     return Conjoined(
@@ -94,7 +102,10 @@ class _Builder:
         return self._assembled(position_template(pairs))
 
     def of_both(self, left: Pattern, right: Pattern) -> Templates:
-        """Trends that two patterns match: the subsets that hold an END position of each."""
+        """Return the templates of trends that match both patterns.
+
+        Their END states contain an END position of each pattern.
+        """
         one, other = self._automaton(left), self._automaton(right)
         if not overlap(one, other, self.query):
             return ()
@@ -113,7 +124,7 @@ class _Builder:
         return automaton(pattern, lambda alias: places[alias].index, self._guard)
 
     def _guard(self, negation: Negation) -> int:
-        """The number of a NOT; those inside of it have smaller ones."""
+        """Return the number of a NOT; the NOT inside of it have smaller numbers."""
         place = id(negation)
         if place not in self._numbers:
             pairs = Pairs(self.query, self._automaton(negation.body), Semantics.ANY)
@@ -126,7 +137,7 @@ class _Builder:
         return tuple(_assemble(part, self._guards(part)) for part in split_by_keys(trends))
 
     def _guards(self, trends: Template) -> list[Template]:
-        """The NOT that trends may meet, and those inside of them; nothing in the others' places."""
+        """Return the templates of all NOT by number; `NOTHING` if no way of a trend passes it."""
         met = self._and_inside(trends)
         return [
             bind_guard_keys(
@@ -138,7 +149,7 @@ class _Builder:
         ]
 
     def _and_inside(self, template: Template) -> set[int]:
-        """The NOT that a template's ways pass, and those inside of them."""
+        """Return the numbers of the NOT on the ways of a template, and inside of these NOT."""
         met = set(guards_of(template))
         for number in reversed(range(len(self.guards))):
             if number in met:
@@ -161,13 +172,19 @@ def _assemble(trends: Template, guards: list[Template]) -> Template:
     )
 
 
-#: What the trends of a template match: the whole pattern, or a side of AND.
+#: The part of the pattern that the trends of a template match.
 WHOLE = "pattern"
 LEFT, RIGHT, BOTH = "left side of AND", "right side of AND", "both sides of AND at once"
 
 
 def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
-    """A query's templates, one for each set of keys that trends may carry; NotUnambiguous: none."""
+    """Return the templates of a query, one per set of keys that trends may carry.
+
+    Each has the name of the part of the pattern that its trends match.
+
+    Raises:
+        NotUnambiguous: see `subsets.subset_template`.
+    """
     if not isinstance(query.pattern, Conjunction):
         return [(WHOLE, template) for template in build_templates(query)]
     found = build_conjoined(query)
@@ -176,7 +193,7 @@ def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
 
 
 def carried_keys(query: BoundQuery, template: Template) -> list[str]:
-    """Attributes of the keys that the trends of a template carry."""
+    """Return the attributes of the keys that the trends of a template carry."""
     return [query.keys[number].attribute for number in sorted(template.keys)]
 
 
@@ -187,11 +204,11 @@ Keys = frozenset[int]
 
 
 def split_by_keys(trends: Template) -> Iterator[Template]:
-    """The template of the trends that carry exactly each set of keys.
+    """Yield a template per set of keys that trends carry, with exactly these trends.
 
-    Where all trends carry the same, the states stay as they are. Else they are doubled by the
-    keys carried so far; states that lead to other sets of keys stay as ends without a way on, since
-    under skip-till-next-match their events matter.
+    If all trends carry the same keys, the states do not change. Otherwise there is a state per
+    original state and set of keys carried so far. States that lead to other sets of keys stay as
+    dead ends, because their events matter under skip-till-next-match.
     """
     carried = _carried(trends)
     finals = sorted({keys for state, keys in carried if state in trends.ends}, key=sorted)
@@ -203,7 +220,7 @@ def split_by_keys(trends: Template) -> Iterator[Template]:
 
 
 def _carried(trends: Template) -> list[tuple[int, Keys]]:
-    """Every state with every set of keys that a trend may carry when it gets there."""
+    """Return every state with every set of keys that a trend may carry at the state."""
 
     def onwards(place: tuple[int, Keys]) -> list[tuple[int, Keys]]:
         later = [arrow.later for arrow in trends.transitions if arrow.earlier == place[0]]
@@ -238,7 +255,10 @@ def _doubled(trends: Template, carried: list[tuple[int, Keys]], keys: Keys) -> T
 
 
 def _kept(trends: Template) -> Template:
-    """The states that lead to an end, and those whose events close one of them."""
+    """Return the template without useless states.
+
+    A state is kept if it leads to an end, or if its events close a state that does.
+    """
     useful = leading_to(trends.ends, ((a.earlier, a.later) for a in trends.transitions))
     arrows = tuple(
         arrow
@@ -260,7 +280,7 @@ def _kept(trends: Template) -> Template:
 
 
 def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[Transition, ...]:
-    """Arrows between states of other numbers."""
+    """Return transitions with renumbered states."""
     return tuple(
         Transition(number(a.earlier), number(a.later), a.condition, a.closes, a.slot)
         for a in arrows
@@ -270,15 +290,20 @@ def _moved(arrows: Iterable[Transition], number: Callable[[int], int]) -> tuple[
 def bind_guard_keys(
     query: BoundQuery, guard: Template, inside: Iterable[Template], carried: frozenset[int]
 ) -> Template:
-    """A NOT's template beside trends that carry some keys; its events agree in the others.
+    """Return the template of a NOT whose events agree in all keys.
 
-    Partitions see to the keys that the trends carry (`carried`, their numbers). Those that only the
-    events of NOT carry are compared from one event to the next. `inside` are the templates of the
-    NOT inside of it.
+    Partitions ensure that events agree in the keys that the trends carry. Keys that only events of
+    the NOT carry are compared between adjacent events of a match.
+
+    Args:
+        query: the query.
+        guard: the template of the NOT.
+        inside: the templates of the NOT inside of it.
+        carried: numbers of the keys that the trends carry.
 
     Raises:
-        NotUnambiguous: events of one match that are not next to each other would have to agree, or
-            events of a match with those of a NOT inside of it.
+        NotUnambiguous: events of a match that are not adjacent would have to agree, or events of a
+            match with events of a NOT inside of it.
     """
     bound = guard
     deeper = {n for part in inside for state in part.states for n in state.keys}
@@ -304,7 +329,10 @@ def _agreeing(query: BoundQuery, guard: Template, key: Key) -> Template:
 
 
 def _same(key: Key, earlier: int, later: int) -> BoundExpression:
-    """Both events carry the same value; NULL is a value of its own, as in GROUP BY."""
+    """Return the condition that both events have the same value.
+
+    NULL equals NULL, as in GROUP BY.
+    """
     left = Field(earlier, key.attribute, key.type)
     right = Field(later, key.attribute, key.type, following=True)
     neither = Applied("AND", (Applied("IS NULL", (left,)), Applied("IS NULL", (right,))))

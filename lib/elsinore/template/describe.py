@@ -1,4 +1,4 @@
-"""A template as lines of text."""
+"""Describe a template as lines of text."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from elsinore.wording import listed
 
 @dataclass(frozen=True, slots=True)
 class NumberedNot:
-    """One NOT of a query."""
+    """A NOT of a query, with its number."""
 
-    number: int  #: counts from 1, the outer one before those inside of it
-    body: Pattern  #: what must not be matched
-    positions: frozenset[int]  #: the positions of its events, without those of a NOT inside of it
+    number: int  #: counts from 1; an outer NOT comes before the NOT inside of it
+    body: Pattern  #: the pattern that must not be matched
+    positions: frozenset[int]  #: the positions of its events, without any NOT inside of it
     inside: int | None  #: number of the NOT around it, or None
 
     @property
     def title(self) -> str:
-        """As it stands above its states in texts and pictures: `NOT 2, inside NOT 1: E`."""
+        """Return the heading of its states, such as `NOT 2, inside NOT 1: E`."""
         inside = f", inside NOT {self.inside}" if self.inside is not None else ""
         return f"NOT {self.number}{inside}: {print_pattern(self.body)}"
 
 
 def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
-    """Every NOT of a query, in the order of its text."""
+    """Return every NOT of a query, in the order of its text."""
     found: list[tuple[Pattern, int | None]] = []
     owned: dict[int | None, set[int]] = defaultdict(set)
 
@@ -69,20 +69,20 @@ def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
 IN_BETWEEN = "in between"
 NOTHING_BETWEEN = "no other event of the partition is in between"
 STILL_OPEN = "nothing in between could extend it"
-#: What the notes of state names mean.
+#: The legend of the notes in names of states.
 NOTES = "[meets x], [misses x]: whether the event meets the conditions on x in WHERE"
 
 
 @dataclass(frozen=True)
 class Words:
-    """Names and conditions of one template of a query."""
+    """The names and conditions of one template of a query."""
 
     query: BoundQuery
     template: Template
 
     @cached_property
     def nots(self) -> dict[int, NumberedNot]:
-        """The NOT of each guard, in the order of the text."""
+        """Return the NOT of each guard, in the order of the text."""
         guards = {min(s.positions): s.guard for s in self.template.states if s.guard != TREND}
         return {
             guards[position]: found
@@ -93,10 +93,10 @@ class Words:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What each state is called: its aliases, and what else tells it from its like.
+        """Return a unique name of each state: its aliases, and notes if needed.
 
-        `x|y` is a state of trends whose last event may stand for either. Trends may carry different
-        keys when they get to one place of the pattern; such states are numbered.
+        `x|y` is a state of trends whose last event may match either alias. States that differ only
+        in the keys that their trends carry are numbered.
         """
         plain = [
             f"{self.plain_name(number)} [{notes}]" if notes else self.plain_name(number)
@@ -111,13 +111,17 @@ class Words:
         return tuple(names)
 
     def plain_name(self, number: int) -> str:
-        """The aliases that an event at a state may stand for."""
+        """Return the aliases that an event at a state may match."""
         return "|".join(
             self.query.aliases[p] for p in sorted(self.template.states[number].positions)
         )
 
     def notes(self, number: int) -> str:
-        """Which other positions' local predicates an event at a state meets, where that matters."""
+        """Return which local predicates of other positions an event at a state meets.
+
+        The text is empty if no state of trends with this event type depends on a predicate that is
+        not met.
+        """
         state = self.template.states[number]
         kind = self.kind(number)
         alike = [
@@ -132,11 +136,11 @@ class Words:
         return ", ".join(notes)
 
     def kind(self, number: int) -> str:
-        """The event type of a state."""
+        """Return the event type of a state."""
         return self.query.positions[min(self.template.states[number].positions)].type
 
     def condition(self, condition: Condition) -> str:
-        """A condition on two adjacent events, in full."""
+        """Return the text of a condition on two adjacent events."""
         match condition:
             case Holds(expression):
                 return print_bound(expression, self.query.aliases)
@@ -158,22 +162,25 @@ class Words:
         return f"({text})" if isinstance(condition, Every | Some) else text
 
     def floor(self, floor: Floor, where: str) -> str:
-        """Which NOT must be absent, and where; and whether nothing else may lie in between."""
+        """Return which NOT must be absent, and whether all other events must be.
+
+        `where` is the text for the place, such as `IN_BETWEEN`.
+        """
         parts = [self.absent(floor.ways, where), NOTHING_BETWEEN if floor.contiguous else ""]
         return ", and ".join(part for part in parts if part)
 
     def absent(self, ways: Ways, where: str) -> str:
-        """`no match of NOT 1 is in between`; empty where one way is free of NOT."""
+        """Return `no match of NOT 1 is in between`; empty if one way is free of NOT."""
         if frozenset() in ways:
             return ""
         return f"{' or '.join(f'no match of {self.guards(w)}' for w in _sorted(ways))} is {where}"
 
     def present(self, ways: Ways, where: str) -> str:
-        """The opposite of `absent`."""
+        """Return the opposite of `absent`."""
         return f"{' and '.join(f'a match of {self.guards(w)}' for w in _sorted(ways))} is {where}"
 
     def guards(self, way: frozenset[int]) -> str:
-        """The NOT of one way: each of them shuts it."""
+        """Return the NOT of one way; a match of any of them closes it."""
         return " or ".join(f"NOT {n}" for n in sorted(self.nots[g].number for g in way))
 
 
@@ -185,9 +192,9 @@ def _sorted(ways: Ways) -> list[frozenset[int]]:
 
 
 def describe_template(query: BoundQuery, template: Template) -> list[str]:
-    """One line a state: what it may be in a trend, and which events may come right before it.
+    """Return a line per state: its role in a trend, and the states that may directly precede it.
 
-    The states of each NOT stand below a line that names it.
+    The states of each NOT are below a line with its title.
     """
     words = Words(query, template)
     lines = _machine_lines(words, TREND, "a trend")
@@ -244,6 +251,6 @@ def _if(text: str, condition: str) -> str:
 
 
 def transition_text(words: Words, transition: Transition) -> str:
-    """The condition of a transition in words; empty where it has none."""
+    """Return the condition of a transition as text; empty if there is none."""
     parts = [words.condition(transition.condition), STILL_OPEN if transition.closes else ""]
     return " and ".join(filter(None, parts))

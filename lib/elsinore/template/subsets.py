@@ -1,11 +1,13 @@
-"""Makes an ambiguous pattern unambiguous: states are sets of positions that a trend may be at.
+"""Make an ambiguous pattern unambiguous: its states become sets of positions.
 
-COUNT counts trends, not the ways to match one (spec section 1). The subset construction follows
-all ways at once. Which positions an event can take depends on their local predicates, so there is a
-state for each set of them that an event can meet together (`can_meet`); which positions two
-events can take depends on what must hold of the pair, so a transition says which of them it means.
-Where the ways to match one trend differ in what an aggregate counts or a key binds, no such state
-exists and the query is refused.
+COUNT counts trends, not the ways to match one (spec section 1). The subset construction follows all
+ways to match a trend at once. The positions that an event can take depend on local predicates, so
+there is a state per set of positions whose predicates an event can meet together (`can_meet`). The
+positions that a pair of events can take depend on conditions on the pair, so a transition has these
+as its condition.
+
+If the ways to match one trend differ in the events that an aggregate counts or a key binds, no such
+state exists. Then the query is not supported.
 """
 
 from __future__ import annotations
@@ -42,9 +44,10 @@ from elsinore.template.template import (
     some,
 )
 
-#: More states than this are refused: their number may double with each position of a pattern.
+#: Maximum number of states, which may double with each position of a pattern.
 MAX_STATES = 200
-#: Conditions that part the positions of one event; each doubles the states that it may lead to.
+#: Maximum number of conditions that distinguish the positions of one event. Each doubles the number
+#: of states that may follow.
 MAX_UNCERTAIN = 6
 
 Positions = frozenset[int]
@@ -53,7 +56,7 @@ Part = TypeVar("Part")
 
 
 class NotUnambiguous(Exception):
-    """Why a pattern cannot be made unambiguous."""
+    """The reason why a pattern cannot be made unambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class _Subsets:
     pending: list[State] = field(default_factory=list)
 
     def number(self, positions: Positions, symbol: Symbol) -> int:
-        """The number of a state, new or known."""
+        """Return the number of a state, adding it if it is new."""
         query = self.pairs.query
         _refuse_mixed(query, positions)
         keys = keys_at(query, min(positions))
@@ -90,10 +93,14 @@ class _Subsets:
 
 
 def subset_template(pairs: Pairs, accept: Accept) -> Template:
-    """The unambiguous template of an automaton.
+    """Return the unambiguous template of an automaton.
+
+    Args:
+        pairs: the automaton, and the conditions on pairs.
+        accept: returns the ways from positions to the end; empty without an END position.
 
     Raises:
-        NotUnambiguous: its ways to match one trend differ in their results.
+        NotUnambiguous: the ways to match one trend differ in their results, or there are too many.
     """
     found = _Subsets(pairs, tuple(_symbols(pairs)))
     _add_starts(found)
@@ -129,7 +136,10 @@ def _add_starts(found: _Subsets) -> None:
 def _entered(
     ways: Mapping[int, Part], always: Part
 ) -> Iterator[tuple[Positions, tuple[Part, ...], list[Part]]]:
-    """Which positions an event may take, with what holds for that, and what does not."""
+    """Yield the sets of positions that an event may take.
+
+    Each comes with the conditions that hold, and the conditions that do not.
+    """
     sure = frozenset(q for q, way in ways.items() if way == always)
     unsure = _few(list(dict.fromkeys(way for way in ways.values() if way != always)))
     for chosen in _combinations(unsure):
@@ -154,7 +164,7 @@ def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
 def _conditions(
     pairs: Pairs, positions: Positions, symbol: Symbol, *, opened: bool
 ) -> dict[int, Condition]:
-    """What must hold for each position of a symbol to be reached from some positions."""
+    """Return the condition for each position of a symbol to be reached from some positions."""
     ways: dict[int, list[Condition]] = {}
     for slot, earlier in enumerate(sorted(positions)):
         for later in sorted(pairs.automaton.successors[earlier] & symbol.meets):
@@ -182,7 +192,7 @@ def _one_by_one(found: _Subsets, positions: Positions) -> bool:
 
 
 def _add_ways_out(found: _Subsets, states: list[State]) -> None:
-    """Ways out to the states that arrows lead to: every event that may follow stands at one."""
+    """Add ways out to the states of transitions: each event that may follow is at one of them."""
     for arrow in {(arrow.earlier, arrow.later): arrow for arrow in found.arrows}.values():
         positions, other = states[arrow.earlier].positions, states[arrow.later]
         if not _one_by_one(found, positions):
@@ -194,11 +204,11 @@ def _add_ways_out(found: _Subsets, states: list[State]) -> None:
                 found.ways_out.append(Transition(*ends, condition, slot=slot))
 
 
-# ---- what an event may meet
+# ---- sets of local predicates that one event may meet
 
 
 def _symbols(pairs: Pairs) -> Iterator[Symbol]:
-    """Every set of positions whose local predicates one event can meet together."""
+    """Yield every set of positions whose local predicates one event can meet together."""
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
     alike: dict[tuple[str, frozenset[int]], dict[Local, set[int]]] = {}
@@ -230,7 +240,7 @@ def _combinations(parts: list[Part]) -> Iterable[tuple[Part, ...]]:
 
 
 def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
-    """Refuse a state whose positions differ in what an aggregate counts."""
+    """Raise an error for a state if an aggregate counts only some of its positions."""
     for aggregate in query.aggregates:
         counted = positions & aggregate.positions
         if counted and counted != positions:
@@ -242,7 +252,7 @@ def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
 
 
 def _refuse_torn(query: BoundQuery, positions: Positions) -> None:
-    """Refuse positions that one event may take although they carry different keys."""
+    """Raise an error for positions that one event may take if they carry different keys."""
     by_type: dict[str, set[int]] = {}
     for position in positions:
         by_type.setdefault(query.positions[position].type, set()).add(position)
@@ -263,13 +273,13 @@ def _names(query: BoundQuery, positions: Iterable[int]) -> str:
 
 # ---- whether patterns can match one sequence of events in two ways
 
-#: Steps through the product of two automata, which has up to the fourth power of a pattern's
-#: length: 25 parts of one type that follow each other in any order are within it.
+#: Maximum number of transitions in the product of two automata, which grows with the fourth power
+#: of a pattern's length. It is enough for 25 parts of one type in any order.
 MAX_ARROWS = 400_000
 
 
 def is_ambiguous(found: Automaton, query: BoundQuery) -> bool:
-    """Whether some trend has two different paths through the automaton of a query's pattern."""
+    """Return whether some trend has two different paths through the automaton of a pattern."""
     return any(p != q for p, q in _paired(found, found, query))
 
 
@@ -279,13 +289,13 @@ def overlap(left: Automaton, right: Automaton, query: BoundQuery) -> bool:
 
 
 def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
-    """The pairs of positions at which one event of a trend may stand on paths through both.
+    """Return the pairs of positions that one event of a trend may take on two paths.
 
-    Two paths that the same events can take are a path through the product of the automata, from two
-    beginnings to two ends.
+    One path is through `left`, and the other is through `right`. Two paths with the same events are
+    one path through the product of the automata, from a pair of starts to a pair of ends.
 
     Raises:
-        NotUnambiguous: the product is too large to look at.
+        NotUnambiguous: the product is too large.
     """
     types = [position.type for position in query.positions]
     apart = told_apart(query)

@@ -1,4 +1,4 @@
-"""What the compiled executors can run; everything else is refused by name."""
+"""Check which queries the compiled executors support, and raise errors for the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elsinore.template.subsets import NotUnambiguous
 
 @of_query
 def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Why the greta executor cannot run a query; empty if it can."""
+    """Return why the executor greta cannot run a query; empty if it can."""
     try:
         template_parts(query)
     except NotUnambiguous as reason:
@@ -23,10 +23,11 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
 
 @of_query
 def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Why the executors aseq and sharon cannot run a query; empty if they can.
+    """Return why the executors aseq and sharon cannot run a query; empty if they can.
 
-    Sharon Definitions 1 and 2: a fixed number of events, any other events in between, predicates on
-    single events, keys of any scope. Clause by clause it is said what they run; nothing else is.
+    They support Sharon Definitions 1 and 2: a fixed number of events, with any other events in
+    between, predicates on single events, and keys of any scope. Each supported clause is checked,
+    so new clauses are not supported by default.
     """
     parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
     runs = {
@@ -44,12 +45,16 @@ def require(
     executor: str = "greta",
     refusals: Callable[[BoundQuery], tuple[str, ...]] = greta_refusals,
 ) -> None:
-    """Refuse all queries at once that an executor has a reason not to run.
+    """Raise one error for all queries that an executor cannot run.
 
-    The reasons are greta's for all that leave to greta what they do not run themselves.
+    Args:
+        queries: the queries.
+        executor: its name, for the error.
+        refusals: returns why the executor cannot run a query. The default also fits executors that
+            pass unsupported queries to greta.
 
     Raises:
-        UnsupportedQueryError: fields `executor` and `queries`, the names.
+        UnsupportedQueryError: with the fields `executor` and `queries`, the names of the queries.
     """
     refused = {query.name: (query, reasons) for query in queries if (reasons := refusals(query))}
     if refused:

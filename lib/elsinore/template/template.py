@@ -1,10 +1,10 @@
 """The GRETA template of a query: states, and transitions between events that may be adjacent.
 
 GRETA section 4.1, Algorithm 1, extended to the language of `query`. A state is a position of the
-pattern, or several where one trend can stand at either (`subsets`). A transition carries what must
-hold of its pair: nothing, a floor (NOT, `contiguous`), or a condition that is looked at pair by
-pair (edge predicates, GRETA section 6). Without conditions a state needs but one accumulator for
-all of its events.
+pattern, or several positions if one trend can be at any of them (`subsets`). A transition has a
+condition on its pair of events: none, a floor (NOT, `contiguous`), or a condition that is evaluated
+per pair (edge predicates, GRETA section 6). Without conditions, a state needs only one accumulator
+for all of its events.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from elsinore.query.syntax import Semantics
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The earlier event must not lie below a time that rises with the later one.
+    """A lower bound on the time of the earlier event, which rises with the later event.
 
-    A NOT that was matched rules out all events before the match's start; of several ways past NOT
-    one must be open. Under `contiguous` every event of the partition rules out those before it.
+    If a NOT is matched, all events before the start of the match are excluded. If there are several
+    ways past NOT, at least one of them must be open. Under `contiguous`, every event of the
+    partition excludes the events before it.
     """
 
     ways: Ways  #: the guards passed on each way
@@ -41,12 +42,12 @@ class Floor:
 
 
 def floor_of(ways: Ways, *, contiguous: bool = False) -> Floor | None:
-    """The floor of some ways; None where nothing bounds the earlier event."""
+    """Return the floor of some ways; None if nothing bounds the earlier event."""
     return Floor(ways, contiguous) if contiguous or ways != OPEN_WAY else None
 
 
-# ---- conditions on two adjacent events, beside their order; where an edge predicate is unknown, it
-# does not hold: all of these are true or false
+# ---- conditions on two adjacent events, in addition to their order. All are true or false: if the
+# value of an edge predicate is unknown, the predicate does not hold.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Reaches:
-    """The earlier event is not below a floor."""
+    """The time of the earlier event is not below a floor."""
 
     floor: Floor
 
@@ -67,7 +68,7 @@ class Reaches:
 class Open:
     """Under skip-till-next-match: no event in between could extend the earlier one.
 
-    `slot` tells apart the positions that the earlier event may stand at.
+    `slot` is the position of the earlier event among the positions of its state.
     """
 
     slot: int
@@ -101,7 +102,7 @@ ALWAYS = Every(())
 
 
 def every(*parts: Condition) -> Condition:
-    """All parts together, without needless nesting."""
+    """Return the conjunction of conditions, without needless nesting."""
     flat = [
         inner for part in parts for inner in (part.parts if isinstance(part, Every) else [part])
     ]
@@ -110,7 +111,7 @@ def every(*parts: Condition) -> Condition:
 
 
 def some(*parts: Condition) -> Condition:
-    """One of the parts."""
+    """Return the disjunction of conditions."""
     unique = tuple(dict.fromkeys(parts))
     if ALWAYS in unique:
         return ALWAYS
@@ -118,7 +119,7 @@ def some(*parts: Condition) -> Condition:
 
 
 def leaves_of(condition: Condition) -> Iterator[Holds | Reaches | Open]:
-    """The simple conditions inside of one, from left to right."""
+    """Yield the simple conditions in a condition, from left to right."""
     match condition:
         case Every(parts) | Some(parts):
             for part in parts:
@@ -137,49 +138,49 @@ TREND = -1
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where an event of a trend, or of a match of NOT, may stand."""
+    """A state of trends, or of matches of a NOT."""
 
-    positions: frozenset[int]  #: the positions of the pattern that the trend may be at
+    positions: frozenset[int]  #: positions of the pattern at which the trend may be
     meets: frozenset[int]  #: positions whose local predicates the event meets
-    misses: frozenset[int]  #: positions whose local predicates it does not all meet
+    misses: frozenset[int]  #: positions of which the event does not meet all local predicates
     keys: frozenset[int]  #: numbers of the query's keys that the event carries
     guard: int = TREND  #: number of the NOT whose match the event is part of, or `TREND`
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Events at state `earlier` may come right before events at state `later`."""
+    """Events at state `earlier` may directly precede events at state `later`."""
 
     earlier: int
     later: int
-    condition: Condition = ALWAYS  #: what must hold of each pair
-    #: skip-till-next-match: an event at `later`, whatever its trend, closes all earlier ones to
-    #: events after it. All transitions from a state do, under one condition, or none does.
+    condition: Condition = ALWAYS  #: the condition on each pair
+    #: skip-till-next-match: an event at `later`, in any trend, closes all earlier events to events
+    #: after it. All transitions from a state have the same value, and the same condition if true.
     closes: bool = False
-    slot: int = 0  #: of a way out (`Template.ways_out`), the number that `Open` asks for
+    slot: int = 0  #: for `Template.ways_out`, the slot of the `Open` that it closes
 
     def floors(self) -> Iterator[Floor]:
-        """The floors that it asks for."""
+        """Yield the floors in its condition."""
         leaves = leaves_of(self.condition)
         return (leaf.floor for leaf in leaves if isinstance(leaf, Reaches))
 
 
 @dataclass(frozen=True)
 class Template:
-    """The states of trends that carry the same keys, then those of the NOT that can bar them.
+    """States of trends that carry the same keys, and states of the NOT that can exclude them.
 
-    A pattern, or what a NOT forbids, has one of its own before keys and NOT are put in their places
-    (`elsinore.template.build`).
+    A pattern, or the body of a NOT, first has a separate template without keys and NOT.
+    `elsinore.template.build` combines them.
 
     Attributes:
-        keys: numbers of the query's keys that every trend carries: they partition the trends.
-        states: those of trends first, then those of each NOT; the inner NOT of a NOT comes first.
+        keys: numbers of the query's keys that every trend carries; they partition the trends.
+        states: states of trends, then states of each NOT, inner NOT before outer ones.
         transitions: sorted by (later, earlier).
-        starts, ends: START and END states of trends and of NOT; the floor, if any, says when one
-            may start a trend, or end one.
-        bars: floors that something must have raised for an event to start a trend at a state.
-        ways_out: skip-till-next-match, event by event: `later` events that meet the condition close
-            an `earlier` one.
+        starts, ends: START and END states of trends and of NOT, each with the floor, if any, that
+            an event must reach to start or to end a trend.
+        bars: by START state, a floor that must have risen before an event can start a trend there.
+        ways_out: for skip-till-next-match per event: `later` events that meet the condition close
+            an `earlier` event.
         guards: number of NOT.
     """
 
@@ -194,32 +195,32 @@ class Template:
 
     @cached_property
     def trend_states(self) -> tuple[int, ...]:
-        """Numbers of the states that make up trends."""
+        """Return the numbers of the states of trends."""
         return tuple(n for n, state in enumerate(self.states) if state.guard == TREND)
 
     @cached_property
     def loops(self) -> tuple[int, ...]:
-        """Numbers of the states with a transition to themselves: Kleene sub-patterns E+."""
+        """Return the numbers of the states with a transition to themselves (Kleene plus)."""
         return tuple(t.later for t in self.transitions if t.earlier == t.later)
 
     @property
     def contiguous(self) -> bool:
-        """Return whether any floor needs to know of all events of a partition."""
+        """Return whether a floor depends on all events of a partition."""
         return any(floor.contiguous for arrow in self.transitions for floor in arrow.floors())
 
     def predecessors(self, state: int) -> tuple[Transition, ...]:
-        """The transitions into a state (`P.predTypes` of the paper)."""
+        """Return the transitions into a state (`P.predTypes` of the paper)."""
         return tuple(t for t in self.transitions if t.later == state)
 
 
-#: What matches nothing.
+#: A template without trends.
 NOTHING = Template(frozenset(), (), (), {}, {})
 
 Node = TypeVar("Node", bound=Hashable)
 
 
 def guards_of(template: Template) -> frozenset[int]:
-    """Numbers of the NOT that a template's ways pass."""
+    """Return the numbers of the NOT on the ways of a template."""
     floors = [*template.starts.values(), *template.bars.values(), *template.ends.values()]
     asked = template.transitions + template.ways_out
     floors += [floor for arrow in asked for floor in arrow.floors()]
@@ -227,20 +228,20 @@ def guards_of(template: Template) -> frozenset[int]:
 
 
 def keys_at(query: BoundQuery, position: int) -> frozenset[int]:
-    """Numbers of the keys that events at a position carry."""
+    """Return the numbers of the keys that events at a position carry."""
     return frozenset(n for n, key in enumerate(query.keys) if position in key.positions)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What must hold of two events at two positions of an automaton."""
+    """The conditions on pairs of events at two positions of an automaton."""
 
     query: BoundQuery
     automaton: Automaton
     semantics: Semantics
 
     def ways_condition(self, pair: Pair) -> Condition:
-        """The edge predicates of a pair, and its floor."""
+        """Return the edge predicates and the floor of a pair of positions."""
         conditions: list[Condition] = [
             Holds(edge.condition)
             for edge in self.query.edge_predicates
@@ -251,7 +252,7 @@ class Pairs:
         return every(*conditions, *([Reaches(floor)] if floor else []))
 
     def close_one_by_one(self, position: int) -> bool:
-        """Return whether skip-till-next-match must look at each event at a position by itself."""
+        """Return whether skip-till-next-match closes the events at a position one by one."""
         if self.semantics is not Semantics.NEXT:
             return False
         ways = {
@@ -263,7 +264,7 @@ class Pairs:
 
 
 def position_template(pairs: Pairs, guard: int = TREND) -> Template:
-    """One state for each position: for patterns that match a trend in one way only, and for NOT."""
+    """Return a template with a state per position, for unambiguous patterns and for NOT."""
     query, found = pairs.query, pairs.automaton
     positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
     number = {position: state for state, position in enumerate(positions)}
@@ -292,7 +293,12 @@ def position_template(pairs: Pairs, guard: int = TREND) -> Template:
 
 
 def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    """What can be reached from some nodes of a graph, these included."""
+    """Return the nodes that can be reached from some nodes, including these.
+
+    Args:
+        begin: the first nodes.
+        onwards: returns the successors of a node.
+    """
     reached: set[Node] = set()
     pending = list(begin)
     while pending:
@@ -304,7 +310,12 @@ def reachable(begin: Iterable[Node], onwards: Callable[[Node], Iterable[Node]]) 
 
 
 def leading_to(ends: Iterable[Node], arrows: Iterable[tuple[Node, Node]]) -> set[Node]:
-    """The nodes from which an end can be reached over (earlier, later), the ends included."""
+    """Return the nodes from which an end can be reached, including the ends.
+
+    Args:
+        ends: the ends.
+        arrows: pairs (earlier, later).
+    """
     before: dict[Node, list[Node]] = {}
     for earlier, later in arrows:
         before.setdefault(later, []).append(earlier)
@@ -312,7 +323,7 @@ def leading_to(ends: Iterable[Node], arrows: Iterable[tuple[Node, Node]]) -> set
 
 
 def any_way(ways: list[Ways]) -> Ways:
-    """All ways of several sets together."""
+    """Return the union of several sets of ways."""
     return reduce(either_way, ways, NO_WAY)
 
 
@@ -320,7 +331,7 @@ Accept = Callable[[frozenset[int]], Ways]
 
 
 def accept_by(*automata: Automaton) -> Accept:
-    """The ways on from any of some positions to the ends of all automata at once."""
+    """Return a function from positions to the ways from them to the ends of all automata."""
 
     def accept(positions: frozenset[int]) -> Ways:
         ends = (any_way([m.last[p] for p in positions if p in m.last]) for m in automata)
