@@ -1,1 +1,1 @@
-"""The two-step truth: enumerate every trend by definition, then aggregate."""
+"""The two-step reference: enumerate every trend by definition, then aggregate."""

@@ -1,4 +1,4 @@
-"""A bound on the work of an enumeration, whose cost is exponential in the number of events."""
+"""Limit the work of an enumeration, whose cost is exponential in the number of events."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ PIECES = 16
 
 
 class Meter:
-    """Counts the steps of one enumeration against its budget; ParameterError: that has none.
+    """Counts the steps of one enumeration against its budget.
 
     Attributes:
-        window: the number of the window at hand, for the error.
-        start: its start, for the error's text.
-        steps: the steps taken so far, in all windows.
+        window: the number of the current window, for the error.
+        start: the start of the current window, for the error's text.
+        steps: number of steps so far, in all windows.
+
+    Raises:
+        ParameterError: the budget is not positive.
     """
 
     def __init__(self, query: str, budget: int) -> None:
@@ -35,10 +38,10 @@ class Meter:
         self._limit = budget
 
     def spend(self, steps: int = 1, *, pieces: int = 0) -> None:
-        """Count some steps, and small pieces of work of which `PIECES` make one step.
+        """Count some steps, and small pieces of work, of which `PIECES` count as one step.
 
         Raises:
-            BudgetError: there are more steps than the budget allows.
+            BudgetError: the budget is exceeded.
         """
         self.steps += steps + pieces // PIECES
         if self.steps > self._limit:

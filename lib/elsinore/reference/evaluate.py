@@ -1,7 +1,7 @@
-"""Expressions over one event or an adjacent pair, by the rules of `query/expressions.py`.
+"""Evaluate expressions over an event or an adjacent pair, by the rules of `query/expressions.py`.
 
-NULL is None; truth is True, False or None (unknown). Longs and timestamps are int within 64 bits,
-doubles are IEEE 754.
+NULL is None. A truth value is True, False or None (unknown). Longs and timestamps are int within 64
+bits, doubles are IEEE 754.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-#: Reads a value from an event, and from the one that follows it where there is a pair.
+#: Evaluates an expression for an event and, for a pair, the event that follows it.
 Reader = Callable[[Event, Event | None], Any]
 
 
 def reader(expression: BoundExpression) -> Reader:
-    """The expression as a function, for where it is read from many events."""
+    """Return an expression as a function, to evaluate it for many events."""
     match expression:
         case Constant(value):
             return lambda event, following: value
@@ -67,10 +67,10 @@ def _second(following: Event | None) -> Event:
 
 
 def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
-    """What an expression makes of the values of its operands."""
+    """Return a function from the values of the operands to the value of an expression."""
     match expression:
         case Applied(sign, (left, right)) if sign in _COMPARE:
-            # Where one side is a double, the other becomes one (rounded).
+            # If one side is a double, the other is converted to a double (rounded).
             meet = _DOUBLE in (left.type, right.type) and left.type is not right.type
             return lambda sides: _compare(sign, *(map(_double, sides) if meet else sides))
         case Applied("+" | "-" | "*" | "/" | "%" as sign, _, kind):
@@ -92,7 +92,7 @@ def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
 
 
 def _all(truths: Sequence[bool | None]) -> bool | None:
-    """AND of SQL: one false decides, else one unknown."""
+    """Return SQL's AND: False if one part is False, else None if one part is None."""
     if any(truth is False for truth in truths):
         return False
     return None if any(truth is None for truth in truths) else True
@@ -123,7 +123,7 @@ def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
 def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
     if sign in "/%" and right == 0:
         return None
-    if sign == "%":  # IEEE has no remainder of an infinity, where fmod raises
+    if sign == "%":  # the remainder of an infinity is NaN in IEEE 754, but fmod raises an error
         return math.nan if math.isinf(left) else math.fmod(left, right)
     return _COMBINE[sign](left, right)
 
@@ -133,17 +133,19 @@ def _long_arithmetic(sign: str, left: int, right: int) -> int | None:
         return _fitted(_COMBINE[sign](left, right))
     if right == 0:
         return None
-    remainder = abs(left) % abs(right)  # of division towards zero: the dividend's sign
+    remainder = abs(left) % abs(right)  # division rounds towards zero: the sign of the dividend
     return -remainder if left < 0 else remainder
 
 
 def _fitted(value: Any) -> Any:
-    """NULL for a long or timestamp beyond 64 bits."""
+    """Return the value, or NULL if a long or timestamp does not fit 64 bits."""
     return value if isinstance(value, float) or value in _INT64 else None
 
 
 def call(name: str, values: Sequence[Any]) -> Any:
-    """The value of a function; None is NULL. Numbers are of one type where a double is among them.
+    """Return the value of a function; None is NULL.
+
+    If one value is a double, all must be doubles.
 
     >>> call("least", [None, 2, 3]), call("weekday", [0])
     (2, 4)
@@ -174,14 +176,14 @@ def call(name: str, values: Sequence[Any]) -> Any:
 
 
 def like(text: str | None, pattern: str, escape: str | None) -> bool | None:
-    """Return whether a text matches a LIKE pattern as a whole.
+    """Return whether a string matches a LIKE pattern as a whole.
 
     >>> like("50% off", "50!% %", "!"), like("50 % off", "50!% %", "!")
     (True, False)
     """
     if text is None:
         return None
-    places = {0}  # how far into the text what was read of the pattern may reach
+    places = {0}  # positions in the text that the pattern may reach so far
     literal = False
     for sign in pattern:
         if sign == escape and not literal:

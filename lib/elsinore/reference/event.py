@@ -1,4 +1,4 @@
-"""The events of a stream as plain Python values in the order of time."""
+"""The events of a stream as plain Python values in time order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from elsinore.query.syntax import Semantics
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """One event; `index` is its row in the table that it came from, and its identity.
+    """One event.
 
-    `time` is in microseconds since the epoch, or in ticks.
+    Attributes:
+        index: its row in the table, which identifies it.
+        type: its event type.
+        time: in microseconds since the epoch, or in ticks.
+        attributes: the values of its columns by name.
     """
 
     index: int
@@ -25,15 +29,15 @@ class Event:
     attributes: Mapping[str, Any]
 
     def value(self, attribute: str) -> Any:
-        """The value of a column, `TIME` included; None is NULL."""
+        """Return the value of an attribute, or the time for `TIME`; None is NULL."""
         return self.time if attribute == TIME else self.attributes[attribute]
 
 
 def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
-    """The events that can affect a query's trends, by time, with the columns that it reads.
+    """Return the events that can affect a query's trends, by time, with the columns that it reads.
 
-    Those are the events of the pattern's types; under `contiguous` those of every type, since
-    whatever lies between two events parts them.
+    These are the events of the pattern's types. Under `contiguous`, these are the events of all
+    types, because any event between two others makes them nonadjacent.
     """
     rows = events.table.select(
         [TIME_COLUMN, TYPE_COLUMN, *sorted(query.attributes_read)]

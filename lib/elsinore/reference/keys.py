@@ -18,13 +18,13 @@ from elsinore.query.syntax import (
 )
 from elsinore.reference.event import Event
 
-#: What a trend has for a key that none of its events carries: it fits every value.
+#: The value of a key that no event of a trend carries; it fits every value.
 ABSENT: Any = object()
 
 #: One value (or ABSENT) per key of the query, in the order of `query.keys`; NULL is None.
 KeyValues = tuple[Any, ...]
 
-#: One NaN for all, so that NaN equals NaN by identity, as in GROUP BY of SQL.
+#: The only NaN, so that NaN equals NaN by identity, as in GROUP BY of SQL.
 _NAN = float("nan")
 
 
@@ -33,7 +33,7 @@ class Keys:
 
     def __init__(self, query: BoundQuery, schema: StreamSchema) -> None:
         self._keys = query.keys
-        #: of each position the numbers of the keys that its events carry.
+        #: the numbers of the keys that the events at each position carry.
         self.at_position = tuple(
             tuple(
                 number for number, key in enumerate(query.keys) if position.index in key.positions
@@ -46,15 +46,25 @@ class Keys:
 
     @property
     def none(self) -> KeyValues:
-        """The values of a trend without events."""
+        """Return the values of a trend without events."""
         return (ABSENT,) * len(self._keys)
 
     def carried(self, event: Event, position: int) -> KeyValues | None:
-        """Values of the keys in `at_position[position]`; None if the event may join no trend."""
+        """Return the values of the keys in `at_position[position]`.
+
+        None if an equivalence key among them is NULL or NaN, because then no trend may have the
+        event.
+        """
         return self._values(event, self.at_position[position])
 
     def joined(self, values: KeyValues, position: int, carried: KeyValues) -> KeyValues | None:
-        """A trend's values with those of an event at a position; None if they differ."""
+        """Return a trend's values with an event added at a position; None if values differ.
+
+        Args:
+            values: the trend's values.
+            position: the position of the event.
+            carried: the event's values, as `carried` returns them.
+        """
         numbers = self.at_position[position]
         if tuple([values[number] for number in numbers]) == carried:
             return values
@@ -67,7 +77,7 @@ class Keys:
         return tuple(found)
 
     def agreed(self, left: KeyValues, right: KeyValues) -> KeyValues | None:
-        """The values that two trends of a pair have together; None if they differ."""
+        """Return the common values of the two trends of a pair; None if values differ."""
         pairs = list(zip(left, right, strict=True))
         if all(a is ABSENT or b is ABSENT or _same(a, b) for a, b in pairs):
             return tuple(b if a is ABSENT else a for a, b in pairs)
@@ -76,8 +86,8 @@ class Keys:
     def in_partition(self, event: Event, values: KeyValues) -> bool:
         """Return whether an event of any type is in the partition of a trend.
 
-        See `docs/reference/language/semantics.md`: it has the trend's value in each partition
-        key that applies to it and that binds an event of the trend.
+        See `docs/reference/language/semantics.md`: it has the trend's value in each partition key
+        that applies to it and that binds an event of the trend.
         """
         partition = self.partition_of(event)
         if partition is None:
@@ -90,7 +100,8 @@ class Keys:
     def partition_of(self, event: Event) -> tuple[tuple[int, ...], KeyValues] | None:
         """Return numbers and values of the partition keys that apply to an event.
 
-        None if an equivalence key among them is NULL or NaN: the event is in no partition.
+        None if an equivalence key among them is NULL or NaN, because then the event is in no
+        partition.
         """
         numbers = self._applying[event.type]
         values = self._values(event, numbers)
@@ -155,7 +166,7 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bo
 
 
 def _canonical(value: Any) -> Any:
-    """One value for all that SQL's GROUP BY takes for the same: NaN is NaN, -0.0 is 0.0."""
+    """Return one value for all values that GROUP BY of SQL treats as equal: one NaN, one zero."""
     if isinstance(value, float):
         return _NAN if value != value else value + 0.0
     return value

@@ -1,11 +1,11 @@
-"""Depth-first search for the matches of a pattern in one window, one event at a time.
+"""Search depth-first for the matches of a pattern in one window, one event at a time.
 
-The search is SASE's: it holds one match under way and extends it by every later event that may
-come next. It keeps its own stack, so that a match may be of any length.
+The search is SASE's: it holds one partial match and extends it by every later event that may come
+next. It has an explicit stack, so that a match may have any length.
 
-What depends on the keys of the whole trend (NOT, and what may lie between two events under the
-stricter selection semantics) is decided as soon as the trend has a value for every key, and
-otherwise when the match is complete; values once taken never change, so both give the same.
+Some conditions depend on the keys of the whole trend: NOT, and the events between two events under
+the stricter selection semantics. They are evaluated when the trend has a value for every key, or
+else when the match is complete. Values never change, so both give the same result.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from elsinore.reference.routes import Route, Todo, routes
 
 
 class Candidate(NamedTuple):
-    """An event that may take a position, and its values of the keys that it carries there."""
+    """An event that may take a position, with the values of its keys at the position."""
 
-    time: int  #: of the event, by which candidates are searched
+    time: int  #: time of the event, the sort key of candidates
     event: Event
     carried: KeyValues
 
 
 class Candidates:
-    """The events of one window, in the order of time, that pass local predicates and key rules."""
+    """The events of one window by position, if they pass local predicates and key rules."""
 
     def __init__(
         self, query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter
@@ -51,23 +51,31 @@ class Candidates:
     def at(
         self, position: int, values: KeyValues, after: int | None, before: int | None
     ) -> Sequence[Candidate]:
-        """Candidates for a position strictly after and before given times (None: no bound).
+        """Return candidates for a position in time order.
 
-        Where `values` has a value for every key of the position, only those that carry the same;
-        else the caller has to compare.
+        Args:
+            position: the position.
+            values: values of the query's keys. If all keys of the position have a value, only
+                candidates with these values are returned. If some are ABSENT, the caller must
+                compare.
+            after: only candidates strictly after this time; None: no bound.
+            before: only candidates strictly before this time; None: no bound.
         """
         wanted = tuple([values[number] for number in self._keys.at_position[position]])
         line = self._lines_of(position).get(None if ABSENT in wanted else wanted, [])
-        # A time alone is less than every candidate of that time.
+        # A tuple with only a time sorts before every candidate with that time.
         first = 0 if after is None else bisect_left(line, (after + 1,))
         return line[first : len(line) if before is None else bisect_left(line, (before,))]
 
     def every_event_between(self, after: int, before: int) -> Sequence[Event]:
-        """All events of the window strictly between two times, whatever their type."""
+        """Return all events of the window strictly between two times, of any type."""
         return self._events[bisect_right(self._times, after) : bisect_left(self._times, before)]
 
     def next_in_partition(self, after: int, values: KeyValues) -> int | None:
-        """When the next event of a partition is, of whatever type; all its keys have a value."""
+        """Return the time of the next event of a partition, of any type; None: there is none.
+
+        No value may be ABSENT.
+        """
         if not self._partitions:
             for event in self._events:
                 if (partition := self._keys.partition_of(event)) is not None:
@@ -80,7 +88,7 @@ class Candidates:
         return min(found, default=None)
 
     def _lines_of(self, position: int) -> dict[KeyValues | None, list[Candidate]]:
-        """Candidates in the order of time by their key values, and all of them under None."""
+        """Return the candidates in time order by their key values, and all of them under None."""
         if position not in self._lines:
             lines: dict[KeyValues | None, list[Candidate]] = defaultdict(list)
             for candidate in self._admitted(position):
@@ -103,12 +111,12 @@ class Candidates:
         return found
 
 
-#: Whether a match may stand, given the values of its keys.
+#: Returns whether a match is valid, given the values of its keys.
 Obligation = Callable[[KeyValues], bool]
 
 
 class Step(NamedTuple):
-    """The last event of a match, its position, and what came before it; matches share these."""
+    """The last event of a match, its position, and the previous step, which matches share."""
 
     event: Event
     position: int
@@ -122,7 +130,7 @@ class Match(NamedTuple):
     values: KeyValues
 
     def steps(self) -> list[Step]:
-        """From first to last."""
+        """Return the steps from first to last."""
         found = []
         step: Step | None = self.last
         while step is not None:
@@ -133,23 +141,23 @@ class Match(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A match under way."""
+    """A partial match."""
 
-    step: Step | None  #: its last event, with those before it; None before the first
-    values: KeyValues  #: of the query's keys, as far as its events carry them
-    ways: tuple[Route, ...]  #: how it may go on, or end
-    owed: tuple[Obligation, ...]  #: what can only be decided with more key values
+    step: Step | None  #: its last event and previous steps; None before the first event
+    values: KeyValues  #: values of the query's keys, as far as its events carry them
+    ways: tuple[Route, ...]  #: the routes by which it may continue, or end
+    owed: tuple[Obligation, ...]  #: conditions that need more key values
 
 
 class _Bounds(NamedTuple):
-    """Where a match may lie, strictly (None: the window's end), and whether it is a trend."""
+    """Exclusive time bounds of a match (None: the window), and whether it is a trend."""
 
     after: int | None
     before: int | None
     trend: bool
 
 
-#: Of a trend, which may lie anywhere in the window.
+#: The bounds of a trend, which may be anywhere in the window.
 _WINDOW = _Bounds(None, None, trend=True)
 
 
@@ -170,26 +178,30 @@ class Matcher:
             conditions.append(reader(edge.condition))
             self._sizes[edge.earlier, edge.later] += size_of(edge.condition)
         self._guards: dict[tuple[int, int | None, int | None, KeyValues], bool] = {}
-        # The ways on after each way, and those that are left of a pattern: there are few.
+        # The routes after each route, and the routes of each rest of a pattern: there are few.
         self._after: dict[int, tuple[Route, tuple[Route, ...]]] = {}
         self._ways_of: dict[Todo | None, tuple[Route, ...]] = {}
 
     def trends(self, pattern: Pattern) -> Iterator[Match]:
-        """All matches of a pattern that are trends; one trend may be matched in several ways.
+        """Yield all matches of a pattern that are trends; a trend may have several matches.
 
         Raises:
-            BudgetError: there is too much to enumerate.
+            BudgetError: the enumeration exceeds the budget.
         """
         return self._matches(pattern, self.keys.none, _WINDOW)
 
     def extensions(self, found: Partial) -> Iterator[Partial]:
-        """A trend under way with each event that may come next, in each way; see BudgetError."""
+        """Yield a partial trend extended by each event that may come next, on each route.
+
+        Raises:
+            BudgetError: the enumeration exceeds the budget.
+        """
         for way in found.ways:
             if way.next is not None:
                 yield from self._extensions(found, way, way.next, _WINDOW)
 
     def may_end(self, found: Partial) -> bool:
-        """Return whether a trend under way may end where it is."""
+        """Return whether a partial trend is complete."""
         step = found.step
         ends = [way for way in found.ways if way.next is None]
         return step is not None and any(self._complete(found, step, way) for way in ends)
@@ -207,11 +219,11 @@ class Matcher:
     def _extensions(
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
     ) -> Iterator[Partial]:
-        """The match under way with each event that may come next at an event pattern."""
+        """Yield the partial match extended by each event that may come next at an event pattern."""
         position, step = self.query.by_alias[pattern.alias].index, found.step
         after = step.event.time if step else bounds.after
         edges, onward = self._edges_between(step, position), self._ways_after(way)
-        # From this one it must not be parted by others.
+        # The event to which the next one must be adjacent under the selection semantics.
         near = step if bounds.trend and self.query.semantics is not Semantics.ANY else None
         values: KeyValues | None = found.values
         is_known = ABSENT not in found.values  # then all candidates carry the same values
@@ -220,7 +232,7 @@ class Matcher:
             parted = self._candidates.next_in_partition(near.event.time, found.values)
             near, before = None, before if parted is None else parted + 1
         candidates = self._candidates.at(position, found.values, after, before)
-        # The search for candidates counts too: a pattern may have hundreds of paths without any.
+        # A search without candidates counts too: a pattern may have hundreds of such routes.
         nodes = self._sizes[step.position, position] if step and self._sizes else 0
         self.meter.spend(max(1, len(candidates)), pieces=len(candidates) * nodes)
         for _, event, carried in candidates:
@@ -240,7 +252,7 @@ class Matcher:
             yield Partial(Step(event, position, step), values, onward, owed)
 
     def _ways_after(self, way: Route) -> tuple[Route, ...]:
-        """The ways on from a match that has gone on in one; worked out once for each."""
+        """Return the routes after a route, which are computed once."""
         known = self._after.get(id(way))
         if known is None:
             if way.rest not in self._ways_of:
@@ -256,7 +268,7 @@ class Matcher:
         return all(obligation(found.values) for obligation in owed)
 
     def _edges_between(self, step: Step | None, position: int) -> Sequence[Reader]:
-        """What has to hold of a match's last event and the next one, at a position."""
+        """Return the edge predicates between a match's last event and an event at a position."""
         return self._edges.get((step.position, position), ()) if step is not None else ()
 
     # ---- NOT
@@ -264,17 +276,17 @@ class Matcher:
     def _bars(
         self, step: Step | None, guards: tuple[Negation, ...], before: int | None
     ) -> list[Obligation]:
-        """That no match of any guard lies between the last event and a time."""
+        """Return a condition per guard: no match of it is between the last event and a time."""
         after = step.event.time if step else None
         return [partial(self._absent, guard, after, before) for guard in guards]
 
     def _absent(
         self, guard: Negation, after: int | None, before: int | None, values: KeyValues
     ) -> bool:
-        """Return whether no match of NOT's pattern lies strictly between, in the trend's partition.
+        """Return whether no match of NOT's pattern is strictly between, in the trend's partition.
 
-        Its own NOT reach as far as its own events, or the window; selection semantics are about
-        trends and do not apply to it.
+        The NOT inside of the guard extend to the guard's events, or to the window. Selection
+        semantics apply to trends, but not to guards.
         """
         place = id(guard), after, before, values
         if place not in self._guards:
@@ -287,9 +299,13 @@ class Matcher:
     def _adjacent(
         self, step: Step, ways: tuple[Route, ...], event: Event, values: KeyValues
     ) -> bool:
-        """Return whether nothing strictly between two events of a trend parts them.
+        """Return whether two events of a trend are adjacent under the selection semantics.
 
-        `ways` are the ways on from the earlier one.
+        Args:
+            step: the earlier event.
+            ways: the routes after it.
+            event: the later event.
+            values: the values of the trend's keys.
         """
         if self.query.semantics is Semantics.CONTIGUOUS:
             between = self._candidates.every_event_between(step.event.time, event.time)
@@ -298,7 +314,7 @@ class Matcher:
         return not any(self._could_extend(step, way, event.time, values) for way in ways)
 
     def _could_extend(self, step: Step, way: Route, before: int, values: KeyValues) -> bool:
-        """Whether an event before a time could extend the trend after its last step in one way."""
+        """Return whether an event before a time could extend the trend after a step on a route."""
         if way.next is None:
             return False
         self.meter.spend()
@@ -322,5 +338,8 @@ def _all_hold(edges: Sequence[Reader], step: Step | None, event: Event) -> bool:
 
 
 def begun(pattern: Pattern, values: KeyValues) -> Partial:
-    """A match of a pattern before its first event, and the values that its keys must have."""
+    """Return the partial match of a pattern before its first event.
+
+    `values` are the values that its keys must have.
+    """
     return Partial(None, values, routes((pattern, None)), ())

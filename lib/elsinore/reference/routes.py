@@ -1,8 +1,8 @@
-"""What may come next in a match: the pattern tree walked as far as the next event.
+"""Find what may come next in a match: walk the pattern tree up to the next event.
 
-A match under way is what is still to do, as a linked list of sub-patterns. Walking it up to the
-next event pattern decides repetitions, options and alternatives, and gathers the NOT that are
-passed on the way: they wait for the next event, or for the end.
+The state of a partial match is the rest of the pattern, a linked list of sub-patterns. The walk to
+the next event pattern decides repetitions, options and alternatives. It collects the NOT on the
+way, which are checked when the next event, or the end, is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from elsinore.query.syntax import (
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The end of an iteration: another may follow."""
+    """The end of an iteration, after which another may follow."""
 
     body: Pattern
 
@@ -33,9 +33,10 @@ Todo = tuple[Pattern | Again, "Todo | None"]
 
 
 class Route(NamedTuple):
-    """One way on: the next event pattern (None: the match may end here), and what is then to do.
+    """One way to continue: the next event pattern, and the rest of the pattern after it.
 
-    `guards` are the NOT between the last event and the next one.
+    `next` is None if the match may end here. `guards` are the NOT between the last event and the
+    next one.
     """
 
     next: EventPattern | None
@@ -44,10 +45,10 @@ class Route(NamedTuple):
 
 
 def routes(todo: Todo | None) -> tuple[Route, ...]:
-    """All ways on from a match under way, each once.
+    """Return all ways to continue a partial match, each once.
 
-    What is to do after an event depends on its place in the pattern alone, so ways to the same
-    event pattern past the same NOT are one.
+    The rest of the pattern after an event depends only on the event's position in the pattern. So
+    ways to the same event pattern past the same NOT are one route.
 
     >>> a, b = EventPattern("A", "A"), EventPattern("B", "B")
     >>> ways = routes((Sequence((KleeneStar(a), b)), None))

@@ -1,9 +1,11 @@
-"""Counts trends that are too many to build: the same search, each place of it visited once.
+"""Count trends that are too many to enumerate, by visiting each state of the search once.
 
-What a trend under way may still become depends on its last event, on that event's position and on
-the key values so far, not on the events before. So the trends through such a place are those that
-lead to it times those that it leads to (GRETA, section 4: the graph whose paths are the trends).
-What may follow what is decided by the two-step search itself; numbers are Python's integers.
+The possible continuations of a partial trend depend on its last event, the event's position and the
+key values so far, but not on earlier events. These three form a state of the search. The number of
+trends through a state is the number of partial trends that reach it, times the number of trends
+that each of them can become (GRETA, section 4: the paths of the graph are the trends).
+
+The two-step search determines what may follow what. Numbers are Python's integers.
 """
 
 from __future__ import annotations
@@ -24,24 +26,25 @@ from elsinore.reference.trends import Group, group_of
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A place of the search."""
+    """A state of the search."""
 
-    found: Partial  #: a trend under way here; any of them goes on in the same way
-    arrivals: int = 0  #: how many trends under way there are here
-    onward: list[_Place] = field(default_factory=list)  #: the places that one more event leads to
-    #: by group, how many trends one that is here may become.
+    found: Partial  #: one of the partial trends in this state; all continue in the same way
+    arrivals: int = 0  #: number of partial trends in this state
+    onward: list[_Place] = field(default_factory=list)  #: the states after one more event
+    #: by group, the number of trends that a partial trend in this state may become.
     trends: Counter[Group] = field(default_factory=Counter)
 
 
 def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
-    """The aggregates of a window by group, in the order of `query.aggregates`.
+    """Return the aggregates of a window by group, in the order of `query.aggregates`.
 
-    The work grows with the pairs of events that may be adjacent, not with the trends.
+    The work grows with the number of pairs of adjacent events, not with the number of trends.
 
     Raises:
-        BudgetError: there are too many pairs to look at.
-        UnsupportedQueryError: trends of the query cannot be told by a place of the search: one may
-            be matched in several ways, a NOT waits for a key, or it counts pairs of trends.
+        BudgetError: there are too many pairs.
+        UnsupportedQueryError: states of the search do not determine the trends, because a trend may
+            be matched in several ways, a NOT depends on a later key, or the query counts pairs of
+            trends.
     """
     query = matcher.query
     if isinstance(query.pattern, Conjunction):
@@ -55,7 +58,7 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
 
 
 def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
-    """All places from `begin` on, by the time of their last event, with their arrivals."""
+    """Return all states from `begin` on, by the time of their last event, with their arrivals."""
     known: dict[tuple[int, int, KeyValues], _Place] = {}
     ahead: list[tuple[int, int]] = []
     numbered: list[_Place] = []
@@ -74,7 +77,7 @@ def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
                 numbered.append(known[key])
             known[key].arrivals += place.arrivals
             place.onward.append(known[key])
-        # A place is led to by earlier events alone, so its arrivals are all known by now.
+        # Only earlier events lead to a state, so all of its arrivals are known by now.
         place = numbered[heappop(ahead)[1]] if ahead else None
     return places
 
@@ -89,7 +92,7 @@ def _look_ahead(matcher: Matcher, place: _Place) -> None:
 
 
 def _times(places: list[_Place]) -> dict[Group, dict[tuple[Event, int], int]]:
-    """By group, how many trends hold an event at a position."""
+    """Return, by group, the number of trends that contain an event at a position."""
     times: dict[Group, dict[tuple[Event, int], int]] = defaultdict(Counter)
     for place in places:
         step = place.found.step
@@ -100,7 +103,10 @@ def _times(places: list[_Place]) -> dict[Group, dict[tuple[Event, int], int]]:
 
 
 def _require_one_way(query: BoundQuery, found: Partial) -> None:
-    """That one event leads on in one way at most, so that each trend is matched in one way."""
+    """Raise an error unless an event can extend a partial trend in at most one way.
+
+    So each trend is matched in one way.
+    """
     kinds = Counter(None if way.next is None else way.next.type for way in found.ways)
     if max(kinds.values(), default=0) > 1:
         _refuse(query, "a trend may be matched in several ways")

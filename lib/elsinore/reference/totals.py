@@ -1,8 +1,8 @@
-"""Aggregates over the trends of one result row, with multiplicity and without rounding on the way.
+"""Compute the aggregates of one result row exactly, and round once at the end.
 
-Each event counts once for every trend that holds it. Sums are exact integers or fractions; a
-double sum is rounded once, at the end. Beside it goes its magnitude, the sum of amounts, which says
-how far one may be off that was rounded on the way.
+Each event counts once for every trend that contains it. Sums are exact integers or fractions. A sum
+of doubles also has a magnitude, the sum of absolute values, which bounds the rounding error of
+computations that round at each step.
 """
 
 from __future__ import annotations
@@ -23,27 +23,41 @@ Weighted = list[tuple[Any, int]]
 
 
 class Total(NamedTuple):
-    """An aggregate's value; of a sum or average of finite doubles also the sum and magnitude."""
+    """The value of an aggregate; for sums and averages of finite doubles also the exact value.
+
+    Attributes:
+        value: the rounded value; None if no event has a value.
+        exact: the exact value, if `value` is rounded.
+        magnitude: the same over absolute values.
+    """
 
     value: Value
     exact: Fraction | None = None
     magnitude: Fraction = Fraction(0)
 
     def bounds(self, events: int) -> Bounds | None:
-        """Where it may lie by rounding in a window of so many events; None where it is exact."""
+        """Return the range of values that rounding allows, for a window of `events` events.
+
+        None if the value is exact.
+        """
         if self.exact is not None:
             return bounds_of(self.exact, self.magnitude, events)
         return None
 
 
-#: How many of some trends hold an event at a position.
+#: How many of some trends contain an event at a position.
 Times = Mapping[tuple[Event, int], int]
 
 
 def totals(query: BoundQuery, trends: int, times: Times) -> tuple[Total, ...]:
-    """The aggregates of a row, in the order of `query.aggregates`, from the trends of the row.
+    """Return the aggregates of a row, in the order of `query.aggregates`.
 
-    None where no event carries a value. COUNT is exact; SUM of longs too.
+    A value is None if no event has a value. COUNT is exact, and so is SUM of longs.
+
+    Args:
+        query: the query.
+        trends: number of trends.
+        times: how many of the trends contain each event at each position.
     """
     return tuple(
         Total(trends) if aggregate.counts_trends else _total(aggregate, times)
@@ -73,9 +87,10 @@ def _total(aggregate: BoundAggregate, times: Times) -> Total:
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:
-    """The sum of numbers divided by a count, rounded once; NaN and infinities by IEEE's rules.
+    """Return the sum of numbers divided by a count, rounded once.
 
-    That of longs is an exact integer until it is divided, by everyone.
+    NaN and infinities follow IEEE 754. Every executor computes sums of longs exactly before it
+    divides, so their averages have no bounds.
     """
     special = [value for value, _ in weighted if not math.isfinite(value)]
     if special:
@@ -88,7 +103,7 @@ def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:
 
 
 def _extreme(choose: Callable[..., Any], weighted: Weighted, kind: AttributeType) -> Value:
-    """MIN or MAX; NaN compares with nothing, so it is the answer only where there is no other."""
+    """Return MIN or MAX; NaN only if all values are NaN."""
     numbers = [value for value, _ in weighted if value == value]
     if not numbers:
         return math.nan

@@ -1,4 +1,4 @@
-"""Trends of a query in one window, however matched; pairs of trends for AND (GRETA section 9)."""
+"""Find the trends of a query in one window, and pairs of trends for AND (GRETA section 9)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
 from elsinore.timeline import Interval
 
-#: Indices of a trend's events: what a trend *is*.
+#: A trend: the indices of its events.
 Trend = tuple[int, ...]
 
 #: Values of the grouping keys in the order of GROUP-BY.
@@ -25,10 +25,10 @@ Group = tuple[Any, ...]
 
 
 def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
-    """Every trend once, by its group, as one of its matches.
+    """Return every trend once, by its group, as one of its matches.
 
     Raises:
-        UnsupportedQueryError: two matches of one trend differ in what counts, or in their group.
+        UnsupportedQueryError: two matches of one trend differ in counted events, or in their group.
     """
     query = matcher.query
     found: dict[Trend, Match] = {}
@@ -45,7 +45,7 @@ def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
 
 
 def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]:
-    """What a match adds to the answer: its group, and by aggregate the events that count."""
+    """Return the group of a match, and the events that each aggregate counts."""
     counted = [
         [step.event for step in match.steps() if step.position in aggregate.positions]
         for aggregate in query.aggregates
@@ -54,12 +54,15 @@ def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]
 
 
 def trend_of(match: Match) -> Trend:
-    """The events of a match, without their positions."""
+    """Return the events of a match, without their positions."""
     return tuple([step.event.index for step in match.steps()])
 
 
 def group_of(query: BoundQuery, values: KeyValues) -> Group:
-    """The group of a trend with these key values; None where no event carries a grouping key."""
+    """Return the group of a trend with these key values.
+
+    The value of a grouping key is None if no event carries it.
+    """
     grouping = [
         None if value is ABSENT else value
         for key, value in zip(query.keys, values, strict=True)
@@ -69,9 +72,10 @@ def group_of(query: BoundQuery, values: KeyValues) -> Group:
 
 
 def refuse_ambiguous(query: BoundQuery) -> None:
-    """Refuse a query of which one trend can be matched in ways that give different results.
+    """Raise an error for a query of which one trend has matches with different results.
 
-    UnsupportedQueryError has the fields `query`, `executor`, `reasons`.
+    Raises:
+        UnsupportedQueryError: with the fields `query`, `executor`, `reasons`.
     """
     reason = "one trend can be matched in several ways that differ in an aggregate or group"
     raise UnsupportedQueryError(
@@ -83,17 +87,23 @@ def refuse_ambiguous(query: BoundQuery) -> None:
     )
 
 
-#: Steps of the search, some microseconds each.
+#: Maximum number of steps of the search, which take some microseconds each.
 STEPS = 200_000
 
 
 def list_trends(
     query: BoundQuery, events: EventTable, window: Interval, wanted: Callable[[Group], bool]
 ) -> tuple[list[Trend], str | None]:
-    """The trends of a window whose group is wanted, in the order in which they are found.
+    """Return the trends of a window in the order in which they are found, if their group is wanted.
 
-    `events` are those of the window. The query has no AND: that counts pairs of trends. Beside them
-    why they are not all, None where they are.
+    Args:
+        query: a query without AND, which counts pairs of trends.
+        events: the events of the window.
+        window: the window.
+        wanted: returns whether a group is wanted.
+
+    Returns:
+        The trends, and the reason why they are not complete; None if they are.
     """
     meter = Meter(query.name, STEPS)
     meter.window = window.start // query.window.slide
@@ -116,14 +126,14 @@ _Side = dict[Trend, set[KeyValues]]
 
 
 def count_pairs(matcher: Matcher) -> dict[Group, int]:
-    """The number of pairs of two different trends, one of each side, by group.
+    """Return the number of pairs of two different trends, one of each side, by group.
 
-    A pair lies in one partition: its trends agree in every key that both of them carry. Within a
-    partition these are `C1*C2 + C1*C12 + C2*C12 + (C12 choose 2)` pairs, where C12 trends match
-    both sides and C1, C2 only the one.
+    Both trends of a pair are in one partition: they agree in every key that both of them carry. Let
+    C12 trends of a partition match both sides, and C1 and C2 trends only one side. Then it has
+    `C1*C2 + C1*C12 + C2*C12 + (C12 choose 2)` pairs.
 
     Raises:
-        BudgetError: there is too much to enumerate.
+        BudgetError: the enumeration exceeds the budget.
         UnsupportedQueryError: one pair belongs to several groups.
     """
     query = matcher.query

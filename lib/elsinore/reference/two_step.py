@@ -1,4 +1,4 @@
-"""Answers one query by building every trend, then adding them up."""
+"""Compute the results of a query by enumerating every trend, then aggregating."""
 
 from __future__ import annotations
 
@@ -29,14 +29,19 @@ def two_step(
     windows: Collection[int] | None = None,
     budget: int = BUDGET,
 ) -> list[ResultRow]:
-    """The rows of a query in the windows given by number (None: every window with an event).
+    """Return the rows of a query in canonical order.
 
-    Rows are in canonical order. Every trend is built, as in the two-step approaches that GRETA is
-    measured against (GRETA, Figure 1); the cost is exponential in the events of a window.
+    Every trend is built, as in the two-step approaches with which GRETA is compared (GRETA, Figure
+    1). The cost is exponential in the number of events of a window.
+
+    Args:
+        query: the query.
+        events: events in any order.
+        windows: numbers of the windows to compute; None: every window with an event.
+        budget: maximum number of steps, for all windows together.
 
     Raises:
-        BudgetError: the enumeration would take more steps than the budget, for all windows
-            together; fields `query`, `window`, `steps`.
+        BudgetError: the budget is exceeded; with the fields `query`, `window`, `steps`.
         UnsupportedQueryError: a trend can be matched in ways that give different results.
     """
     return answer_windows(query, events, windows, Meter(query.name, budget), enumerate_trends)
@@ -45,7 +50,7 @@ def two_step(
 #: The aggregates of each group of one window, in the order of `query.aggregates`.
 Totals = dict[Group, tuple[Total, ...]]
 
-#: Finds them.
+#: Computes them for the window of a matcher.
 Method = Callable[[Matcher], Totals]
 
 
@@ -56,11 +61,18 @@ def answer_windows(
     meter: Meter,
     method: Method,
 ) -> list[ResultRow]:
-    """As `two_step`, with a method for a window and a meter that the caller can read.
+    """Return the rows of a query, like `two_step`, by any method.
+
+    Args:
+        query: the query.
+        events: events in any order.
+        windows: numbers of the windows to compute; None: every window with an event.
+        meter: counts the steps.
+        method: computes the aggregates of one window.
 
     Raises:
         BudgetError: see `two_step`.
-        UnsupportedQueryError: the method cannot answer the query.
+        UnsupportedQueryError: the method does not support the query.
     """
     relevant = events if windows is None else _reach(query, events, windows)
     ordered = read_events(query, relevant)
@@ -80,7 +92,7 @@ def answer_windows(
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without Python looking for cycles in what a search holds, where there are none.
+    """Disable Python's garbage collection, because a search creates no reference cycles.
 
     It took a third of the time of the checks of a run.
     """
@@ -94,9 +106,9 @@ def _uncollected() -> Iterator[None]:
 
 
 def enumerate_trends(matcher: Matcher) -> Totals:
-    """The aggregates of a window by building every trend, or pair of trends, in it."""
+    """Return the aggregates of a window by building every trend, or pair of trends, in it."""
     query = matcher.query
-    if isinstance(query.pattern, Conjunction):  # it has no aggregate but COUNT(*)
+    if isinstance(query.pattern, Conjunction):  # its only aggregate is COUNT(*)
         return {group: totals(query, n, {}) for group, n in count_pairs(matcher).items()}
     found = {}
     for group, trends in trends_by_group(matcher).items():
@@ -106,7 +118,7 @@ def enumerate_trends(matcher: Matcher) -> Totals:
 
 
 def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> EventTable:
-    """The events from the start of the first window to the end of the last."""
+    """Return the events from the start of the first window to the end of the last."""
     if not windows:
         return events.between(0, 0)
     first, last = query.window.bounds(min(windows)), query.window.bounds(max(windows))
@@ -145,5 +157,5 @@ def _rows(
 
 
 def _told(bound: int, schema: StreamSchema) -> int:
-    """A bound of a window as people know it."""
+    """Return a bound of a window as in result rows."""
     return Instant(bound) if schema.time_unit.is_calendar else bound

@@ -119,8 +119,8 @@ class Words:
     def notes(self, number: int) -> str:
         """Return which local predicates of other positions an event at a state meets.
 
-        The text is empty if no state of trends with this event type depends on a predicate that is
-        not met.
+        The text is empty for states of NOT, and if no state of trends of this event type has
+        `misses`.
         """
         state = self.template.states[number]
         kind = self.kind(number)
