@@ -1,6 +1,6 @@
 """Pictures of templates, plans and decisions.
 
-Its modules load Matplotlib, which takes its time: import them where something is drawn.
+The modules of this package load Matplotlib, which is slow: import them only to draw.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from pathlib import Path
 
 from elsinore.errors import ParameterError
 
-#: Endings of the names of pictures.
+#: Supported endings of file names.
 ENDINGS = (".svg", ".png")
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a file name that does not end as pictures do (ParameterError)."""
+    """Raise an error if a file name does not have an ending of pictures.
+
+    Raises:
+        ParameterError: the ending is not `.svg` or `.png`.
+    """
     if path.suffix.lower() not in ENDINGS:
         raise ParameterError(
             f"{path} is not a picture", hint=f"use a name that ends in {' or '.join(ENDINGS)}"

@@ -1,8 +1,8 @@
-"""What is drawn of a query or of a sharable set, a place for it, and its ink.
+"""The content, the layout and the drawing of the template of a query or a sharable set.
 
-Circles stand in a row, in the order of the pattern. An arrow to the next one is straight; arrows
-that skip circles, and loops, run above the row, those that lead back below it. Everything is in
-points; x grows to the right and y downwards.
+Circles are in a row, in the order of the pattern. An arrow to the next circle is straight. Arrows
+that skip circles, and loops, are above the row; arrows that lead back are below it. All lengths are
+in points; x grows to the right and y downwards.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from elsinore.template.describe import NOTES, Words
 from elsinore.template.subsets import NotUnambiguous
 from elsinore.template.template import TREND, Condition, Every, Floor, Never, Open, Reaches
 
-#: Characters of a line of a label, and the most lines that one takes.
+#: Maximum number of characters of a label's line, and of its lines.
 _WIDTH, _MOST_LINES = 34, 6
-#: Begins lines that name what must not be matched.
+#: Prefix of lines that name a NOT.
 CROSS = "⨂ "
-#: Lines of text at an arrow.
+#: Lines of an arrow's label.
 Label = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A state: its aliases, and below them its type where that differs; END states are `double`."""
+    """A state: its aliases, and below them its type if it differs; END states are `double`."""
 
     name: str
     note: str
@@ -49,7 +49,10 @@ class Circle:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From a circle to a circle; from nowhere (None) to a START, or from an END to nowhere."""
+    """An arrow between two circles.
+
+    `earlier` is None for an arrow to a START state. `later` is None for an arrow from an END state.
+    """
 
     earlier: int | None
     later: int | None
@@ -68,7 +71,7 @@ class Diagram:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A query: its name, lines of text below that, and its automata."""
+    """A query: its name, lines of text below the name, and its automata."""
 
     title: str
     lines: tuple[str, ...]
@@ -76,7 +79,7 @@ class Sheet:
 
 
 def sheet_of(query: BoundQuery) -> Sheet:
-    """What is to be drawn of a query; words alone where it has no template."""
+    """Return the content of a query's picture; only text if it has no template."""
     lines = textwrap.wrap(print_pattern(query.pattern), 76)
     if query.semantics is not Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
@@ -135,7 +138,7 @@ def _circle(words: Words, number: int) -> Circle:
 
 
 def _condition_lines(words: Words, condition: Condition) -> Iterator[str]:
-    """Lines that all have to hold; what the semantics ask of every pair is left out."""
+    """Yield a line per condition; conditions of the semantics on every pair are left out."""
     match condition:
         case Every(parts):
             for part in parts:
@@ -151,7 +154,7 @@ def _condition_lines(words: Words, condition: Condition) -> Iterator[str]:
 
 
 def _crossed(words: Words, floor: Floor | None) -> Label:
-    """What must not be matched, on any of its ways."""
+    """Return the lines that name the NOT that must not be matched."""
     if floor is None or frozenset() in floor.ways:
         return ()
     text = ", or else ".join(words.guards(way) for way in sorted(floor.ways, key=sorted))
@@ -159,7 +162,7 @@ def _crossed(words: Words, floor: Floor | None) -> Label:
 
 
 def _wrapped(texts: Iterable[str], most: int | None = None) -> Label:
-    """Lines of a label, `most` of them; what goes on stands further in."""
+    """Return lines of a label, at most `most`; continuation lines are indented."""
     lines = [
         line for text in texts for line in textwrap.wrap(text, _WIDTH, subsequent_indent="   ")
     ]
@@ -169,10 +172,11 @@ def _wrapped(texts: Iterable[str], most: int | None = None) -> Label:
 
 
 def merged_diagram(found: SharableSet) -> Diagram:
-    """Each event type once; arrows are labelled by the numbers of the queries that have them.
+    """Return the merged template of a set: each event type once, arrows with numbers of queries.
 
-    An arrow from nowhere leads to where trends of its queries start. END states are double, and
-    their note says whose trends end there where it is not all that come there.
+    An arrow without a source leads to the states where trends of its queries start. END states are
+    double. They have a note with the queries whose trends end there if these are not all queries of
+    the state.
     """
     merged = found.merged
     words = [
@@ -196,7 +200,9 @@ def merged_diagram(found: SharableSet) -> Diagram:
 
 
 def numbers(queries: Iterable[int], every: int) -> str:
-    """Numbers of queries, counted from 1, runs of them as spans; `all` for all of several.
+    """Return numbers of queries as text, counted from 1, with ranges.
+
+    The text is `all` if there are several queries and all are meant.
 
     >>> numbers([0, 1, 2, 4], 7), numbers([0, 1], 2)
     ('1-3, 5', 'all')
@@ -214,17 +220,17 @@ def numbers(queries: Iterable[int], every: int) -> str:
 
 
 def _by_types(query: BoundQuery) -> BoundQuery:
-    """The query with every position called by its type, as the circles are."""
+    """Return the query with its types as aliases, as in the names of circles."""
     positions = tuple(replace(position, alias=position.type) for position in query.positions)
     return replace(query, positions=positions)
 
 
 def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], Label]:
-    """For each pair of states: who has the transition, and what must hold of each pair there."""
+    """Return the label of each pair of states: the conditions, with the queries of each."""
     merged = found.merged
     texts: dict[tuple[int, int], dict[str, list[int]]] = {}
     for link in merged.links:
-        # the condition is the first query's: those of the others say the same
+        # The condition of the first query represents the equal conditions of the others.
         text = words[link.queries[0]].condition(link.condition)
         by_text = texts.setdefault((link.earlier, link.later), {})
         by_text.setdefault(text, []).extend(link.queries)
@@ -232,13 +238,13 @@ def _labels(found: SharableSet, words: list[Words]) -> dict[tuple[int, int], Lab
 
 
 def _told(by_text: Mapping[str, Sequence[int]], every: int) -> Label:
-    """Texts with the numbers of the queries that have them; no text: the numbers alone."""
+    """Return texts with the numbers of their queries; for an empty text, only the numbers."""
     listed = [(numbers(queries, every), text) for text, queries in by_text.items()]
     return _wrapped((f"{who}: {text}" if text else who for who, text in listed), _MOST_LINES)
 
 
 def _local(found: SharableSet, words: list[Words], number: int) -> Label:
-    """What the queries ask of single events at a state, where they ask anything."""
+    """Return the conditions of the queries on single events at a state."""
     merged, texts = found.merged, dict[str, list[int]]()
     for query, own in merged.states[number].members.items():
         positions = merged.templates[query].states[own].meets
@@ -252,18 +258,18 @@ def _local(found: SharableSet, words: list[Words], number: int) -> Label:
     return _told(texts, len(merged.queries))
 
 
-# ---- places
+# ---- layout
 
 RADIUS = 15.0
-#: The outer ring of END states stands off by this.
+#: Distance of the outer ring of END states.
 RING = 3.0
-#: Between circles at least, and beside a label between two.
+#: Minimum distance between circles, and the margin of a label between two circles.
 _GAP, _BESIDE = 34.0, 16.0
-#: Length of the arrows from and to nowhere, to each side where they are aslant.
+#: Length of arrows with one free end in the row; width and height if they are slanted.
 _STUB, _SLANT = 26.0, 18.0
-#: From one arrow above or below the row to the next, beside their labels.
+#: Distance between arrows above or below the row, without their labels.
 _LIFT = 12.0
-#: How far from a circle's middle arrows leave it upwards and downwards, and come in.
+#: Horizontal distance from a circle's center at which arrows leave and enter it above and below.
 _PORT = 8.0
 #: Radius of an arrow's corners.
 _BEND = 7.0
@@ -276,16 +282,16 @@ class Drawing:
     """A diagram and its layout."""
 
     diagram: Diagram
-    points: tuple[Point, ...]  #: the middles of its circles
-    #: for each arrow the corners that it passes, from its tail to its head.
+    points: tuple[Point, ...]  #: the centers of its circles
+    #: the corners of each arrow, from its tail to its head.
     strokes: tuple[tuple[Point, ...], ...]
-    labels: tuple[Point, ...]  #: for each arrow the middle of its label's lower edge
+    labels: tuple[Point, ...]  #: the center of the lower edge of each arrow's label
     width: float
     height: float
 
 
 def drawing_of(diagram: Diagram) -> Drawing:
-    """A place for every circle, arrow and label of a diagram."""
+    """Return the layout of a diagram: the position of every circle, arrow and label."""
     columns = _columns(diagram)
     by_way: dict[_Way, list[Arrow]] = {way: [] for way in _Way}
     for arrow in diagram.arrows:
@@ -323,28 +329,31 @@ def drawing_of(diagram: Diagram) -> Drawing:
 
 
 def capsule_width(circle: Circle) -> float:
-    """Width of the rounded shape around a state's name: a circle where the name is short."""
+    """Return the width of the rounded shape around a state's name; a circle for a short name."""
     return max(2 * RADIUS, ink.text_width(circle.name, ink.NAME) + RADIUS)
 
 
 def label_width(label: Label) -> float:
-    """Width of an arrow's label."""
+    """Return the width of an arrow's label."""
     return ink.block_width(label, ink.LABEL)
 
 
 def label_height(label: Label) -> float:
-    """Height of an arrow's label."""
+    """Return the height of an arrow's label."""
     return ink.block_height(len(label), ink.LABEL)
 
 
 class _Way(Enum):
-    """Where an arrow runs: in the row, below it from or to nowhere, or past other circles."""
+    """The course of an arrow.
+
+    It is in the row, below the row with one end free, or above or below the circles that it passes.
+    """
 
     LEVEL, ASLANT, ABOVE, BELOW = range(4)
 
 
 def _way(arrow: Arrow, last: int) -> _Way:
-    """Where an arrow runs among circles up to number `last`."""
+    """Return the course of an arrow among circles up to number `last`."""
     earlier, later = arrow.earlier, arrow.later
     if earlier is None or later is None:
         return _Way.LEVEL if later == 0 or earlier == last else _Way.ASLANT
@@ -354,7 +363,7 @@ def _way(arrow: Arrow, last: int) -> _Way:
 
 
 def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
-    """The middle of each circle's column, and how far the column reaches to its left and right."""
+    """Return the center of each circle's column, and its extent to the left and to the right."""
     columns: list[tuple[float, float, float]] = []
     end, last = 0.0, len(diagram.circles) - 1
     ways = {(arrow.earlier, arrow.later): arrow.label for arrow in diagram.arrows}
@@ -382,7 +391,10 @@ def _columns(diagram: Diagram) -> list[tuple[float, float, float]]:
 def _tracks(
     arrows: Iterable[Arrow], columns: Sequence[tuple[float, float, float]], start: float
 ) -> tuple[dict[Arrow, float], float]:
-    """How far from the row each arrow runs, short ones next to it, and where the last one ends."""
+    """Return the distance of each arrow from the row, and of the end of the last one.
+
+    Short arrows are next to the row.
+    """
     spans: dict[Arrow, tuple[float, float]] = {}
     for arrow in arrows:
         ends = [columns[end][0] for end in (arrow.earlier, arrow.later) if end is not None]
@@ -410,7 +422,7 @@ def _route(
     columns: Sequence[tuple[float, float, float]],
     height: float | None,
 ) -> tuple[tuple[Point, ...], Point]:
-    """The corners of an arrow and the place of its label, the row being at 0."""
+    """Return the corners of an arrow and the position of its label; y is 0 in the row."""
     width, tall = label_width(arrow.label), label_height(arrow.label)
     circles = [
         (columns[n], diagram.circles[n]) for n in (arrow.earlier, arrow.later) if n is not None
@@ -445,22 +457,22 @@ def _route(
 
 
 def _reach(circle: Circle) -> float:
-    """From a circle's middle to its side."""
+    """Return the distance from a circle's center to its side."""
     return capsule_width(circle) / 2 + (RING if circle.double else 0.0)
 
 
 def _edge(circle: Circle) -> float:
-    """From a circle's middle up to its edge at the place where arrows leave."""
+    """Return the distance from a circle's center up to its edge, at the port of arrows."""
     radius = RADIUS + (RING if circle.double else 0.0)
     beyond = max(_PORT - (capsule_width(circle) / 2 - RADIUS), 0.0)
     return sqrt(radius * radius - beyond * beyond)
 
 
-# ---- ink
+# ---- drawing
 
 
 def draw(drawing: Drawing, shared: Iterable[int] = ()) -> ink.Area:
-    """Circles, arrows and labels; the `shared` circles stand on a ground of their own."""
+    """Draw circles, arrows and labels; the `shared` circles have a gray background."""
     area, diagram = ink.Area(drawing.width, drawing.height), drawing.diagram
     for circle, point in ((diagram.circles[n], drawing.points[n]) for n in shared):
         out = 2 * (RING + 7.0)
@@ -488,7 +500,7 @@ def _draw_circle(area: ink.Area, circle: Circle, at: Point, fill: str) -> None:
 
 
 def _draw_arrow(area: ink.Area, corners: Sequence[Point]) -> None:
-    """A line with round corners and a head."""
+    """Draw a line with round corners and an arrowhead."""
     vertices, codes = [corners[0]], [Path.MOVETO]
     for (before, corner), (_, after) in pairwise(pairwise(corners)):
         vertices += [_towards(corner, before), corner, _towards(corner, after)]
@@ -501,7 +513,7 @@ def _draw_arrow(area: ink.Area, corners: Sequence[Point]) -> None:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """Where the bend at a corner begins, on the way to another point."""
+    """Return the start of the bend at a corner, in the direction of another point."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = hypot(dx, dy) or 1.0
     part = min(_BEND, length / 2) / length
@@ -527,7 +539,11 @@ _LEGEND = (
 
 @ink.default_style()
 def save_templates(queries: Iterable[BoundQuery], path: pathlib.Path) -> None:
-    """Draw templates of queries in a .svg or .png file; ParameterError: it cannot be written."""
+    """Draw the templates of queries in a .svg or .png file.
+
+    Raises:
+        ParameterError: the ending is not supported, or the file cannot be written.
+    """
     require_picture(path)
     sheets = ink.flow(_drawn(sheet_of(query)) for query in queries)
     legend = ink.label(_LEGEND, colour=ink.FAINT)

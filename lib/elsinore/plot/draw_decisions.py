@@ -1,4 +1,4 @@
-"""Hamlet's decisions over event time: how long each burst is, and whether it is shared."""
+"""Draw Hamlet's decisions over event time: the length of each burst, and whether it is shared."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from matplotlib.patches import Patch
 from elsinore.plot import require_picture
 from elsinore.plot.ink import BODY, FAINT, FONT, TEXT, TITLE, default_style, save
 
-#: More bursts than these are drawn as cells of a grid.
+#: Maximum number of bursts that are drawn as dots; more are drawn as cells of a grid.
 MOST_DOTS = 3_000
-#: Cells of the grid, and stretches of time that a share is taken of.
+#: Number of columns and rows of the grid, and of time ranges with a share.
 _ACROSS, _UP, _STRETCHES = 120, 16, 80
-#: Colours that stay apart for colour-blind eyes: no query shares, some do, all do.
+#: Colors for no sharing queries, some, and all; also for color-blind people.
 _NONE, _SOME, _ALL = "#d55e00", "#e8b730", "#0072b2"
 _SAVED = "#1a1a1a"
 _KINDS = (("shared by none", _NONE), ("by some queries", _SOME), ("by all", _ALL))
@@ -33,28 +33,29 @@ _MILLISECOND = 1e6  # nanoseconds
 
 @dataclass(frozen=True)
 class SetDecisions:
-    """Decisions of one sharable set, a row a burst."""
+    """Decisions of one sharable set, a row per burst."""
 
-    title: str  #: what stands above the set's panels
-    times: np.ndarray  #: int64[N], of the first event of each burst
-    lengths: np.ndarray  #: int64[N], events of each burst
-    #: int64[N], queries that share it, and that take it.
+    title: str  #: heading of the set's panels
+    times: np.ndarray  #: int64[N], time of the first event of each burst
+    lengths: np.ndarray  #: int64[N], number of events of each burst
+    #: int64[N], number of queries that share each burst, and that accept it.
     sharing: np.ndarray
     takers: np.ndarray
-    #: float64[N], predicted nanoseconds that sharing saves; None where none was predicted.
+    #: float64[N], predicted nanoseconds that sharing saves; None without predictions.
     saved: np.ndarray | None
     calendar: bool  #: whether times are microseconds since the epoch, not ticks
 
 
 def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
-    """Draw two panels a set, one above the other, over the same time.
+    """Draw two panels per set, one above the other, over the same time axis.
 
-    Above, each burst by its length and whether it is shared; with more than `MOST_DOTS` bursts,
-    cells by how many of their queries share, darker where there are more bursts. Below, the share
-    of queries that share an event, and what sharing has saved so far as predicted.
+    The upper panel shows each burst by its length and whether it is shared. For more than
+    `MOST_DOTS` bursts, it shows cells, colored by the share of the queries that share; darker cells
+    have more bursts. The lower panel shows the share of the queries that share an event, and the
+    predicted cumulative saving.
 
     Raises:
-        ParameterError: another ending, or the file cannot be written.
+        ParameterError: the ending is not supported, or the file cannot be written.
     """
     require_picture(path)
     with default_style(), rc_context({"font.family": FONT, "font.size": BODY}):
@@ -78,7 +79,7 @@ def draw_decisions(sets: Sequence[SetDecisions], path: Path) -> None:
 
 
 def _lengths(axes: Axes, each: SetDecisions) -> None:
-    """Bursts by time and length."""
+    """Draw the upper panel: bursts by time and length."""
     axes.set_title(each.title, loc="left", fontsize=TITLE, fontweight="bold", color=TEXT, pad=22)
     axes.set_ylabel("events in a burst")
     axes.tick_params(labelbottom=False)
@@ -90,7 +91,7 @@ def _lengths(axes: Axes, each: SetDecisions) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else "")
     axes.yaxis.set_minor_formatter(lambda *_: "")
-    # room around, so that bursts of one event, or all of one length, do not stand on the edge
+    # A margin, so that bursts of one event, or of only one length, are not drawn on the edge.
     axes.set_ylim(0.7, max(2.0, float(each.lengths.max())) * 1.5)
     if each.times.size > MOST_DOTS:
         _cells(axes, each)
@@ -113,7 +114,7 @@ def _dots(axes: Axes, each: SetDecisions) -> None:
 
 
 def _cells(axes: Axes, each: SetDecisions) -> None:
-    """A colour between none and all by the queries that share; paler for fewer bursts."""
+    """Draw cells colored by the share of queries that share; paler cells have fewer bursts."""
     lengths = np.log(each.lengths)
     first, last = int(each.times.min()), int(each.times.max())
     across = np.linspace(first, max(last, first + 1), _ACROSS + 1)
@@ -140,7 +141,7 @@ def _legend(axes: Axes, handles: list[Any]) -> None:
 
 
 def _shares(axes: Axes, each: SetDecisions) -> None:
-    """The share of queries that share, and what was saved so far."""
+    """Draw the lower panel: the share of queries that share, and the cumulative saving."""
     _plain(axes)
     axes.set_ylim(0, 1.05)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -181,7 +182,7 @@ def _plain(axes: Axes) -> None:
 
 
 def _moments(each: SetDecisions, times: np.ndarray) -> np.ndarray:
-    """Times as the axis takes them."""
+    """Return times as values of the time axis."""
     if not each.calendar:
         return times
     return np.round(times).astype("datetime64[us]")

@@ -1,4 +1,4 @@
-"""The Sharon graph as a picture: benefits, conflicts, what was chosen and what was pruned."""
+"""Draw the Sharon graph: benefits, conflicts, chosen and pruned candidates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from elsinore.plot import ink, require_picture
 from elsinore.sharing.graph import SharonGraph
 from elsinore.sharing.plan import Fate, PlannedCandidate, StaticPlan
 
-#: More vertices than these do not fit around a circle legibly.
+#: Maximum number of vertices that are legible in a circle.
 _MOST = 120
-#: Up to so many have labels of two lines; those of more are turned outwards.
+#: Maximum number of vertices whose labels have two lines; otherwise, labels are rotated.
 _FEW = 20
-#: Longest pattern that is written out.
+#: Maximum number of characters of a pattern.
 _PATTERN = 44
 
-#: Colours that stay apart for colour-blind eyes and in grey.
+#: Colors that differ in grayscale and for color-blind people.
 _FILL = {Fate.CHOSEN: "#0072b2", Fate.PRUNED: "#d9d9d9", Fate.IN_CONFLICT: "#f7e3b5"}
 _LABEL = {
     Fate.CHOSEN: "chosen",
@@ -34,10 +34,14 @@ _DECIDED, _OTHER = "#d55e00", "#999999"
 
 @ink.default_style()
 def draw_plan(plan: StaticPlan, path: Path) -> None:
-    """Draw the plan's Sharon graph in a .svg or .png file; ParameterError: it cannot be written.
+    """Draw the Sharon graph of a plan in a .svg or .png file.
 
-    The vertices, the beneficial candidates, stand around a circle in the order of mining; their
-    area follows their benefit. The 120 of largest benefit are drawn; a line says how many are not.
+    The vertices are the beneficial candidates. They are arranged in a circle, in the order of
+    mining, and their area grows with their benefit. At most 120 vertices are drawn, the largest
+    benefits first. A line of text shows how many are not drawn.
+
+    Raises:
+        ParameterError: the ending is not supported, or the file cannot be written.
     """
     require_picture(path)
     vertices = [c for c in plan.candidates if c.degree is not None or c.fate is Fate.CHOSEN]
@@ -49,14 +53,14 @@ def draw_plan(plan: StaticPlan, path: Path) -> None:
 
 
 def _benefit(candidate: PlannedCandidate) -> float:
-    """What the plan saves by it, or what sharing it among all queries would."""
+    """Return the saving in the plan, or if it is not chosen, the benefit for all queries."""
     return candidate.benefit if candidate.shared_benefit is None else candidate.shared_benefit
 
 
 def _graph(drawn: list[PlannedCandidate]) -> ink.Area:
-    """Vertices around a circle, lines between those in conflict, and names beside them.
+    """Draw vertices in a circle, lines between candidates in conflict, and the names.
 
-    Where there are many the names are turned outwards.
+    If there are many vertices, the names are rotated outwards.
     """
     many = len(drawn) > _FEW
     size = ink.NOTE if many else ink.NAME

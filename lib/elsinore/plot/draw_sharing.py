@@ -1,4 +1,4 @@
-"""Draws who shares what under a plan: queries as rows of boxes, and the sets' merged templates."""
+"""Draw what queries share under a plan: queries as rows of boxes, and merged templates of sets."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from elsinore.sharing.explain import Box, Cut, ExplainedSavings, figure_text
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, Sharing
 
-#: More rows than these are not drawn; those that share most are.
+#: Maximum number of rows; the queries of the first groups are drawn.
 MOST_ROWS = 120
-#: Characters of a line of a set's list of queries.
+#: Maximum number of characters per line of a set's list of queries.
 _LIST_WIDTH = 90
 _SETS = (
     "Merged templates of the sharable sets. Labels of arrows are the numbers of their queries; a"
     " Kleene pattern (E+) of several queries is grey; a double ring marks the end of trends."
 )
-#: Height of a row and of a box in it; between boxes of a unit, and around a box's text.
+#: Height of a row and of its boxes; gap between boxes of a unit, and padding of a box's text.
 _ROW, _BOX, _INNER, _PAD = 25.0, 17.0, 4.0, 5.0
-#: Around a unit, between units beside that, and the width of a group's tag.
+#: Padding of a unit, additional gap between units, and width of a group's tag.
 _RIM, _GAP, _TAG = 4.0, 4.0, 24.0
-#: Longest text in a box and in the legend, in characters, and the most groups in the legend.
+#: Maximum number of characters in a box and in the legend, and of groups in the legend.
 _TEXT, _PATTERN, _MOST_GROUPS = 30, 48, 60
-#: Colours that stay apart for colour-blind eyes, dark enough for white text; then they repeat.
+#: Colors that differ for color-blind people and are dark enough for white text; they repeat.
 _COLOURS = (
     *("#0072b2", "#c75000", "#00805c", "#b0408a", "#6a51a3", "#8c6d1f"),
     *("#17879c", "#b2182b", "#3f5fd0", "#4d7c0f", "#9a4a22", "#5d6d7e"),
@@ -57,12 +57,19 @@ def save_sharing(
     runtime: RuntimePlan,
     calendar: bool,
 ) -> None:
-    """Draw queries as rows of boxes, what they share as spans, and the sets' merged templates.
+    """Draw queries as rows of boxes, what they share as spans, and the merged templates of sets.
 
-    `calendar` says that the stream's time is in microseconds, not in ticks of no unit.
+    Args:
+        plan: the static plan.
+        cuts: how the plan cuts the pattern of each query.
+        savings: the savings of its candidates.
+        sharing: the sharable sets.
+        path: a .svg or .png file to write.
+        runtime: the runtime plan of the queries.
+        calendar: whether the stream's time is in microseconds; otherwise in ticks without a unit.
 
     Raises:
-        ParameterError: another ending, or the file cannot be written.
+        ParameterError: the ending is not supported, or the file cannot be written.
     """
     require_picture(path)
     groups = groups_of(cuts, savings, _named(runtime, sharing))
@@ -94,7 +101,7 @@ def _head(plan: StaticPlan, cuts: Sequence[Cut]) -> OffsetBox:
 
 
 def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: bool) -> OffsetBox:
-    """A set: its title, lines of text below that, and its merged template."""
+    """Return a set's title, lines of text, and merged template."""
     listed = ", ".join(f"{n} {query.name}" for n, query in enumerate(found.queries, 1))
     kinds = ", ".join(f"{kind}+" for kind in found.merged.shared_types)
     keys = ", ".join(found.merged.keys) or "no key"
@@ -108,32 +115,32 @@ def _block(number: int, found: SharableSet, runtime: RuntimePlan, *, calendar: b
     return below(ink.heading(title, lines), template, gap=12.0)
 
 
-# ---- what is shared
+# ---- groups of queries that share
 
 
 @dataclass(frozen=True)
 class Group:
-    """What several queries share: a chosen candidate, or E+ in a sharable set."""
+    """A part that several queries share: a chosen candidate, or E+ in a sharable set."""
 
     name: str  #: the candidate's id, or `s1`, `s2`, ... for the sets
     text: str  #: the pattern
-    #: of each query the boxes that take part, from the first to before the second.
+    #: the shared boxes of each query, as a half-open range.
     members: Mapping[str, tuple[int, int]]
-    #: what sharing saves, in count updates per longest window; None if that is not known.
+    #: the saving, in count updates per longest window; None if unknown.
     net: float | None
-    kleene: str | None  #: of E+ how it is shared; else None
+    kleene: str | None  #: how E+ is shared; None for a candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Boxes of a row that stay together: those of a group, or a single private one."""
+    """Adjacent boxes of a row: all boxes of a group, or a single private box."""
 
     boxes: tuple[Box, ...]
     group: int | None
 
 
 def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSet, str]]:
-    """What runs together, under the name of the set that it is of: s1, or s1a and s1b."""
+    """Return the sets that run together, named after their sharable set: s1, or s1a and s1b."""
     set_of = {q.name: f"s{n}" for n, found in enumerate(sharing.sets, 1) for q in found.queries}
     held = [[query.name for query in found.queries] for found, _ in runtime.kleene]
     names = [next((set_of[name] for name in each if name in set_of), "s") for each in held]
@@ -148,9 +155,12 @@ def _named(runtime: RuntimePlan, sharing: Sharing) -> list[tuple[str, SharableSe
 def groups_of(
     cuts: Sequence[Cut], savings: ExplainedSavings, sharing: Sequence[tuple[str, SharableSet, str]]
 ) -> tuple[Group, ...]:
-    """The chosen candidates, the largest saving first, then the E+ that queries share.
+    """Return the chosen candidates by descending saving, then the E+ that queries share.
 
-    `sharing` names the queries that run together: a name, what they share, and how.
+    Args:
+        cuts: how the plan cuts the pattern of each query.
+        savings: the savings of the plan's candidates.
+        sharing: per set of queries that run together: its name, the set, and how it shares.
     """
     by_name = {cut.query: cut for cut in cuts}
     groups = []
@@ -168,16 +178,17 @@ def groups_of(
 
 
 def row_order(queries: Sequence[str], groups: Sequence[Group]) -> list[int]:
-    """The places of the queries from top to bottom, those of the first groups first.
+    """Return the positions of the queries from top to bottom, ordered by their groups.
 
-    Queries that share nothing follow; among those that share alike the workload's order holds.
+    Queries of the first groups come first, and queries without groups come last. Queries with the
+    same groups keep their order.
     """
     held = [[n for n, group in enumerate(groups) if name in group.members] for name in queries]
     return sorted(range(len(queries)), key=lambda place: (not held[place], held[place]))
 
 
 def units_of(cut: Cut, groups: Sequence[Group]) -> tuple[Unit, ...]:
-    """The units of a row, from left to right."""
+    """Return the units of a row, from left to right."""
     begins = {
         group.members[cut.query][0]: (number, group.members[cut.query][1])
         for number, group in reversed(list(enumerate(groups)))
@@ -192,7 +203,7 @@ def units_of(cut: Cut, groups: Sequence[Group]) -> tuple[Unit, ...]:
 
 
 def _boxes_at(cut: Cut, start: int, stop: int) -> tuple[int, int]:
-    """The boxes that cover positions `start` to `stop - 1`."""
+    """Return the boxes that cover positions `start` to `stop - 1`, as a half-open range."""
     inside = [n for n, box in enumerate(cut.boxes) if box.start < stop and start < box.stop]
     return inside[0], inside[-1] + 1
 
@@ -200,7 +211,7 @@ def _boxes_at(cut: Cut, start: int, stop: int) -> tuple[int, int]:
 def _kleene_groups(
     name: str, found: SharableSet, how: str, by_name: Mapping[str, Cut]
 ) -> list[Group]:
-    """One for each E+ of a set; several of them in one box of a query go by the first."""
+    """Return a group per E+ of a set; if a box of a query has several E+, only the first counts."""
     merged, groups = found.merged, []
     taken: set[tuple[str, int]] = set()
     for state, queries in merged.sharers.items():
@@ -223,7 +234,7 @@ def _kleene_groups(
 
 
 def _row(cut: Cut, groups: Sequence[Group], margin: float) -> OffsetBox:
-    """A query's name, then its units with lines between them."""
+    """Return a query's name, then its units with lines between them."""
     units = units_of(cut, groups)
     shares = any(unit.group is not None for unit in units)
     parts: list[OffsetBox] = [label(cut.query, bold=shares, width=margin, height=_ROW)]
@@ -238,7 +249,7 @@ def _row(cut: Cut, groups: Sequence[Group], margin: float) -> OffsetBox:
 
 
 def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
-    """Boxes side by side, what is shared on a ground of its colour with the group's name."""
+    """Return adjacent boxes; shared ones have a background and the group's name in its color."""
     shared = unit.group is not None
     colour = ink.LINE if unit.group is None else _colour(unit.group)
     boxes = [_box(box, colour) for box in unit.boxes]
@@ -249,7 +260,7 @@ def _unit(unit: Unit, groups: Sequence[Group]) -> OffsetBox:
 
 
 def _legend(groups: Sequence[Group]) -> OffsetBox:
-    """The groups with what they save, then the kinds of boxes."""
+    """Return the groups with their savings, then the kinds of boxes."""
     listed = [
         f"{_shortened(group.text, _PATTERN)} in {len(group.members)} queries"
         for group in groups[:_MOST_GROUPS]
@@ -280,7 +291,7 @@ def _colour(group: int) -> str:
 
 
 def _tag(number: int, group: Group) -> Area:
-    """A group's name in its colour; round for E+."""
+    """Return a group's name in its color; round for E+."""
     colour = _colour(number)
     tag = _capsule(_TAG, colour, colour, round_=group.kleene is not None)
     size = LABEL if len(group.name) < 4 else LABEL - 2.0
@@ -289,7 +300,7 @@ def _tag(number: int, group: Group) -> Area:
 
 
 def _box(box: Box, colour: str) -> Area:
-    """A part of a pattern: round for E+, red for NOT."""
+    """Return a part of a pattern: round for E+, red for NOT."""
     text = _shortened(box.text, _TEXT)
     edge, fill = (ink.CROSSED, ink.NEGATIVE_FILL) if box.negated else (colour, "white")
     area = _capsule(text_width(text, LABEL) + 2 * _PAD, edge, fill, round_=bool(box.kleene))

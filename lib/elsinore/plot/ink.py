@@ -1,6 +1,6 @@
-"""Sizes and colours of pictures, areas to draw on that Matplotlib packs, and the file.
+"""Sizes and colors of pictures, areas to draw on that Matplotlib packs, and the file.
 
-All lengths are in points; on an area x grows to the right and y downwards.
+All lengths are in points. On an area, x grows to the right and y downwards.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ CROSSED = "#c62828"
 POSITIVE_FILL = "#eaf2fb"
 NEGATIVE_FILL = "#fdecea"
 
-#: Around the page, between what is side by side, and how wide a line of blocks may get.
+#: Margin of the page, gap between parts, and maximum width of a line of blocks.
 _MARGIN, BETWEEN, _PAGE = 24.0, 30.0, 1_000.0
 _DPI = 144.0
-#: Matplotlib draws no image of 2^16 pixels or more on a side.
+#: Matplotlib supports images of less than 2^16 pixels per side.
 _MOST_PIXELS = 65_000.0
 
 
@@ -54,7 +54,7 @@ _MOST_PIXELS = 65_000.0
 def default_style() -> Iterator[None]:
     """Draw with Matplotlib's defaults, without the `matplotlibrc` of the working directory.
 
-    That file may choose to set text with LaTeX, which starts programs.
+    That file may select LaTeX for text, which starts other programs.
     """
     with rc_context():
         rcdefaults()
@@ -63,27 +63,27 @@ def default_style() -> Iterator[None]:
 
 @lru_cache(maxsize=10_000)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Width of one line of text."""
+    """Return the width of one line of text."""
     font = FontProperties(family=FONT, size=size, weight="bold" if bold else "normal")
     width, _, _ = TextToPath().get_text_width_height_descent(visible(text), font, ismath=False)
     return float(width)
 
 
 def block_width(lines: Sequence[str], size: float) -> float:
-    """Width of several lines of text."""
+    """Return the width of several lines of text."""
     return max((text_width(line, size) for line in lines), default=0.0)
 
 
 def block_height(lines: int, size: float) -> float:
-    """Height of several lines of text."""
+    """Return the height of several lines of text."""
     return lines * size * LEADING
 
 
 class Area(DrawingArea):
-    """A rectangle to draw on; what is put on it later lies above."""
+    """A rectangle to draw on; later artists cover earlier ones."""
 
     def put(self, artist: Artist) -> None:
-        """Draw something that is given in the area's points."""
+        """Add an artist whose coordinates are points of the area."""
         down = Affine2D().scale(1, -1).translate(0, self.height)
         artist.set_transform(down + self.get_transform())
         self.add_artist(artist)
@@ -92,10 +92,19 @@ class Area(DrawingArea):
         self, at: Point, text: str, size: float, *, colour: str = TEXT, bold: bool = False,
         align: str = "left", clear: bool = False, turned: float = 0.0,
     ) -> None:  # fmt: skip
-        """Text with its left end, middle or right end at a point; `clear` hides what is below.
+        """Write text at a point.
 
-        It is `turned` by so many degrees, against the clock. XML has no place for most signs that
-        have no look.
+        Unprintable characters are escaped, because XML does not allow most of them.
+
+        Args:
+            at: the point of the text's left end, center or right end.
+            text: one line of text.
+            size: font size.
+            colour: color of the text.
+            bold: whether the font is bold.
+            align: which part of the text is at the point: `left`, `center` or `right`.
+            clear: whether a white background hides what is below the text.
+            turned: rotation in degrees, counterclockwise.
         """
         white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
         self.put(
@@ -107,7 +116,7 @@ class Area(DrawingArea):
     def capsule(
         self, middle: Point, width: float, height: float, radius: float, **look: Any
     ) -> None:
-        """A rectangle with round corners."""
+        """Draw a rectangle with round corners."""
         corner = middle[0] - width / 2, middle[1] - height / 2
         style = f"round,pad=0,rounding_size={radius}"
         self.put(FancyBboxPatch(corner, width, height, boxstyle=style, **look))
@@ -117,7 +126,7 @@ def label(
     text: str, size: float = BODY, *, colour: str = TEXT, bold: bool = False,
     width: float | None = None, height: float | None = None,
 ) -> Area:  # fmt: skip
-    """A line of text, as large as it is or larger."""
+    """Return a line of text in an area of its size, or of the given width and height."""
     wide = text_width(text, size, bold=bold) if width is None else width
     area = Area(wide, block_height(1, size) if height is None else height)
     area.write((0.0, area.height / 2), text, size, colour=colour, bold=bold)
@@ -125,22 +134,22 @@ def label(
 
 
 def heading(title: str, lines: Iterable[str]) -> OffsetBox:
-    """A title with lines of text below it."""
+    """Return a title with lines of text below it."""
     return below(label(title, TITLE, bold=True), *(label(line, colour=FAINT) for line in lines))
 
 
 def beside(*parts: OffsetBox, gap: float = 0.0, align: Any = "center") -> OffsetBox:
-    """Parts from left to right."""
+    """Return parts arranged from left to right."""
     return HPacker(children=[*parts], sep=gap, pad=0.0, align=align)
 
 
 def below(*parts: OffsetBox, gap: float = 0.0) -> OffsetBox:
-    """Parts from top to bottom."""
+    """Return parts arranged from top to bottom."""
     return VPacker(children=[*parts], sep=gap, pad=0.0, align="left")
 
 
 def flow(blocks: Iterable[OffsetBox], width: float = _PAGE) -> OffsetBox:
-    """Blocks side by side, in as many lines as that takes."""
+    """Return blocks arranged in lines of at most `width`."""
     lines: list[list[OffsetBox]] = []
     room = 0.0
     for block in blocks:
@@ -159,7 +168,11 @@ def _size(part: OffsetBox) -> tuple[float, float]:
 
 
 def save_page(page: OffsetBox, path: Path) -> None:
-    """Write a white page with a margin; ParameterError: the file cannot be written."""
+    """Write a white page with a margin.
+
+    Raises:
+        ParameterError: the file cannot be written.
+    """
     width, height = _size(page)
     figure = Figure(((width + 2 * _MARGIN) / 72, (height + 2 * _MARGIN) / 72), facecolor="white")
 
@@ -173,10 +186,14 @@ def save_page(page: OffsetBox, path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture; the same one gives the same file. ParameterError: it cannot be written."""
+    """Write a picture; the same picture gives the same file.
+
+    Raises:
+        ParameterError: the file cannot be written.
+    """
     dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-    with rc_context({"svg.hashsalt": "elsinore"}):  # salted by chance otherwise
+    with rc_context({"svg.hashsalt": "elsinore"}):  # the default salt is random
         try:
             if not path.parent.is_dir():
                 raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
