@@ -1,1 +1,1 @@
-"""The tables as they lie on disk: Delta by delta-rs, without Spark."""
+"""The lake's Delta tables on disk, read and written by delta-rs, without Spark."""

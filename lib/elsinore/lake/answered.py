@@ -1,4 +1,4 @@
-"""The workloads that one run answers: whose results lie apart, and whose queries run together."""
+"""Load the workloads of a run: they run together, and each has its own tables of results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Answered(NamedTuple):
     """A workload that a run computes.
 
     Attributes:
-        name: Its name in the settings; empty for the main workload.
+        name: The name in the settings; empty for the main workload.
         lake: The tables.
-        workload: Its queries.
-        title: Its name in the ledger.
+        workload: The queries.
+        title: The name in the ledger.
     """
 
     name: str
@@ -32,29 +32,37 @@ class Answered(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """How many hours before their own its windows reach."""
+        """The maximum number of hours that a window begins before the hour in which it ends."""
         return max(query.window.hours_back for query in self.workload.queries)
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of its queries."""
+        """The fingerprint of the queries."""
         return workload_fingerprint(self.workload)
 
 
 def names_of(settings: Settings, names: Sequence[str] = ()) -> Sequence[str]:
-    """Names of workloads; without any, of those that the settings are of."""
+    """Return the given names of workloads, or by default the workloads of the settings."""
     return names or ((settings.workload,) if settings.workload else settings.workloads)
 
 
 def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered, ...]:
-    """The workloads of some names; without any, those that the settings are of.
+    """Load the named workloads, or by default the workloads of the settings.
 
-    One that is not valid, or that the engine cannot run, is left out, unless it is the only one:
-    the others do not wait for it to be mended, and its own tasks say what is wrong with it.
+    Workloads that are invalid, or that the engine cannot run, are skipped, so that the others do
+    not wait for a fix. Their own tasks report the error.
+
+    Args:
+        settings: Settings that list the workloads.
+        names: Names of workloads.
+
+    Returns:
+        The valid workloads, at least one.
 
     Raises:
-        QueryError, UnsupportedQueryError: none can be run.
-        ParameterError: the workload does not exist.
+        QueryError: No workload can run, and the first one is invalid.
+        UnsupportedQueryError: No workload can run, and the engine does not support the first one.
+        ParameterError: A workload does not exist.
     """
     found, faults = list[Answered](), list[ElsinoreError]()
     for one in map(settings.of_workload, names_of(settings, names)):
@@ -72,12 +80,15 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
 
 
 def joined(answered: Sequence[Answered]) -> Workload:
-    """All queries as one workload: those of the first by their names, others as `own_name` says."""
+    """Join the queries of all workloads to one workload.
+
+    Queries of the first workload keep their names; the others are renamed by `own_name`.
+    """
     return joined_queries([(one.name, one.workload) for one in answered])
 
 
 def joined_queries(workloads: Sequence[tuple[str, Workload]]) -> Workload:
-    """Return all queries of named workloads as one workload; see `joined`."""
+    """Join the queries of named workloads to one workload; see `joined`."""
     (_, first), *others = workloads
     queries = [
         replace(query, source=replace(query.source, name=own_name(name, query.name)))
@@ -88,7 +99,7 @@ def joined_queries(workloads: Sequence[tuple[str, Workload]]) -> Workload:
 
 
 def own_name(workload: str, query: str) -> str:
-    """What a query of another workload than the first is called where they run together.
+    """Return the name of a query of a further workload in a joined workload.
 
     >>> own_name("ops", "delays")
     'ops/delays'

@@ -1,4 +1,4 @@
-"""The events that checks of results need: those that can affect a result, or a whole window."""
+"""Read the events that can affect checked results: one result each, or a whole window."""
 
 from __future__ import annotations
 
@@ -22,23 +22,32 @@ from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant,
 from elsinore.query.syntax import Semantics, required
 from elsinore.timeline import Interval, parse_instant
 
-#: A check with more events is not made: the reference holds each as an object.
+#: Maximum number of events of a check. The reference holds each event as an object.
 MAX_EVENTS = 20_000
 
-#: Events that are handed on at a time, at least.
+#: Minimum number of waiting events that are passed to the queries at a time.
 _MANY = 100_000
 
-#: Queries that have a bit each in one number.
+#: Number of queries that share one number, with a bit each.
 _BITS = 64
 
 
 def events_of_places(
     lake: Lake, workload: Workload, version: int, places: Sequence[Place]
 ) -> list[EventTable | None]:
-    """For each place the events that can affect it, at a version of `events`.
+    """Read the events that can affect checked positions.
 
-    Those are the events of its window and of the query's types that neither belong to another group
-    for certain nor fail a condition at every position. None where there are more than `MAX_EVENTS`.
+    These are the events in the window with a type of the query. Events are left out if they
+    certainly belong to another group, or fail a condition at every position of the pattern.
+
+    Args:
+        lake: The lake.
+        workload: The queries.
+        version: The version of `events`.
+        places: The positions of the results, or whole windows.
+
+    Returns:
+        The events of each position; None if there are more than `MAX_EVENTS`.
     """
     by_query = defaultdict(list)
     for number, place in enumerate(places):
@@ -69,9 +78,10 @@ def events_of_places(
 
 
 def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
-    """The keys that part the events of a place from those of others: of a whole window none.
+    """Return the keys whose values select the events of a group; none for a whole window.
 
-    A trend may have no event that carries a key. Its value is NULL then, and it fits any event.
+    A trend may have no event with a key. The value of the group is NULL then and matches every
+    event. Such a key is left out.
     """
     if place.whole:
         return ()
@@ -84,30 +94,30 @@ def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
 
 
 def _is_carried(query: BoundQuery, key: Key) -> bool:
-    """Return whether every trend has an event that carries a key."""
+    """Return whether every trend has an event with a key."""
     aliases = {position.alias for position in query.positions if position.index in key.positions}
     return True in required(query.pattern, lambda one: one.alias in aliases)
 
 
 class _Key(NamedTuple):
-    """A grouping attribute of a query, and what places have of it."""
+    """A grouping attribute of a query, and its values in the checked groups."""
 
     attribute: str
-    bound: np.ndarray  #: by code of a type, whether its events carry the key at every position
-    among: pa.Array  #: the value of each place
-    own: dict[int, int]  #: by number of a place, where its value stands first
+    bound: np.ndarray  #: by type code, whether its events have the key at every position
+    among: pa.Array  #: the value of each checked position
+    own: dict[int, int]  #: by number of a checked position, the first index of its value
 
 
 class Wanted:
-    """The events that can affect places of one query, all parted from others by the same keys.
+    """Collect the events that can affect checked positions of one query and the same keys.
 
-    To be certain, an event is wanted where in doubt. Values of grouping attributes are compared as
-    the engine does: NULL is NULL, NaN is NaN, and -0.0 is 0.0.
+    In doubt, an event is kept. Values of grouping attributes are compared as in the engine: NULL
+    equals NULL, NaN equals NaN, and -0.0 equals 0.0.
     """
 
     def __init__(self, workload: Workload, places: Sequence[tuple[int, Place]]) -> None:
         codes, self.query = workload.schema.type_codes, workload.by_name[places[0][1].query]
-        #: By the numbers of the places; without those of which there are more than `MAX_EVENTS`.
+        #: Windows by the numbers of the positions, without positions of more than `MAX_EVENTS`.
         self.windows = {n: self.query.window.bounds(place.window) for n, place in places}
         self._schema = workload.schema
         self._types = _among(codes, types_read(workload, [self.query]))
@@ -116,7 +126,7 @@ class Wanted:
         self._kept: list[pa.Table] = []
         self._size, self._most = 0, 4 * MAX_EVENTS
         for key in _keys_of(self.query, places[0][1]):
-            # The types whose events carry the key at whatever position they stand.
+            # Only types with the key at all of their positions are compared.
             free = {p.type for p in self.query.positions if p.index not in key.positions}
             bound = _among(codes, self.query.event_types - free)
             values = [json.loads(place.group_key)[str(key.group_label)] for _, place in places]
@@ -127,16 +137,16 @@ class Wanted:
             self.keys.append(_Key(key.attribute, bound, among, own))
 
     def reaches(self, events: pa.RecordBatch) -> bool:
-        """Whether the window of any place may hold any of some events, which are in order."""
+        """Return whether events in the order of time can be in the window of any position."""
         times = np.asarray(events[TIME_COLUMN])
         return bool(times.size) and any(
             window.start <= times[-1] and times[0] < window.end for window in self.windows.values()
         )
 
     def allowed(self, attribute: str, values: pa.Array) -> np.ndarray:
-        """By code of a type and value of an attribute whether such an event can affect any place.
+        """Return whether events can affect any position, by type code and value of an attribute.
 
-        A last column stands for all other values.
+        The last column is for all other values.
         """
         found = np.repeat(self._types[:, None], len(values) + 1, axis=1)
         for key in self.keys:
@@ -146,7 +156,7 @@ class Wanted:
         return found
 
     def add(self, events: pa.Table, rows: np.ndarray) -> None:
-        """Keep some; more than places may have are let go now and then."""
+        """Keep some rows of a table, and sometimes drop events that no position needs."""
         rows = rows[self._may_pass(events, rows)]
         self._kept.append(events.take(pa.array(rows)))
         self._size += rows.size
@@ -158,7 +168,7 @@ class Wanted:
             self._size, self._most = every.size, 4 * MAX_EVENTS + 2 * every.size
 
     def found(self) -> Iterator[tuple[int, EventTable]]:
-        """The events of each place by its number, if they are not too many."""
+        """Yield the number and the events of each position with at most `MAX_EVENTS`."""
         events = event_table(
             self._schema, _joined(self._kept or [EventTable.of(self._schema, ()).table])
         )
@@ -166,12 +176,15 @@ class Wanted:
             yield number, EventTable(self._schema, events.table.take(pa.array(rows)))
 
     def by_place(self, events: pa.Table) -> Iterator[tuple[int, np.ndarray]]:
-        """Of each place the indices of events that can affect it; others are wanted no more."""
+        """Yield the number of each position and the indices of events that can affect it.
+
+        Positions with more than `MAX_EVENTS` are removed from `windows`.
+        """
         kinds = np.asarray(events[TYPE_COLUMN])
         rows = np.flatnonzero(self._types[kinds])
         rows = rows[self._may_pass(events, rows)]
         times = np.asarray(events[TIME_COLUMN])[rows]
-        near = []  # of each key where an event's value stands, and whether it need not have any
+        near = []  # per key: the index of each event's value, and whether any value matches
         for key in self.keys:
             numbers, places = _looked_up(events[key.attribute], key.among)
             near.append((key.own, places[numbers[rows]], ~key.bound[kinds[rows]]))
@@ -185,7 +198,7 @@ class Wanted:
                 del self.windows[number]
 
     def _may_pass(self, events: pa.Table, rows: np.ndarray) -> np.ndarray:
-        """Of some rows whether no condition is known to keep them from all positions."""
+        """Return for each row whether it can pass the conditions of any position."""
         kinds = np.asarray(events[TYPE_COLUMN])[rows]
         may = np.ones(rows.size, bool)
         for code, positions in self._conditions.items():
@@ -195,7 +208,7 @@ class Wanted:
         return may
 
 
-#: What an attribute has to be, compared to a constant.
+#: A condition: an attribute, a comparison function, and a constant.
 _Condition = tuple[str, Callable[[Any, Any], Any], pa.Scalar]
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
@@ -205,10 +218,10 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _conditions(query: BoundQuery) -> dict[str, list[list[_Condition]]]:
-    """By type, and by each of its positions, comparisons with constants that its events must pass.
+    """Return the comparisons with constants that events must pass, by type and position.
 
-    Only of types that have one at every position; and not under `contiguous`, where any event parts
-    those that it lies between.
+    Types with a position without a comparison are left out. Under `contiguous` the result is
+    empty, because every event between two others separates them.
     """
     if query.semantics is Semantics.CONTIGUOUS:
         return {}
@@ -220,7 +233,7 @@ def _conditions(query: BoundQuery) -> dict[str, list[list[_Condition]]]:
 
 
 def _comparison(condition: BoundExpression) -> _Condition | None:
-    """A comparison of an attribute with a constant of its own type."""
+    """Return a condition that compares an attribute with a constant of its type; None: another."""
     match condition:
         case Applied(sign, (Field(attribute=name, type=kind), Constant(value, of))) if (
             sign in _SIGNS and kind is of and name != TIME
@@ -230,7 +243,7 @@ def _comparison(condition: BoundExpression) -> _Condition | None:
 
 
 def _all_hold(conditions: Iterable[_Condition], events: pa.Table, rows: pa.Array) -> np.ndarray:
-    """Return whether all hold, of each of some events; a comparison with NULL does not."""
+    """Return for each event whether all conditions hold; comparisons with NULL are false."""
     passed = np.ones(len(rows), bool)
     for name, compare, constant in conditions:
         column = events[name].take(rows)
@@ -241,7 +254,7 @@ def _all_hold(conditions: Iterable[_Condition], events: pa.Table, rows: pa.Array
 
 
 class _Together:
-    """Looks each event up once for at most 64 queries: a table has a bit for each of them."""
+    """Test each event once for at most 64 queries, by tables with a bit per query."""
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self._wanted = wanted
@@ -250,7 +263,7 @@ class _Together:
         for key in (key for each in wanted for key in each.keys):
             among[key.attribute].append(key.among)
         values = {name: pa.concat_arrays(parts).unique() for name, parts in among.items()}
-        #: Of each attribute its values, and by code of a type and value the bits.
+        #: Each attribute with its values and with the bits by type code and value.
         self._tables = [(name, those, self._table(name, those)) for name, those in values.items()]
         self._waiting: list[tuple[pa.RecordBatch, np.ndarray]] = []
 
@@ -261,14 +274,14 @@ class _Together:
         return found
 
     def add(self, events: pa.RecordBatch) -> None:
-        """Take events that are the next in the order of time."""
+        """Add the next events in the order of time."""
         rows, bits = self._near(events)
         self._waiting.append((events.take(pa.array(rows)), bits))
         if sum(bits.size for _, bits in self._waiting) >= _MANY:
             self.hand_on()
 
     def hand_on(self) -> None:
-        """Give each query those of the events taken so far that can affect its places."""
+        """Pass the waiting events to the queries that they can affect."""
         if not self._waiting:
             return
         events = _joined([near for near, _ in self._waiting])
@@ -278,14 +291,15 @@ class _Together:
         self._waiting = []
 
     def _near(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The indices of events that can affect any query whose windows reach them, with bits."""
+        """Return the indices of events that can affect any query, with the bits of the queries."""
         alive = sum(1 << bit for bit, each in enumerate(self._wanted) if each.reaches(events))
         of_type = self._of_type & np.uint64(alive)
         kinds = np.asarray(events[TYPE_COLUMN])
         may, found = of_type.astype(bool)[kinds], []
         for name, values, table in self._tables:
             numbers, places = _looked_up(events[name], values)
-            # Most are ruled out by what they hold alone. -1, nowhere, is the last column.
+            # The values rule out most events, whatever their type. -1 (unknown value) selects the
+            # last column.
             may &= np.bitwise_or.reduce(table).astype(bool)[places][numbers]
             found.append((numbers, table[:, places]))
         rows = np.flatnonzero(may)
@@ -296,20 +310,20 @@ class _Together:
 
 
 def _joined(parts: Iterable[pa.RecordBatch | pa.Table]) -> pa.Table:
-    """Some events as one table; texts of files that lack them are NULL."""
+    """Join events to one table; columns that a file lacks are NULL."""
     joined = pa.concat_tables([pa.table(part) for part in parts], promote_options="permissive")
     return joined.unify_dictionaries().combine_chunks()
 
 
 def _among(codes: Mapping[str, int], names: Collection[str]) -> np.ndarray:
-    """By code of a type, whether it is among some."""
+    """Return for each type code whether its name is among the given names."""
     return np.array([name in names for name in codes])
 
 
 def _looked_up(
     column: pa.Array | pa.ChunkedArray, among: pa.Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A number for each value, and by that where it stands first in an array; -1: nowhere."""
+    """Return a number per value, and by number the value's first index in `among`; -1: none."""
     if isinstance(column, pa.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
     if pa.types.is_dictionary(column.type):

@@ -72,10 +72,10 @@ _SHOWN = 120
 
 
 class HourLines:
-    """Lines by hour, in packed files of a directory until they are moved to the landing zone.
+    """Records by hour, in compressed files of a directory until they are moved to the landing zone.
 
     The directory must be private: earlier contents are removed, and names in it are predictable.
-    The hours of lines are at most `MOST_HOURS`.
+    There are at most `MOST_HOURS` hours.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +118,7 @@ class HourLines:
             self._write()
 
     def open(self, hour: int) -> None:
-        """Have a file for an hour, even if without a line."""
+        """Create the file of an hour, even if it has no record."""
         self._put(hour, b"", 0)
 
     def digest(self, hour: int) -> str:
@@ -205,7 +205,7 @@ def collect(
     late_arrival_days: int,
     aside: Path | None = None,
 ) -> Collected:
-    """Put the lines of all new and changed source files into files of their hours.
+    """Write the records of all new and changed source files to the files of their hours.
 
     Files that can be ingested where they are stored are skipped. If paths contain a date, only
     dates from `late_arrival_days` before the interval to a day after it are searched, as time zones
@@ -259,7 +259,7 @@ def _looked(interval: Interval, late_arrival_days: int) -> Interval:
 
 
 def _is_new(zone: Path, source: Source, stream: StreamSchema) -> bool:
-    """Return whether a file was not collected as it is, or cannot be read now."""
+    """Return whether a file was not collected in its current state, or cannot be read now."""
     try:
         return not _Seen.of(zone, source, stream).is_noted
     except DataError:
@@ -268,7 +268,9 @@ def _is_new(zone: Path, source: Source, stream: StreamSchema) -> bool:
 
 @contextmanager
 def _alone(zone: Path, folder: Path) -> Iterator[Path]:
-    """Wait until no other process collects, as both would write the same files; give a spool.
+    """Lock the landing zone for one process at a time, and yield its spool directory.
+
+    Two processes would write the same files.
 
     In an object store, processes on other machines are not locked. They write equal files, unless a
     source changes at the same time; a later run then finds it changed.
@@ -283,9 +285,10 @@ def _alone(zone: Path, folder: Path) -> Iterator[Path]:
 
 @dataclass
 class _Done:
-    """Counts of a source file: its records, and records without a time.
+    """The result of collecting a source file.
 
-    And the hours of its records, and the hours whose files changed.
+    `lines` is the number of records, and `untimed` of records without a time. `told` contains the
+    hours of records with a time, and `changed` the hours whose files changed.
     """
 
     lines: int = 0
@@ -301,7 +304,7 @@ class _Seen:
     Attributes:
         source: The file.
         file: Its size and modification time.
-        note: What is noted about it.
+        note: The state of the file as a note.
         name: Its name in the landing zone.
         before: The earlier note; empty if it was not collected.
     """
@@ -314,7 +317,11 @@ class _Seen:
 
     @classmethod
     def of(cls, zone: Path, source: Source, stream: StreamSchema) -> _Seen:
-        """Return the state of a file; DataError: the file or its note cannot be read."""
+        """Return the state of a file.
+
+        Raises:
+            DataError: the file or its note cannot be read.
+        """
         source, file = _as_it_is(zone, source)
         note: dict[str, Any] = {"source": printable(source.name), "format": str(source.rule.form)}
         note |= {"told": source.told, "size": file.size, "changed": file.changed}
@@ -327,14 +334,14 @@ class _Seen:
 
     @property
     def is_noted(self) -> bool:
-        """Return whether the file was collected as it is."""
+        """Return whether the file was collected in its current state."""
         return bool(self.before) and self.note.items() <= self.before.items()
 
 
 def _collect(
     zone: Path, source: Source, stream: StreamSchema, spool: Path, made: int
 ) -> _Done | None:
-    """Collect a file; None if it was collected as it is.
+    """Collect a file; return None if it was already collected in its current state.
 
     Raises:
         DataError: it cannot be read; none of it can be used now, for example while it is rewritten;
@@ -363,7 +370,8 @@ def _collect(
         hours.open(hour)
     digests = {hour: hours.digest(hour) for hour in sorted(hours.lines)}
     done.changed = [hour for hour, digest in digests.items() if old.get(hour) != digest]
-    # Should this be killed, the next try knows what it may have written, and that it was not all.
+    # If this process is killed, the next try reads from this note which hours may be written. The
+    # size -1 marks the file as incomplete.
     _note(zone, path, seen | {"size": -1}, digests=dict.fromkeys(digests, ""))
     for hour in done.changed:
         own = f"events-{hour_label(hour)}-{name}.jsonl.gz"
@@ -375,7 +383,7 @@ def _collect(
 
 
 def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
-    """A source in its current state; for a table, the version that is read."""
+    """Return a source with its current state; for a table, its current version."""
     if source.problem:
         raise DataError(source.problem, hint="run it again when the file is complete")
     base = base_of(zone, source.rule)
@@ -387,7 +395,7 @@ def _as_it_is(zone: Path, source: Source) -> tuple[Source, LandingFile]:
 def _read(
     spool: Path, source: Source, stream: StreamSchema, file: LandingFile
 ) -> tuple[HourLines, _Done, str | None]:
-    """The lines of a source file by hour; with the reason if it is unusable as a whole."""
+    """Return the records of a source file by hour, its counts, and why no record can be used."""
     lines, done = HourLines(spool), _Done()
     untold = _untold_hour(source, file)
     try:

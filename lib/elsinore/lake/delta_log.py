@@ -1,7 +1,7 @@
-"""Delta tables: what their logs say, why they could not be written, and their rows.
+"""Read the logs and rows of Delta tables, and convert errors of delta-rs.
 
-A note is in the commit itself (`userMetadata`): what it says of the rows is true of exactly this
-version of the table, whoever is killed when.
+Notes about rows are stored in the commit itself (`userMetadata`). So a note is true of exactly this
+version of the table, even if a process is killed.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
 
-#: Operations of commits that change no row.
+#: Operations of commits that do not change rows.
 KEEP_ROWS = {
     "ADD COLUMNS", "CREATE TABLE", "OPTIMIZE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES",
     "VACUUM END", "VACUUM START",
 }  # fmt: skip
 
-#: Delta's first reader version: plain Parquet files and the log. Later ones are column mapping (2)
-#: and named features (3).
+#: Delta's first reader version: plain Parquet files and the log. Later versions add column mapping
+#: (2) and named features (3).
 PLAIN_READER = 1
 #: The feature of tables whose data files can contain deleted rows.
 DELETION_VECTORS = "deletionVectors"
 
-#: The operation of commits that Delta has cleaned from the log.
+#: The operation of commits that Delta has removed from the log.
 UNKNOWN = "unknown"
 
-#: The column of `events` with the bucket of each, and what its metadata call the layout.
+#: The column of `events` with the bucket of the event.
 BUCKET = "event_bucket"
-#: The property of the table of events with its `Buckets`, as JSON.
+#: The property of `events` with its `Buckets`, as JSON.
 BUCKETS = "elsinore.buckets"
 
-#: Text columns by which rows are chosen, and the other texts of `plans`, whose least and greatest
-#: are compared with them. They are read as dictionaries: where delta-rs has deleted rows (1.4 to
-#: 1.6.6), texts are views, which Arrow cannot compare (delta-rs issue 4579).
+#: String columns that filter rows, and the other string columns of `plans`, whose statistics are
+#: compared with them. They are read as dictionaries. If delta-rs has deleted rows (1.4 to 1.6.6),
+#: strings are views, which Arrow cannot compare (delta-rs issue 4579).
 _CHOSEN_BY = (
     "file_hour", "window_end_hour", "query", "group_key", "workload_fingerprint", "run_key", "step",
     "metric", "aggregate", "status", "event_type", "kind", "fingerprint", "statistics_fingerprint",
@@ -75,10 +75,13 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of a table: the version that it made, and what it did, as Delta calls it.
+    """One commit of a table.
 
-    `note` is the object in its `userMetadata`; empty where that is no JSON object. `time` is in
-    milliseconds since 1970; 0 where the log has lost it.
+    Attributes:
+        version: The version that the commit created.
+        operation: Delta's name of the operation.
+        note: The JSON object in `userMetadata`; empty if there is none.
+        time: Milliseconds since 1970; 0 if the log does not record the time.
     """
 
     version: int
@@ -88,21 +91,26 @@ class Commit:
 
     @property
     def changes_rows(self) -> bool:
-        """Return whether it can have changed any."""
+        """True if the commit can have changed rows."""
         return self.operation not in KEEP_ROWS
 
 
 def commits(
     table: Path, *, after: int = -1, without: Collection[int] = frozenset()
 ) -> Iterator[Commit]:
-    """The commits of a table that made versions above `after`, newest first; some left out.
+    """Yield the commits of a table, the newest first.
 
-    One commit of an unknown operation represents a range of versions that Delta has cleaned from
-    the log: it may have changed anything. The log is read file by file: `deltalake`'s history
-    numbers commits wrongly while others write.
+    One commit with the operation `UNKNOWN` represents a range of versions that Delta has removed
+    from the log. It may have changed any row. The log is read file by file, because the history of
+    `deltalake` has wrong version numbers while others write.
+
+    Args:
+        table: The directory of the table.
+        after: Only commits of versions above this one.
+        without: Versions to skip.
 
     Raises:
-        DataError: the log is damaged.
+        DataError: The log is damaged.
     """
     newer = 0
     for version in [*_logged(table, after), after]:
@@ -119,23 +127,23 @@ def _commit(table: Path, version: int) -> Commit:
 
 
 def _logged(table: Path, after: int) -> list[int]:
-    """The versions above one that the log of a table has, the newest first."""
+    """Return the versions in the log of a table that are above `after`, the newest first."""
     log = table / _LOG
     try:
         listed = os.listdir(log) if is_here(log) else [path.name for path in log.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    # Most of 90 days' commits are from before: only the others are looked at.
+    # Most of the commits of 90 days are older. Names are compared first, because this is faster.
     last = _commit_file(table, after).name if after >= 0 else ""
     names = map(_COMMIT.fullmatch, (name for name in listed if name > last))
     return sorted((int(name[1]) for name in names if name), reverse=True)
 
 
 def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator[Commit]:
-    """Return the commits of versions that the log has lost."""
+    """Yield one commit of an unknown operation for each gap of the log."""
     in_gap = False
     for number in reversed(versions):
-        is_there = _commit_file(table, number).exists()  # made while the versions were listed
+        is_there = _commit_file(table, number).exists()  # created while the versions were listed
         if not is_there and not in_gap:
             yield Commit(number, UNKNOWN, {})
         elif is_there and number not in without:
@@ -143,9 +151,9 @@ def _cleaned(table: Path, versions: range, without: Collection[int]) -> Iterator
         in_gap = not is_there
 
 
-@lru_cache(maxsize=5_000)  # each landing asks for 90 days, which take 0.1 s to read
+@lru_cache(maxsize=5_000)  # each ingest reads the commits of 90 days, which takes 0.1 s
 def _read(path: Path, version: int, seen: tuple[int, ...] | None) -> Commit:
-    """A commit; another file in its place has another state than the one that was seen."""
+    """Return the commit in a log file; `seen` is the file's state, a part of the cache key."""
     del seen
     with _damage(path, version):
         for line in path.read_bytes().splitlines():
@@ -170,19 +178,27 @@ def _damage(path: Path, version: int) -> Iterator[None]:
 
 
 def changed_partitions(table: Path, version: int, column: str) -> set[str] | None:
-    """Values of a partition column in whose files one commit has changed rows; None: any of them.
+    """Return the partitions in which a commit changed rows.
 
-    What was done by hand, a DELETE or a RESTORE, notes nothing, but names the files that it put in
-    the place of others.
+    This also covers manual commits without a note, such as DELETE or RESTORE: the log lists the
+    files that every commit added and removed.
+
+    Args:
+        table: The directory of the table.
+        version: The version that the commit created.
+        column: The partition column.
+
+    Returns:
+        Values of the partition column; None if any partition may have changed.
 
     Raises:
-        DataError: the file of the commit is damaged.
+        DataError: The file of the commit is damaged.
     """
     found: set[str | None] = set()
     path = _commit_file(table, version)
     try:
         lines = path.read_bytes().splitlines()
-    except FileNotFoundError:  # cleaned, and nobody knows
+    except FileNotFoundError:  # Delta has removed it from the log
         return None
     with _damage(path, version):
         for action in map(json.loads, lines):
@@ -193,7 +209,7 @@ def changed_partitions(table: Path, version: int, column: str) -> set[str] | Non
 
 
 def added_files(table: Path) -> list[dict[str, Any]]:
-    """The files that the latest commit of a table added, as its log says it."""
+    """Return the log entries of the files that the latest commit of a table added."""
     file = _commit_file(table, deltalake.DeltaTable(str(table)).version())
     actions = map(json.loads, file.read_bytes().splitlines())
     return [action["add"] for action in actions if "add" in action]
@@ -212,11 +228,11 @@ def write_failures(table: str | Path) -> Iterator[None]:
     """Raise errors of writing a table as errors of Elsinore.
 
     Raises:
-        ConflictError: another writer got there first.
-        DataError: the table does not accept the rows.
-        SetupError: the disk is full or read-only, an object store refuses, the table is of an
-            earlier release, or it has a feature that delta-rs cannot handle.
-        StoreError: an object store does not answer.
+        ConflictError: Another writer was first.
+        DataError: The table does not accept the rows.
+        SetupError: The disk is full or read-only, an object store refuses access, an earlier
+            release created the table, or it has a feature that delta-rs cannot handle.
+        StoreError: An object store does not answer.
     """
     path = Path(table) if isinstance(table, str) else table
     table = path.name
@@ -239,28 +255,28 @@ def write_failures(table: str | Path) -> Iterator[None]:
 
 
 def first_line(text: str) -> str:
-    """The first line of a text, cut so that a report of it stays one line."""
+    """Return the first line of a text that is not blank, shortened to fit in a message."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
 
 
 # ---- tables and their rows
 
-#: Tables that a thread has open: by address, with a version and the state of its commit's file.
+#: Open tables of a thread by address, with a version and the state of its commit file.
 _OPEN = local()
 _MOST_OPEN = 50
 
 
 class OpenTable(deltalake.DeltaTable):
-    """A table that lists its files once for each version: 30 of them take 10 ms."""
+    """A table that lists its files once per version: 30 files take 10 ms."""
 
     _listed: tuple[int, ds.Dataset] | None = None
     _told: tuple[int, pa.Table] | None = None
 
     def dataset(self, conditions: Conditions | None = None) -> ds.Dataset:
-        """Its files as it is now, or those that can hold rows of any of some conjunctions.
+        """Return the files of the table, or only files that can have rows of a condition.
 
-        To list a file takes a millisecond, to leave one out some microseconds. See `arrow_dataset`.
+        To list a file takes a millisecond, to skip it some microseconds. See `arrow_dataset`.
         """
         if conditions is not None:
             return arrow_dataset(self, conditions)
@@ -270,7 +286,7 @@ class OpenTable(deltalake.DeltaTable):
         return self._listed[1]
 
     def of(self, hours: Hours | Landings) -> ds.Dataset:
-        """The rows of some hours."""
+        """Return the rows of hours."""
         by_day = hours.day in self.metadata().partition_columns
         files = self.dataset(hours.conditions(by_day=by_day))
         return files.filter(hours.expression(by_day=by_day))
@@ -278,7 +294,7 @@ class OpenTable(deltalake.DeltaTable):
     def by_day(
         self, hours: Hours | Landings, columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows of some hours in a table by day, a day at a time, in order."""
+        """Yield the rows of hours of a table that is partitioned by day, one day at a time."""
         where, found = hours.expression(by_day=True), defaultdict(list)
         table = self.dataset(hours.conditions(by_day=True))
         if isinstance(table, ds.InMemoryDataset):
@@ -288,7 +304,7 @@ class OpenTable(deltalake.DeltaTable):
             return (part.select(list(columns)) if columns else part for part in of_days)
         for file in table.get_fragments(where):
             found[ds.get_partition_keys(file.partition_expression)[hours.day]].append(file)
-        # Listed at once: delta-rs cannot be called where it takes these rows.
+        # All files are listed first: delta-rs cannot be called again while it reads these rows.
         return (
             pa.concat_tables(
                 file.to_table(table.schema, columns and list(columns), where) for file in found[day]
@@ -297,7 +313,7 @@ class OpenTable(deltalake.DeltaTable):
         )
 
     def kept_rows(self) -> dict[str, pa.BooleanArray]:
-        """Return which rows are not deleted, by the path of data files with deleted rows."""
+        """Return masks of the rows that are not deleted, by path of files with deleted rows."""
         if DELETION_VECTORS not in (self.protocol().reader_features or ()):
             return {}
         masks = pa.table(self.deletion_vectors())
@@ -305,7 +321,7 @@ class OpenTable(deltalake.DeltaTable):
         return dict(zip(paths, (mask.values for mask in masks["selection_vector"]), strict=True))
 
     def files(self) -> pa.Table:
-        """What its log says of its files, a row each: `path`, `size_bytes`, `min.<column>`, ..."""
+        """Return one row per file of the log: `path`, `size_bytes`, `min.<column>` and so on."""
         version = self.version()
         if self._told is None or self._told[0] != version:
             self._told = version, pa.table(self.get_add_actions(flatten=True))
@@ -313,17 +329,21 @@ class OpenTable(deltalake.DeltaTable):
 
 
 def open_table(path: Path, version: int | None = None) -> OpenTable:
-    """A table at a version, or at the newest.
+    """Open a table at a version, or at the latest one.
 
-    To open one takes 7 ms, in a store two requests for each commit since a checkpoint; to bring one
-    up to date 1 ms, and two requests in all; to see that a file of the next commit is not there, 16
-    us. So a thread gets the same object as before, unless the commit that it stood at is no longer
-    the one that is there: then it may be another table.
+    A thread gets the same object as before, because opening is slow:
+
+    - To open a table takes 7 ms, in a store two requests per commit since a checkpoint.
+    - To update an open table takes 1 ms, in a store two requests in total.
+    - To check for a newer commit takes 16 us.
+
+    If the file of the last commit has changed, the table may have been replaced, and it is opened
+    again.
 
     Raises:
-        TableNotFoundError: there is none.
-        DataError: its log is damaged.
-        SetupError: it has a feature that delta-rs cannot handle.
+        TableNotFoundError: The table does not exist.
+        DataError: Its log is damaged.
+        SetupError: It has a feature that delta-rs cannot handle.
     """
     with read_failures(path.name, version), feature_failures(path):
         return _opened(path, version)
@@ -351,7 +371,7 @@ def _opened(path: Path, version: int | None) -> OpenTable:
 
 
 def buckets_of(table: deltalake.DeltaTable) -> Buckets | None:
-    """Return how a table of events is laid out within days; None: it has no buckets."""
+    """Return the buckets of a table of events within a day; None if it has none."""
     text = table.metadata().configuration.get(BUCKETS)
     if text is None:
         return None
@@ -364,7 +384,7 @@ def _commit_file(table: Path, version: int) -> Path:
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
-    """What tells a file of this machine from another in its place; None where there is none."""
+    """Return the state of a local file, which differs if the file is replaced; None: no file."""
     with suppress(OSError):
         return state(file) if is_here(file) else ()
     return None
@@ -376,12 +396,17 @@ def arrow_dataset(
     *,
     any_text: bool = False,
 ) -> ds.Dataset:
-    """A table's files, or those that can hold what is asked for, to be read by Arrow.
+    """Return the files of a table, or only files that can have rows of a condition, for Arrow.
 
-    Rows are chosen by `_CHOSEN_BY`, or by `any_text`: ids take five times as long then.
+    It uses Arrow's own file system. The file system of delta-rs is a Python object: an Arrow thread
+    that releases it while the interpreter ends aborts the process (two of nine runs of
+    `elsinore why`).
 
-    By Arrow's own file system: that of delta-rs is a Python object, and a thread of Arrow that lets
-    go of it while the interpreter ends aborts the process (two of nine runs of `elsinore why`).
+    Args:
+        table: The table.
+        conditions: The condition; None: all files.
+        any_text: Allow filters on all string columns, not only on `_CHOSEN_BY`. Reading ids takes
+            five times as long then.
     """
     schema = pa.schema(table.schema().to_arrow())
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
@@ -401,9 +426,9 @@ def arrow_dataset(
 def _selected(
     table: deltalake.DeltaTable, schema: pa.Schema, conditions: Conditions | None
 ) -> ds.Dataset:
-    """Return the rows that meet any of some conjunctions, of a table that Arrow cannot read.
+    """Read the rows of a condition into memory, for a table that Arrow cannot read.
 
-    They are in memory. Arrow knows nothing of renamed columns and deletion vectors; delta-rs does.
+    Arrow does not support renamed columns and deletion vectors; delta-rs does.
     """
     statement = f"SELECT * FROM t{f' WHERE {sql(conditions)}' if conditions else ''}"  # noqa: S608
     with feature_failures(_path_of(table.table_uri)):
@@ -412,7 +437,7 @@ def _selected(
 
 
 def _path_of(uri: str) -> Path:
-    """Return the path of a table on this machine, or its address in a store."""
+    """Return the path of a local table, or the address of a table in a store."""
     return Path(unquote(urlparse(uri).path)) if scheme(uri) == "file" else Path(uri)
 
 
@@ -433,13 +458,19 @@ def read_rows(
     version: int | None = None,
     **allowed: Sequence[str],
 ) -> pa.Table:
-    """Rows and columns of a table at a version, the newest by default; None: all of them.
+    """Read rows of a table.
 
-    `allowed` names, by text column, the values that a row must have one of. Where `hours` are
-    given, other files of large tables are not looked at.
+    Args:
+        lake: The lake.
+        table: The name of the table.
+        columns: The columns; None: all.
+        hours: Only rows of these hours, so that other files are skipped; None: all.
+        where: A condition for the rows; None: all.
+        version: The version; None: the latest one.
+        **allowed: Allowed values by string column.
 
     Raises:
-        DataError: the table is missing or cannot be read.
+        DataError: The table is missing or cannot be read.
     """
     condition = where
     for column, values in allowed.items():
@@ -458,7 +489,11 @@ def read_by_day(
     columns: Sequence[str] | None = None,
     version: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Rows of some hours in a table by day, a day at a time; DataError: missing or unreadable."""
+    """Yield rows of hours of a table that is partitioned by day, one day at a time.
+
+    Raises:
+        DataError: The table is missing or cannot be read.
+    """
     with _readable(lake, table, version) as log:
         yield from log.by_day(hours, columns)
 
@@ -471,10 +506,17 @@ def aggregate_rows(
     *,
     hours: Hours | Landings,
 ) -> pa.Table:
-    """Aggregates of named columns of some hours in a table, which are read a part at a time.
+    """Aggregate the rows of hours of a table, which are read in batches.
+
+    Args:
+        lake: The lake.
+        table: The name of the table.
+        columns: Input expressions by name.
+        wanted: The aggregates of these names.
+        hours: The hours.
 
     Raises:
-        DataError: the table is missing or cannot be read.
+        DataError: The table is missing or cannot be read.
     """
     with _readable(lake, table, None) as log:
         reader = log.of(hours).scanner(columns=columns).to_reader()
@@ -484,7 +526,7 @@ def aggregate_rows(
 
 
 def no_table(lake: LakePath, table: str) -> DataError:
-    """The error of a table that has not been created."""
+    """Return the error for a table that has not been created."""
     step = "replay" if table in OF_WORKLOAD else "ingest"
     hint = f"create it with `elsinore {step} --start HOUR --end HOUR`, or set ELSINORE_HOME"
     return DataError(f"the table {table} does not exist in {lake}", hint=hint)
@@ -504,11 +546,11 @@ def read_failures(table: str, version: int | None = None) -> Iterator[None]:
     """Raise errors of reading a table as errors of Elsinore.
 
     Raises:
-        DataError: its log or a data file is damaged or missing.
-        OutOfMemoryError: memory ran out.
-        SetupError: an object store refuses access.
-        StoreError: an object store does not answer.
-        TableNotFoundError: it does not exist.
+        DataError: The log or a data file is damaged or missing.
+        OutOfMemoryError: Memory ran out.
+        SetupError: An object store refuses access.
+        StoreError: An object store does not answer.
+        TableNotFoundError: The table does not exist.
     """
     try:
         yield
@@ -517,7 +559,7 @@ def read_failures(table: str, version: int | None = None) -> Iterator[None]:
     except MemoryError as error:
         raise OutOfMemoryError.of(f"reading the table {table}", error) from error
     except BaseException as error:
-        # Damaged logs make delta-rs panic. Its exception has no name that can be imported.
+        # Damaged logs make delta-rs panic. Its exception class cannot be imported.
         if (
             not isinstance(error, DeltaError | OSError | pa.ArrowException)
             and type(error).__name__ != "PanicException"

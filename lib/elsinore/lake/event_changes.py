@@ -1,4 +1,4 @@
-"""The changes to events since a version: those that the ledger records, and those after them."""
+"""Changes to stored events: by hour from the ledger, and by day from newer commits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class EventChanges:
     """The changes to events that the ledger records (`ledger.results.event_changes`).
 
     Attributes:
-        hours: First instants of the hours of events that changed, ascending.
-        versions: For each, the last version of `events` that changed it.
-        recorded: The version of `events` to which this is complete.
+        hours: Start timestamps of the changed hours, ascending.
+        versions: For each hour, the last version of `events` that changed it.
+        recorded: The version of `events` up to which the changes are recorded.
     """
 
     hours: npt.NDArray[np.int64]
@@ -26,15 +26,19 @@ class EventChanges:
     recorded: int
 
     def last_of(self, hour: int) -> int:
-        """Return the last recorded version that changed an hour; -1: none did."""
+        """Return the last recorded version that changed an hour; -1 if no version did."""
         at = int(np.searchsorted(self.hours, hour))
         return int(self.versions[at]) if at < len(self.hours) and self.hours[at] == hour else -1
 
     def unrecorded_days(self, lake: LakePath, version: int) -> set[str] | None:
-        """Return the days of events that changed after this, up to a version; None: any day.
+        """Return the days that newer commits changed, up to a version; None: any day.
 
-        A run that was killed before it appended to the ledger leaves such commits, and so do other
-        jobs that write `events`.
+        The ledger lacks the commits of runs that were killed before they appended to it, and the
+        commits of other jobs that write `events`.
+
+        Args:
+            lake: The lake with the table `events`.
+            version: The last version to read.
         """
         days = set[str]()
         for number in range(self.recorded + 1, version + 1):

@@ -1,6 +1,6 @@
-"""Reads files of events straight into Arrow, in the order of time, and what queries read of them.
+"""Read event files directly with Arrow, in the order of time.
 
-Nothing here knows Spark or Delta: it runs in Python workers.
+This module runs in Python workers and uses neither Spark nor Delta.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ from elsinore.row_hashes import row_hashes
 from elsinore.timeline import HOUR, MAX_INSTANT, Interval, instant_of
 from elsinore.windows import joint_reach
 
-#: Events of a batch, at most.
+#: Maximum number of events per batch.
 _BATCH = 100_000
-#: Bytes of a row group: our sessions write 250,000 rows (`store.spark_tables`), and an event has
-#: about 25 bytes.
+#: Bytes of a row group: Elsinore writes 250,000 rows (`store.spark_tables`) of about 25 bytes.
 _GROUP_BYTES = 6_250_000
-#: How texts are read: as many values as there are different ones.
+#: The type of strings that are read: each distinct value is stored once.
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -42,35 +41,40 @@ _Item = TypeVar("_Item")
 
 
 class Bucket(NamedTuple):
-    """A share of all events, by the values of some attributes; equal values lie in one."""
+    """A share of all events by the values of attributes; equal values are in the same bucket."""
 
     keys: tuple[str, ...]  #: the attributes
-    number: int  #: which one
-    of: int  #: of how many
+    number: int  #: number of the bucket, from 0
+    of: int  #: number of buckets
 
     def holds(self, file: EventFile) -> bool | None:
-        """Whether it has all events of a file (True), none (False), or any of them (None)."""
+        """Return True if it has all events of a file, False if none, and None if unknown."""
         laid = file.bucket
         if laid is None or laid.keys != self.keys:
             return None
         return laid.number % self.of == self.number
 
     def rows(self, table: pa.Table) -> pa.Table:
-        """The rows of a table that are in it."""
+        """Return the rows of a table that are in the bucket."""
         return table.filter(pa.array(bucket_numbers(table, self.keys, self.of) == self.number))
 
 
 def bucket_numbers(table: pa.Table, keys: Sequence[str], of: int) -> np.ndarray:
-    """Of each row the number of its bucket. Files are laid out by it: it must stay what it is."""
+    """Return the bucket number per row; stored files depend on it, so it must never change."""
     return row_hashes(table, keys) % np.uint64(of)
 
 
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """One file of events and its bytes; no event is earlier than `first`, or later than `last`.
+    """One file of events.
 
-    All are of `bucket`, if the table is laid out by buckets. `kept` says which of its rows are not
-    deleted; None: all. Rows after its end are not deleted.
+    Attributes:
+        path: The file.
+        size: Its bytes.
+        first: A lower bound of the event times.
+        last: An upper bound of the event times.
+        bucket: The bucket of all events; None: the table has no buckets.
+        kept: Mask of the rows that are not deleted; None: all. Rows after its end are not deleted.
     """
 
     path: str
@@ -81,43 +85,44 @@ class EventFile:
     kept: pa.BooleanArray | None = field(default=None, compare=False, repr=False)
 
     def overlaps(self, interval: Interval) -> bool:
-        """Return whether it can hold events of an interval."""
+        """Return whether the file can have events of an interval."""
         return self.first < interval.end and interval.start <= self.last
 
     def bytes_in(self, interval: Interval) -> float:
-        """Its bytes in an interval, as if it were even inside."""
+        """Estimate the bytes of an interval, as if events were evenly distributed."""
         return self.bytes_before(interval.end) - self.bytes_before(interval.start)
 
     def bytes_read(self, interval: Interval) -> float:
-        """Its bytes that are read for an interval: whole row groups, in the order of time."""
+        """Estimate the bytes that are read for an interval; whole row groups are read."""
         return min(self.size, self.bytes_in(interval) + _GROUP_BYTES)
 
     def bytes_before(self, instant: int) -> float:
-        """Its bytes before an instant, as if it were even inside."""
+        """Estimate the bytes before a timestamp, as if events were evenly distributed."""
         length = self.last + 1 - self.first
         return self.size * min(max((instant - self.first) / length, 0.0), 1.0)
 
 
 class Share(NamedTuple):
-    """A share of the events of some files, and the files that hold any of it."""
+    """A share of the events of files, and the files that can have events of it."""
 
     files: tuple[EventFile, ...]
     bucket: Bucket | None  #: None: all events
 
     @property
     def is_laid_out(self) -> bool:
-        """Return whether its files are those of some buckets, and hold nothing else."""
+        """True if the files have only events of this share, as they are laid out by bucket."""
         return self.bucket is not None and all(map(self.bucket.holds, self.files))
 
     @property
     def portion(self) -> float:
-        """How much of the events of its files it is, as if these were even."""
+        """The estimated portion of the events of the files that are in this share."""
         return 1.0 if self.bucket is None or self.is_laid_out else 1 / self.bucket.of
 
     def in_turn(self) -> list[tuple[EventFile, ...]]:
-        """Its files in parts that have nothing to do with each other: by buckets, if laid out so.
+        """Return the files in independent parts, which can be read one after another.
 
-        One after another they take no more memory than one, and each is in the order of time.
+        If the files are laid out by buckets, these are the parts. Each part is in the order of
+        time. Memory is needed for only one part at a time.
         """
         if not self.is_laid_out:
             return [self.files]
@@ -128,10 +133,15 @@ class Share(NamedTuple):
 
 
 def shares(files: Sequence[EventFile], keys: tuple[str, ...], number: int) -> list[Share]:
-    """All events of some files in so many shares, so that equal values of `keys` lie in one.
+    """Split the events of files into shares; equal values of `keys` are in the same share.
 
-    Where a table is laid out by some of these keys, each has whole buckets, and there are no more
-    shares than buckets; otherwise each has all files. Without keys there is one.
+    If the table is laid out by some of these keys, each share has whole buckets, and there are at
+    most as many shares as buckets. Otherwise each share has all files.
+
+    Args:
+        files: The files.
+        keys: The attributes; without any there is one share of all events.
+        number: Number of shares.
     """
     laid = files[0].bucket if files else None
     if laid is not None and set(laid.keys) <= set(keys):
@@ -147,7 +157,7 @@ def shares(files: Sequence[EventFile], keys: tuple[str, ...], number: int) -> li
 def hour_shares(
     hours: Sequence[int], files: Sequence[EventFile], keys: tuple[str, ...], cores: int
 ) -> list[tuple[int, Share]]:
-    """The events of some hours as work for cores: in shares where hours are fewer than these."""
+    """Split the events of hours into work for all cores; split hours if they are fewer."""
     number = max(cores // max(len(hours), 1), 1)
     found = []
     for hour in hours:
@@ -166,18 +176,27 @@ def events_in_order(
     *,
     ahead: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """The events of some types in an interval: `_time`, `_type` and attributes, ascending in time.
+    """Yield the events of an interval in the order of time.
 
-    Only those of a bucket, if there is one; its keys are among the attributes, unless the files are
-    laid out by it.
+    Files are read by row groups. Events are yielded as soon as no remaining row group can have
+    earlier ones. So memory holds only row groups whose times overlap.
 
-    Files are read by row groups, and events let go when no row group that is still to be read can
-    hold earlier ones: in memory are those whose times overlap. With `ahead` a thread reads the next
-    row group meanwhile: for a process that has a core to spare.
+    Args:
+        files: The files.
+        interval: The interval.
+        schema: The schema of the events.
+        types: Only events of these types.
+        attributes: The attributes to read.
+        bucket: Only events of this bucket; None: all. Its keys must be among the attributes, unless
+            the files are laid out by the bucket.
+        ahead: Read the next row group in a thread, for processes with a free core.
+
+    Returns:
+        Batches with `_time`, `_type` and the attributes.
 
     Raises:
-        ConflictError: a file is gone, since another process cleaned the table up meanwhile.
-        DataError: a file is damaged.
+        ConflictError: A file is missing, because another process removed it meanwhile.
+        DataError: A file is damaged.
     """
     of_types = (code if name in types else None for name, code in schema.type_codes.items())
     codes = pa.array(of_types, pa.int32())
@@ -187,7 +206,7 @@ def events_in_order(
     for file, stored, until in _read_ahead(groups) if ahead else groups:
         table = _events(stored, interval, schema, attributes, names, codes)
         waiting.append(table if bucket is None or bucket.holds(file) else bucket.rows(table))
-        # Where row groups overlap, those that are left are not sorted again for each.
+        # If row groups overlap, the remaining events are not sorted again after each row group.
         if sum(table.num_rows for table in waiting) >= max(_BATCH, 2 * left):
             merged = _sorted(waiting)
             ready = int(np.searchsorted(np.asarray(merged[TIME_COLUMN]), until))
@@ -198,7 +217,7 @@ def events_in_order(
 
 
 def _read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
-    """Each, while the next is on its way."""
+    """Yield items while a thread reads the next one."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)
         while (item := coming.result()) is not None:
@@ -206,16 +225,16 @@ def _read_ahead(items: Iterator[_Item]) -> Iterator[_Item]:
             yield item
 
 
-#: Stands for all row groups of a file that has not been opened.
+#: The number of all row groups of a file that has not been opened.
 _ALL = -1
 
 
 def _row_groups(
     files: Sequence[EventFile], interval: Interval, schema: StreamSchema, attributes: Sequence[str]
 ) -> Iterator[tuple[EventFile, pa.Table, int]]:
-    """Row groups by their first instants, each with its file, and when what is to come begins.
+    """Yield row groups by their first timestamps, with the file and the next first timestamp.
 
-    Of a file of several row groups only those that can hold events of the interval.
+    If a file has several row groups, only row groups that overlap the interval are read.
     """
     ahead = [(file.first, number, _ALL) for number, file in enumerate(files)]
     heapify(ahead)
@@ -245,7 +264,10 @@ def _without_deleted(
 
 
 def _spans(metadata: pq.FileMetaData, file: EventFile) -> Iterator[tuple[EventFile, int]]:
-    """The row groups of a file, as parts of it; one without statistics may hold all its times."""
+    """Yield a file with the time range of each row group, and the number of the row group.
+
+    A row group without statistics has the time range of the file.
+    """
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         columns = map(group.column, range(group.num_columns))
@@ -266,7 +288,7 @@ def _events(
     names: pa.Array,
     codes: pa.Array,
 ) -> pa.Table:
-    """The events of stored rows, in their order."""
+    """Return the events of stored rows, in the same order."""
     times = micros(table["event_time"])
     kinds = _codes(table["event_type"], names, codes)
     columns = {TIME_COLUMN: times, TYPE_COLUMN: kinds}
@@ -286,13 +308,13 @@ def _events(
 
 @contextmanager
 def _damage_told(file: EventFile) -> Iterator[None]:
-    """Raises what a file comes to that is gone or damaged; other errors stay as they are."""
+    """Raise errors of a missing or damaged file as errors of Elsinore, and others unchanged."""
     try:
         yield
     except FileNotFoundError as error:
         raise ConflictError(f"an event file was removed during the run: {file.path}") from error
     except (pa.ArrowInvalid, OSError) as error:
-        if storage_error(error) or getattr(error, "errno", None):  # of the machine, not of the file
+        if storage_error(error) or getattr(error, "errno", None):  # not a problem of the file
             raise
         hint = "restore the file, or ingest its hour again: `elsinore ingest`"
         problem = f"cannot read the event file {file.path}: {error}"
@@ -305,18 +327,18 @@ def _opened(file: EventFile, schema: StreamSchema, attributes: Sequence[str]) ->
         return pq.ParquetFile(
             file.path, read_dictionary=["event_type", *strings], coerce_int96_timestamp_unit="us"
         )
-    except KeyError:  # of a text that the file is older than
+    except KeyError:  # the file is older than a string attribute
         there = set(pq.read_schema(file.path).names)
         return _opened(file, schema, [name for name in attributes if name in there])
 
 
 def micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Instants as int64 microseconds since the epoch."""
+    """Return timestamps as int64 microseconds since the epoch."""
     return column.cast(_INSTANT).cast(pa.int64())
 
 
 def _codes(kinds: pa.ChunkedArray, names: pa.Array, codes: pa.Array) -> pa.ChunkedArray:
-    """Codes of event types; NULL for those that nobody asks for."""
+    """Return the codes of event types; NULL for types that are not read."""
     chunks = []
     for chunk in kinds.chunks:
         meaning = codes.take(pc.index_in(chunk.dictionary, names))
@@ -325,7 +347,7 @@ def _codes(kinds: pa.ChunkedArray, names: pa.Array, codes: pa.Array) -> pa.Chunk
 
 
 def _sorted(tables: Sequence[pa.Table]) -> pa.Table:
-    """All their events by time, as they are already as a rule."""
+    """Join tables and sort their events by time; usually they are already sorted."""
     table = pa.concat_tables(tables, promote_options="permissive")
     times = np.asarray(table[TIME_COLUMN])
     if bool((times[1:] >= times[:-1]).all()):
@@ -334,7 +356,7 @@ def _sorted(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[str]:
-    """The event types that can affect the trends of some queries."""
+    """Return the event types that can affect the trends of queries."""
     return frozenset().union(
         *(
             workload.schema.by_name
@@ -346,12 +368,12 @@ def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[s
 
 
 def attributes_read(queries: Iterable[BoundQuery]) -> list[str]:
-    """The attributes that keys, predicates and aggregates of some queries read, in order."""
+    """Return the sorted attributes that keys, predicates and aggregates of queries read."""
     return sorted(frozenset().union(*(query.attributes_read for query in queries)))
 
 
 def event_table(schema: StreamSchema, table: pa.Table) -> EventTable:
-    """Events as read from the lake; a column that was not read is NULL throughout."""
+    """Return stored events as an event table; columns that were not read are NULL."""
     columns = {
         field.name: _as(table[field.name], field.type)
         if field.name in table.column_names
@@ -366,5 +388,5 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def reach_of(queries: Iterable[BoundQuery], owned: Interval) -> Interval:
-    """An interval, and before it what the windows of some queries that end in it can hold."""
+    """Return the time range of all windows of queries that end in an interval."""
     return joint_reach((query.window for query in queries), owned)

@@ -30,7 +30,7 @@ from elsinore.places import state, whole_file
 from elsinore.settings import LakePath
 from elsinore.timeline import hour_label, parse_hour
 
-#: The directory, next to those of the tables.
+#: The directory of cached files, next to the directories of the tables.
 FOLDER = "kept"
 
 #: Calls a function with each number below a limit, in tasks, and returns its results, as JSON has
@@ -59,7 +59,7 @@ class KeptHours:
     def of(cls, lake: Lake, asked: Iterable[object]) -> KeptHours:
         """Return the cache of a question.
 
-        The id of the table is a part of the question, because versions are those of one table.
+        The question includes the id of `events`, because version numbers are specific to a table.
         """
         names = [lake.log("events").metadata().id, *map(str, asked)]
         return cls(lake.root / FOLDER / sha256("\n".join(names).encode()).hexdigest()[:16])
@@ -73,14 +73,14 @@ class KeptHours:
             lake: The lake with the table `events`.
             hours: The hours.
             version: The version.
-            changes: What the ledger records. Hours of days that changed later are not used, because
-                the ledger does not say which hours of these days changed.
+            changes: The changes that the ledger records. If a later commit changed a day, no hour
+                of this day is valid, because its changed hours are unknown.
         """
         parts: dict[tuple[int, int, int], dict[int, Path]] = defaultdict(dict)
         for hour, at, number, of, path in self._files():
             if hour in hours and at <= version:
                 parts[hour, at, of][number] = path
-        # The newest complete set of files of an hour comes last, and stays.
+        # Sorted by version, so the newest complete set of files of an hour wins.
         found = {
             hour: (at, tuple(parts[hour, at, of].values()))
             for hour, at, of in sorted(parts)
@@ -138,10 +138,14 @@ class KeptHours:
 
 
 def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Table:
-    """Return the rows of files, only those of some queries if these are named.
+    """Return the rows of cached files.
+
+    Args:
+        files: The files.
+        queries: Only rows of these queries; empty: all rows.
 
     Raises:
-        ConflictError: another process removed a file meanwhile.
+        ConflictError: Another process removed a file meanwhile.
     """
     chosen = [("query", "in", list(queries))] if queries else None
     with _still_there():
@@ -150,7 +154,11 @@ def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Tabl
 
 
 def kept_bytes(files: Iterable[Path]) -> int:
-    """Return the size of files; raises as `read_kept`."""
+    """Return the total bytes of cached files.
+
+    Raises:
+        ConflictError: Another process removed a file meanwhile.
+    """
     with _still_there():
         return sum(state(path)[0] for path in files)
 
@@ -164,11 +172,12 @@ def _still_there() -> Iterator[None]:
 
 
 def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
-    """Remove all cached files, or those of directories without a newer file.
+    """Remove cached files.
 
     Args:
         lake: The lake.
-        unused_since: A time in nanoseconds since 1970; None: all files are removed.
+        unused_since: Keep directories with a file that is newer than this time, in nanoseconds
+            since 1970; None: remove all files.
 
     Returns:
         The number of removed files.

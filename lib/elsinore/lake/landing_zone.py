@@ -1,4 +1,4 @@
-"""Raw files of the landing zone, found and decoded: one row for each line, event or not."""
+"""Find raw files of the landing zone, and decode them: one row per record, event or not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from elsinore.safe_files import open_file
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
 from elsinore.wording import command
 
-#: Lines of small files are decoded together: a call costs milliseconds whatever its size.
+#: Records of small files are decoded together, because each call takes milliseconds.
 _AT_ONCE = 8_192
 
 #: Bytes of a line that are copied at a time.
@@ -66,7 +66,7 @@ class LandingFile:
     zone: str = ""  #: the trusted directory that contains it; no link below it is followed
 
     def status(self) -> os.stat_result:
-        """Return what the file is now, on this machine.
+        """Return the current status of the file, which is on this machine.
 
         Raises:
             DataError: it is a link, or is not a regular file.
@@ -76,7 +76,7 @@ class LandingFile:
             return os.fstat(opened.fileno())
 
     def local_copy(self) -> AbstractContextManager[Path]:
-        """Give a path on this machine for its content; see `places.local_copy`."""
+        """Return a context that yields a local path of the content; see `places.local_copy`."""
         return local_copy(place(self.path), place(self.zone))
 
 
@@ -86,17 +86,17 @@ class Source:
 
     rule: SourceRule  #: the rule
     path: Path  #: where to read it
-    name: str  #: its path below the landing zone, or else the absolute one
-    told: str  #: the part of the path with its time, see the rule's method of this name
+    name: str  #: its path below the landing zone, or its absolute path
+    told: str  #: the date or hour in the path; the rule finds it
     table: LakeTable | None = None  #: the table; None: a file
     problem: str = ""  #: why Elsinore cannot check whether it is a table
 
     @property
     def is_raw(self) -> bool:
-        """True if it is ingested where it is stored.
+        """True if the file is ingested in place.
 
-        Files packed by zstd are not, and neither are files with columns in the names of directories
-        that match `*`.
+        Tables are not. Files that are compressed with zstd, and files with columns in the names of
+        directories that match `*`, are not either.
         """
         if self.table is not None or not self.rule.is_raw or self.name.endswith(".zst"):
             return False
@@ -104,15 +104,15 @@ class Source:
 
     @property
     def columns(self) -> dict[str, str | None]:
-        """The columns of its directories below the fixed directories of the rule.
+        """The columns in the names of directories below the fixed directories of the rule.
 
-        A table has none here: its log holds the values of its partitions.
+        A table has none: its log contains the partition values.
         """
         return {} if self.table else directory_columns(self.rule.below(self.name))
 
     @property
     def _varying(self) -> list[str]:
-        """The parts of its path without a date in the rule."""
+        """The parts of the path for which the rule has no date."""
         own, wanted = self.rule.below(self.name).parts, self.rule.below(self.rule.files).parts
         return [part for part, of in zip(own, wanted, strict=True) if "{" not in of]
 
@@ -188,14 +188,14 @@ def _table_of(path: Path, finder: TableFinder) -> LakeTable | None:
 
 
 def base_of(zone: Path, rule: SourceRule) -> Path:
-    """The folder from which the files of a rule are looked for."""
+    """Return the directory in which the files of a rule are searched."""
     return Path(rule.base) if rule.base else zone
 
 
 def _raw_sources(
     zone: Path, rules: Iterable[SourceRule], interval: Interval | None
 ) -> Iterator[tuple[Path, str]]:
-    """Paths of sources that land where they lie, with the label of their hour."""
+    """Yield the paths of sources that are ingested in place, with the labels of their hours."""
     for source in find_sources(zone, [rule for rule in rules if rule.is_raw], interval):
         if source.is_raw:
             yield source.path, source.told
@@ -206,7 +206,7 @@ def _days(interval: Interval) -> list[str]:
 
 
 def _is_aside(rule: SourceRule, name: str) -> bool:
-    """Return whether a file is hidden or still being written: names that `*` must not stand for."""
+    """Return whether a file is hidden or still being written; `*` must not match such files."""
     parts = zip(name.split("/"), rule.files.split("/"), strict=True)
     hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
     return hidden or name.endswith(_PARTS)
@@ -215,24 +215,29 @@ def _is_aside(rule: SourceRule, name: str) -> bool:
 def landing_files(
     zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()
 ) -> tuple[LandingFile, ...]:
-    """The files of the hours of an interval, `<zone>/YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl[.gz]`.
+    """Return the raw files of the hours of an interval, sorted.
 
-    And those that the stream's rules add to them. Other names, such as those of files still being
-    written, are passed over.
+    These are the files `<zone>/YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl[.gz]` and the files that
+    match the rules. Other files, such as files that are still being written, are skipped.
+
+    Args:
+        zone: The landing zone.
+        interval: The interval.
+        rules: The rules of the stream.
 
     Raises:
-        DataError: the landing zone is missing, a file cannot be read, or a link leads to it.
+        DataError: The landing zone is missing, a file cannot be read, or a link leads to it.
     """
-    # A store lists a file twice that lies beside a folder of its name.
+    # A set, because a store lists a file twice if a directory has the same name.
     return tuple(sorted({describe(zone, *named) for named in _named(zone, interval, rules)}))
 
 
 def readable_files(
     zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()
 ) -> tuple[list[LandingFile], dict[str, str]]:
-    """Return the files of some hours, and by hour why one of its files cannot be read.
+    """Return the raw files of hours, and the reasons why files cannot be read, by hour.
 
-    An hour with such a file is complete only when the file can be read.
+    An hour with an unreadable file is incomplete until the file can be read.
 
     Raises:
         DataError: the landing zone is missing.
@@ -247,7 +252,7 @@ def readable_files(
 
 
 def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:
-    """The raw files of all hours; see `landing_files`."""
+    """Return the raw files of all hours; see `landing_files`."""
     found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
     named = [(path, name[1]) for path in found if (name := _NAME.fullmatch(path.name))]
     named += _raw_sources(zone, rules, None)
@@ -255,13 +260,20 @@ def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile
 
 
 def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
-    """The file, with some lines made blank, so that those behind them keep their places.
+    """Replace lines of a raw file by blank lines, so that other lines keep their positions.
 
-    Here it keeps the time of its last change, too.
+    A local file also keeps its modification time.
+
+    Args:
+        file: The file.
+        positions: Positions of the lines, from 1.
+
+    Returns:
+        The new state of the file.
 
     Raises:
-        ConflictError: it is gone, or is no longer the file whose lines these are.
-        DataError: a link was put in its place.
+        ConflictError: The file was removed or changed since it was read.
+        DataError: The file was replaced by a link.
     """
     path, zone = place(file.path), place(file.zone)
     packed = COMPRESSION if path.suffix.lower() == ".gz" else None
@@ -275,13 +287,13 @@ def blank_lines(file: LandingFile, positions: Collection[int]) -> LandingFile:
         out.writelines(_without(lines, positions))
         _require_same(file)
     size, changed = _state(file)
-    if like is not None:  # else it was changed as soon as it was there
+    if like is not None:  # in a store, the modification time is always new
         _require_same(replace(file, size=size))
     return replace(file, size=size, changed=changed)
 
 
 def _without(lines: BinaryIO, positions: Collection[int]) -> Iterator[bytes]:
-    """Yield a file with some lines made blank, in pieces, because one line may fill the file."""
+    """Yield a file with blank lines at positions, in pieces, because one line may fill the file."""
     position, is_start = 1, True
     while piece := lines.readline(_PIECE):
         if position not in positions:
@@ -302,7 +314,12 @@ def _require_same(file: LandingFile) -> None:
 
 
 def _state(file: LandingFile) -> tuple[int, int]:
-    """Return the current size of a file and its modification time; raises as `status`."""
+    """Return the current size and modification time of a file.
+
+    Raises:
+        DataError: it is a link, or is not a regular file.
+        OSError: it cannot be opened.
+    """
     path = place(file.path)
     if not is_here(path):
         return state(path)
@@ -311,14 +328,15 @@ def _state(file: LandingFile) -> tuple[int, int]:
 
 
 def empty_file(file: LandingFile, stream: StreamSchema) -> pa.RecordBatch:
-    """The row of `scanned_schema` of a file without any line."""
+    """Return the row of `scanned_schema` for a file without any record."""
     return _whole(file, Reason.EMPTY_FILE, f"{file.name} has no records", stream)
 
 
 def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = ()) -> list[str]:
-    """Names in a landing zone, and in its folders to some days, that no landing reads.
+    """Return the names of files that ingest does not read, in the directories of an interval.
 
-    Without hidden ones and those of raw files with more behind, which are still being written.
+    Hidden files are left out, and files that are still being written: their names are the names of
+    raw files with a suffix.
     """
     days = {day: zone.joinpath(*day.split("-")) for day in _days(interval)}
     above = {month for day in days.values() for month in (day.parent, day.parent.parent)}
@@ -344,7 +362,7 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
 
 
 def raw_names(rules: Sequence[SourceRule]) -> str:
-    """Which names of raw files a landing reads, in a sentence."""
+    """Return a sentence about the names of raw files that ingest reads."""
     others = "".join(f", and sources name {rule.files}" for rule in rules)
     return RAW_NAMES + others.replace("{year}-{month}-{day}", "{date}")
 
@@ -352,7 +370,7 @@ def raw_names(rules: Sequence[SourceRule]) -> str:
 def _named(
     zone: Path, interval: Interval, rules: Sequence[SourceRule]
 ) -> Iterator[tuple[Path, str]]:
-    """Paths of files with the label of their hour."""
+    """Yield the paths of raw files with the labels of their hours."""
     if not zone.is_dir():
         raise DataError(
             f"the landing zone {zone} is missing",
@@ -369,15 +387,15 @@ def _named(
 
 
 def _is_of(name: re.Match[str] | None, day: str) -> TypeGuard[re.Match[str]]:
-    """Whether a name of a raw file is of a day: in another day's folder it is read by nobody."""
+    """Return whether a raw file name is of a day; in the directory of another day it is skipped."""
     return name is not None and name[1].startswith(day)
 
 
 def describe(zone: Path, path: Path, landing: str) -> LandingFile:
-    """A file of the landing zone, or of a rule's folder, as it is now.
+    """Return the current state of a file of the landing zone, or of a rule's directory.
 
     Raises:
-        DataError: it cannot be read, is not a regular file, or would be reached by a link.
+        DataError: it cannot be read, is not a regular file, or its path contains a link.
     """
     name = printable(path.relative_to(zone).as_posix())
     file = LandingFile(landing, name, str(path), 0, 0, str(zone))
@@ -392,11 +410,11 @@ def describe(zone: Path, path: Path, landing: str) -> LandingFile:
 def describe_table(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     """Return a source with the current version of its table, and the state of this version.
 
-    Its size is the version, and it was changed when the version was committed.
+    The size in the state is the version. Its modification time is the time of the commit.
 
     Args:
-        zone: the landing zone, or the directory of the source's rule.
-        source: a table.
+        zone: The landing zone, or the directory of the source's rule.
+        source: A table.
 
     Raises:
         DataError: the table cannot be read, or a link below `zone` leads to it.
@@ -414,15 +432,16 @@ def describe_table(zone: Path, source: Source) -> tuple[Source, LandingFile]:
     return replace(source, table=table._replace(version=version)), file
 
 
-#: What rows of lines have beside their place: here with a `_`, in tables without.
+#: Columns of records next to their position. Their names begin with `_` here, but not in tables.
 OF_LINES = ("record", "reason_code", "reason")
 
 
 def scanned_schema(stream: StreamSchema) -> pa.Schema:
-    """One row a line: where it was, its text, its fault or else its event.
+    """Return the schema of scanned records, with one row per record.
 
-    Position 0 stands for a file that is unusable as a whole. Where `_reason_code` is NULL, the
-    columns from `event_id` on hold the event. No attribute's name begins with `_`.
+    A row has the position and the record, and either the reason of its rejection or the event. A
+    file that is unusable as a whole has one row with position 0. If `_reason_code` is NULL, the
+    columns from `event_id` on contain the event. Names of attributes do not begin with `_`.
     """
     return pa.schema(
         [
@@ -437,9 +456,11 @@ def scanned_schema(stream: StreamSchema) -> pa.Schema:
 
 
 def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
-    """Rows of `scanned_schema` for lines as `raw_events` stores them, as when they were scanned.
+    """Decode stored records of `raw_events` again to rows of `scanned_schema`.
 
-    `stored` has the columns `file_hour`, `file`, `record_number` and `record`, in this order.
+    Args:
+        stored: The columns `file_hour`, `file`, `record_number` and `record`, in this order.
+        stream: The schema of the stream.
     """
     if not stored.num_rows:
         return scanned_schema(stream).empty_table()
@@ -448,10 +469,13 @@ def decode_again(stored: pa.Table, stream: StreamSchema) -> pa.Table:
 
 
 def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[pa.RecordBatch]:
-    """Rows of `scanned_schema` for every line of some files, in their order.
+    """Yield rows of `scanned_schema` for all records of files, in their order.
+
+    A damaged file has one row, with the reason.
 
     Raises:
-        DataError: a file cannot be opened; one that is damaged is a row of its own.
+        DataError: A file cannot be opened.
+        UnreadableFile: A file is damaged after some of its records were read.
     """
     landings = {file.name: file.landing for file in files}
     waiting: list[pa.RecordBatch] = []
@@ -465,11 +489,11 @@ def scan_files(files: Sequence[LandingFile], stream: StreamSchema) -> Iterator[p
                     yield _decoded(waiting, landings, stream)
                     waiting = []
         except UnreadableFile as error:
-            # Raised before the file's first line, unless a plain file breaks off while it is
-            # read: then nothing of it may land, and the whole task fails and is tried again.
+            # Usually raised before the first record of the file. If an uncompressed file ends
+            # while it is read, no record of it may be ingested: the task fails and is retried.
             if not is_empty:
                 raise
-            # Without the path of this machine.
+            # The reason is stored, so it must not contain a path of this machine.
             reason = error.reason.replace(error.fields["file"], file.name)
             yield _whole(file, error.reason_code, reason, stream)
         else:
@@ -494,7 +518,7 @@ def _decoded(
 
 
 def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> pa.RecordBatch:
-    """The row of a file that is unusable as a whole."""
+    """Return the row of a file that is unusable as a whole."""
     line = unusable_line(code, reason := " ".join(reason.split()))
     place = {"file_hour": file.landing, "file": file.name, "record_number": 0, "_record": line}
     row = place | {"_reason_code": str(code), "_reason": reason}
@@ -504,10 +528,10 @@ def _whole(file: LandingFile, code: str, reason: str, stream: StreamSchema) -> p
 def _decode(
     lines: pa.Table, landings: pa.Array | pa.ChunkedArray, stream: StreamSchema
 ) -> pa.RecordBatch:
-    """Lines (`file`, `record_number`, `record`) and their landings as rows of `scanned_schema`."""
+    """Decode records (`file`, `record_number`, `record`) and their hours to `scanned_schema`."""
     lines = lines.combine_chunks()
     count = lines.num_rows
-    # Decoded with row numbers for positions, so that events and faults find their line again.
+    # Row numbers replace the positions, to assign events and rejections to their rows below.
     numbered = lines.set_column(
         lines.schema.get_field_index("record_number"),
         pa.field("record_number", pa.int64(), False),
@@ -519,7 +543,7 @@ def _decode(
     from_event = _positions(events, count)
     from_fault = _positions(rejected, count)
     kinds = pa.array([event_type.name for event_type in stream.types])
-    # What is neither event nor rejected is of a type that the schema passes over.
+    # A record that is neither an event nor rejected has a type that the schema ignores.
     ignored = pc.and_(pc.is_null(from_event), pc.is_null(from_fault))
     codes = rejected["reason_code"].take(from_fault)
     reasons = rejected["reason"].take(from_fault)
@@ -539,7 +563,7 @@ def _decode(
 
 
 def _positions(found: pa.Table, count: int) -> pa.Array:
-    """For each line its row among the found ones; NULL where it is none of them."""
+    """Return for each record the index of its row in `found`; NULL if it has none."""
     rows = np.full(count, -1, np.int64)
     rows[found["record_number"].to_numpy()] = np.arange(found.num_rows)
     return pa.array(rows, mask=rows < 0)

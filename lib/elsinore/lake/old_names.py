@@ -21,14 +21,14 @@ _LANDINGS = (
 
 
 def old_views(workload: str, quoted: Callable[[str], str]) -> Iterator[str]:
-    """Return a statement per old name that defines its view over the tables of this release.
+    """Yield a SQL statement per old name that defines its view over the current tables.
 
     `duplicates` of `landings` includes superseded records, and `awaited` of `publications` is a
     list of hours. Columns without an equivalent are left out.
 
     Args:
-        workload: name of the workload whose publications are shown.
-        quoted: quotes a name in the dialect of the engine.
+        workload: Name of the workload whose publications are shown.
+        quoted: Quotes a name in the dialect of the engine.
     """
     own, place = workload.replace("'", "''"), "WHERE h.place = 1"
     lineage = (
@@ -55,7 +55,7 @@ def _select(columns: Sequence[str], source: str) -> str:
 
 
 def _last(hours: str, state: str, workload: str) -> str:
-    """Return the last row of each hour with a state, as a table `h` with `place` 1."""
+    """Return a subquery `h` that ranks an hour's rows with a state; `place` 1 is the last."""
     place = "ROW_NUMBER() OVER (PARTITION BY hour ORDER BY version DESC) AS place"
     of_state = f"state = '{state}' AND workload = '{workload}'"
     return f"(SELECT *, {place} FROM {hours} WHERE {of_state}) h"  # noqa: S608 - escaped above

@@ -1,4 +1,4 @@
-"""Statistics, profiles and static plans in the table `plans`: each written once, found by name."""
+"""Find, store and read static plans, with their statistics and profiles, in the table `plans`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 #: Kinds of rows of the table.
 STATISTICS, PROFILE, PLAN = "statistics", "profile", "plan"
 
-#: Bytes of events of an hour, in the mean, from which it pays to keep what was counted of it.
+#: Minimum mean bytes of events per hour for which caching the counts of an hour is worthwhile.
 FEWEST_BYTES = 2_000_000
 
-#: Bytes of uncounted events (about 80 million, 8 s on a core) from which Spark tasks count them: to
-#: start Spark takes as long.
+#: Bytes of uncounted events from which Spark tasks count them. These are about 80 million events.
+#: One core counts them in 8 s, which is also the time to start Spark.
 MANY_BYTES = 2_000_000_000
 
 #: Version of cached hours; raise it if their meaning changes.
@@ -48,7 +48,7 @@ _Row = dict[str, str]
 
 
 class FoundPlan(NamedTuple):
-    """A plan, whether it had been found before, and the figures of the step that gave it."""
+    """A plan, whether a stored plan was reused, and the metrics of the planning step."""
 
     plan: StaticPlan
     reused: bool
@@ -75,7 +75,7 @@ def plan_run(
     record the decision and its reason, and are equal if the run is repeated.
 
     Otherwise it measures a profile and finds a plan, or reads the plan of the same statistics from
-    the table. Without a proof of optimality within `time_limit` seconds, it is the best one found.
+    the table. If optimality is not proven within `time_limit` seconds, the best plan found is used.
 
     Args:
         lake: The lake of the workload.
@@ -112,7 +112,7 @@ def plan_run(
 def _figures(
     plan: StaticPlan, decision: Replan, statistics: Statistics, version: int
 ) -> dict[str, Metric]:
-    """Return what the metrics of a run record of its plan."""
+    """Return the metrics of a run about its plan."""
     figures: dict[str, Metric] = {
         PLAN_FINGERPRINT: plan.fingerprint,
         "finder": str(plan.finder),
@@ -136,10 +136,10 @@ def _counted(
     lake: Lake, events: StoredEvents, version: int, changes: EventChanges,
     in_tasks: InTasks | None,
 ) -> Statistics:  # fmt: skip
-    """The statistics of what a run reads.
+    """Return the statistics of the events that a run reads.
 
-    Of many events each whole hour is counted once, and that kept; the part of an hour that comes
-    before them is left out.
+    If there are many events, the counts of whole hours are cached and reused. A part of an hour
+    before the first whole hour is left out.
     """
     workload, observed = events.workload, events.interval
     whole = Interval(-(-observed.start // HOUR) * HOUR, observed.end)
@@ -167,23 +167,23 @@ def _counted(
     (tasks or in_turn)(len(parts), keep)
     for path in kept.all_of(lake.root, hours, version, changes):
         counts.add_table(read_kept([path]))
-    kept.drop_before(whole.start - 2 * DAY)  # the night asks for the hours of the day
+    kept.drop_before(whole.start - 2 * DAY)  # nightly maintenance reads the hours of the day
     return counts.statistics(whole)
 
 
 def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
-    """The plan of the run that an interval, or a slice of one, belongs to.
+    """Load the plan of the run that an interval, or a slice of a run, belongs to.
 
-    Of several runs of the workload that contain the interval, and whose plan is there, the
-    narrowest counts, and the earliest of these. Hours that no run has contained, since they were
-    missed, belong to the next run.
+    If several runs of the workload contain the interval and have a stored plan, the shortest run
+    wins, then the earliest. If no run contains the interval, because its hours were missed, the
+    next run is used.
 
     Raises:
-        DataError: no plan was found for such a run.
-        PlanError: the plan is damaged.
+        DataError: No run with a stored plan contains or follows the interval.
+        PlanError: The plan is damaged, or not valid for the workload.
     """
     named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT, interval)
-    own = workload_fingerprint(workload)  # runs of several workloads name the plan of all of them
+    own = workload_fingerprint(workload)  # leaves out joint plans of several workloads
     found = _rows(lake, "fingerprint", kind=PLAN, workload_fingerprint=own)
     there = {row["fingerprint"] for row in found}
     runs = {interval_of(key): name for key, name in named.items() if name in there}
@@ -199,7 +199,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
 
 
 def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
-    """Stored statistics, if the lake still has them."""
+    """Load stored statistics by fingerprint; return None if the lake no longer has them."""
     found = _rows(lake, "body", kind=STATISTICS, fingerprint=fingerprint)
     return Statistics.from_json(found[0]["body"]) if found else None
 
@@ -207,9 +207,9 @@ def load_statistics(lake: Lake, fingerprint: str) -> Statistics | None:
 def _find_and_keep(
     lake: Lake, events: StoredEvents, statistics: Statistics, *, time_limit: float, run: str
 ) -> StaticPlan:
-    """The best plan. It is written with what it was found from, in one commit.
+    """Find the best plan, and store it with its statistics and profile in one commit.
 
-    If it takes long, GWMIN's is written so, and the best one when it is found.
+    A plan of GWMIN is stored first if the search for the best plan takes long.
     """
     workload = events.workload
     last, stretch = events.last()
@@ -263,7 +263,7 @@ def _plan_in_force(
 
 
 def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> StaticPlan | None:
-    """Return the best plan for exactly these; an interrupted run leaves only a plan of GWMIN."""
+    """Return the best stored plan of the same statistics; None if only GWMIN's plan is stored."""
     own = workload_fingerprint(workload)
     rows = _found_from(
         lake, "body", own, statistics.fingerprint, kind=PLAN, finder=Optimizer.OPTIMAL
@@ -273,13 +273,13 @@ def _stored_plan(lake: Lake, workload: Workload, statistics: Statistics) -> Stat
 
 
 def _found_from(lake: Lake, column: str, workload: str, statistics: str, **among: str) -> list[str]:
-    """A column of the rows that come from a workload and from statistics, by fingerprints."""
+    """Return a column of the rows with fingerprints of a workload and of statistics."""
     source = {"workload_fingerprint": workload, "statistics_fingerprint": statistics}
     return [row[column] for row in _rows(lake, column, **source, **among)]
 
 
 def _rows(lake: Lake, *columns: str, **given: str) -> list[_Row]:
-    """Columns of the rows that have given values."""
+    """Return columns of the rows with given values."""
     allowed: dict[str, Any] = {name: [value] for name, value in given.items()}
     found: list[_Row] = read_rows(lake.root, "plans", columns=columns, **allowed).to_pylist()
     return found

@@ -1,7 +1,8 @@
-"""The parts of tables that a run may rewrite, as typed values.
+"""Typed regions of tables that a run may replace.
 
-Each says its conditions once: any of some conjunctions. Arrow takes them as an expression, Delta as
-SQL text, in which a quote can reach beyond its literal: `sql` alone writes it.
+A region defines its conditions once, as a disjunction of conjunctions. Arrow needs them as an
+expression, and Delta as SQL. Only the function `sql` writes SQL, because it rejects values that
+could end their literal.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ from elsinore.timeline import (
     stretches,
 )
 
-#: Texts that hours, runs, steps and workloads are named by.
+#: Valid names of hours, runs, steps and workloads.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 
 #: A column, an operator, and a value, or several for `in`.
 Condition = tuple[str, str, str | date | Sequence[date]]
 
-#: Any of some conjunctions.
+#: A disjunction of conjunctions: rows must meet all conditions of at least one of them.
 Conditions = Sequence[Sequence[Condition]]
 
 
 @dataclass(frozen=True, slots=True)
 class _HourRange:
-    """What belongs to some whole hours: an interval's, and others rewritten in the same commit.
+    """The rows of whole hours: of an interval, and of others that the same commit replaces.
 
     Raises:
-        ParameterError: an interval does not begin and end at whole hours.
+        ParameterError: An interval does not begin and end at whole hours.
     """
 
     interval: Interval
     also: tuple[Interval, ...] = ()
     column: ClassVar[str]
-    #: The column of data tables with the hour's day, by which they are partitioned.
+    #: The column with the day of the hour, by which data tables are partitioned.
     day: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -57,29 +58,31 @@ class _HourRange:
 
     @classmethod
     def of(cls, hours: Iterable[int]) -> Self:
-        """Some hours, at least one."""
+        """Return the region of hours, at least one."""
         first, *also = stretches(hours)
         return cls(first, tuple(also))
 
     def joined(self, others: Iterable[Interval]) -> Self:
-        """These hours and others."""
+        """Return the region of these hours and other intervals."""
         return replace(self, also=(*self.also, *others))
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """All of its hours, those of `interval` first."""
+        """All intervals; `interval` is the first."""
         return (self.interval, *self.also)
 
     @property
     def labels(self) -> list[str]:
-        """The labels of its hours."""
+        """The labels of all hours."""
         return [hour_label(hour) for part in self.intervals for hour in hours_of(part)]
 
     def conditions(self, *, by_day: bool = False) -> Conditions:
-        """Any of these conjunctions.
+        """Return the conditions of the region.
 
-        Of a table by day they name the days as well, as conflict checks need, and nothing else
-        where the hours are whole days: other days' files are not opened.
+        Args:
+            by_day: The table is partitioned by day. The conditions then include the days, which
+                conflict checks need. For whole days they include nothing else, so that files of
+                other days are not opened.
         """
         found = []
         for interval in self.intervals:
@@ -91,7 +94,7 @@ class _HourRange:
         return found
 
     def expression(self, *, by_day: bool) -> pc.Expression:
-        """The conditions for Arrow."""
+        """Return the conditions as an Arrow expression; see `conditions`."""
         return filters_to_expression(self.conditions(by_day=by_day))
 
 
@@ -100,28 +103,33 @@ def _between(column: str, first: str | date, last: str | date) -> list[Condition
 
 
 class Hours(_HourRange):
-    """Results of the windows whose last instant lies in some whole hours."""
+    """Results of the windows whose last timestamp is in whole hours."""
 
     column, day = "window_end_hour", "window_end_day"
 
 
 class Landings(_HourRange):
-    """What the landing-zone files of some whole hours brought."""
+    """Rows from the landing-zone files of whole hours."""
 
     column, day = "file_hour", "file_day"
 
 
 def of_workload(hours: Hours, workload: str) -> Conditions:
-    """What is said of the results of some hours for one workload, by its fingerprint."""
+    """Return the region of one workload, by its fingerprint, and of hours of its results."""
     own: Condition = ("workload_fingerprint", "=", workload)
     return [[*part, own] for part in hours.conditions()]
 
 
 def of_step(interval: Interval, step: str, workload: str = "") -> Conditions:
-    """The figures of one step of a run, for the workload of a fingerprint, or for none if empty.
+    """Return the region of the metrics of one step of a run.
+
+    Args:
+        interval: The hours of the run.
+        step: Name of the step.
+        workload: Fingerprint of the workload; empty: the step belongs to no workload.
 
     Raises:
-        ParameterError: the interval does not begin and end at whole hours.
+        ParameterError: The interval does not begin and end at whole hours.
     """
     require_whole_hours(interval)
     named = {"run_key": run_key(interval), "step": step, "workload_fingerprint": workload}
@@ -129,7 +137,11 @@ def of_step(interval: Interval, step: str, workload: str = "") -> Conditions:
 
 
 def sql(conditions: Conditions) -> str:
-    """Any of some conjunctions as SQL; EngineError: a text could reach beyond its literal."""
+    """Return conditions as SQL.
+
+    Raises:
+        EngineError: A value has characters that could end its literal.
+    """
     every = [
         " AND ".join(f"{column} {operator} {_literal(value)}" for column, operator, value in part)
         for part in conditions
@@ -148,12 +160,12 @@ def _literal(value: str | date | Sequence[date]) -> str:
 
 
 def day_of(instant: int) -> date:
-    """The day (UTC) of an instant."""
+    """Return the day (UTC) of a timestamp."""
     return (EPOCH + timedelta(microseconds=instant)).date()
 
 
 def run_key(interval: Interval) -> str:
-    """The name of a run: its first hour and its end hour (exclusive), joined by an underscore.
+    """Return the key of a run: its first hour and its end hour (exclusive), joined by `_`.
 
     >>> run_key(Interval(0, 7_200_000_000))
     '1970-01-01T00_1970-01-01T02'
@@ -172,17 +184,21 @@ def step_command(step: str, interval: Interval) -> str:
 
 
 def interval_of(key: str) -> Interval:
-    """The interval of a `run_key`."""
+    """Return the interval of a `run_key`."""
     start, end = key.split("_")
     return Interval(parse_hour(start), parse_hour(end))
 
 
 def parts_of(interval: Interval, ended: Mapping[str, float]) -> list[str]:
-    """The run keys that tell of an interval, of some with when each ended: its own, or its slices.
+    """Return the run keys whose records describe an interval: its own key, or its slices.
 
-    Slices lie in the interval and do not overlap; of those that begin together it is the longest.
-    They stand for a run of the whole where there is none, or where all of them are newer than it
-    and leave no hour out.
+    Slices are runs inside the interval that do not overlap. If several begin at the same hour, the
+    longest is used. The slices are returned if the interval has no run of its own, or if all of
+    them are newer than this run and they cover all hours.
+
+    Args:
+        interval: The interval.
+        ended: The end times of runs by run key.
     """
     own, found = run_key(interval), list[str]()
     start, end = own.split("_")

@@ -1,9 +1,12 @@
-"""Which results of a run are checked against the two-step reference: seeded and stratified.
+"""Choose the results of a run that are checked against the two-step reference.
 
-What is missing is looked for like what is there. Single results are drawn from the staged ones, by
-query, size and hour, and by groups of events drawn at random, whether the engine has a result for
-them or not. Whole windows are searched for groups without the result that they should have: those
-in which a result was drawn, and some of those in which a query has no result at all.
+The sample is seeded and stratified. It contains single results and whole windows, to also find
+missing results:
+
+- Staged results, stratified by query, size and hour.
+- Results of the groups of randomly drawn events, whether the engine has a result or not.
+- Whole windows, which are searched for missing groups: windows of drawn results, and some windows
+  in which a query has no result.
 """
 
 from __future__ import annotations
@@ -35,49 +38,52 @@ from elsinore.timeline import HOUR, Interval, hour_label, parse_hour
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
 
-#: A whole window in which the engine has results of more groups is not searched.
+#: Maximum number of groups of a whole window. Windows with more results are not searched.
 MAX_GROUPS = 5_000
 
-#: To so many results, or fewer, comes one window without results, and one group of a drawn event.
+#: Number of sampled results per window without results, and per group of a drawn event.
 _SHARE = 4
 
-#: Bytes of events from which some are drawn, however few the run's own hours have.
+#: Minimum bytes of the hours from which events are drawn, if the run's own hours have fewer.
 _MANY_BYTES = 50_000_000
 
 #: `(exact, value)` of one aggregate, as in the tables.
 Number = tuple[str | None, float | None]
 
-#: Sizes are told apart by how many times 4 bits their count of trends takes.
+#: Width of a size class in bits of the number of trends.
 _BITS = 4
 
-#: Beyond these, results are of one class: the engine adds them up in machine words, in pairs of
-#: them, and in rows of them.
+#: Limits in bits between the classes of results that the reference cannot build. The engine adds
+#: them up in machine words, in pairs of words, and in rows of words.
 _WORDS = (63, 127)
 
-#: A trend takes a step for each of its events and for each event tried.
+#: Estimated steps per trend, as a power of two: one per event of the trend and per tried event.
 _STEPS_PER_TREND_LOG2 = 3
 _UNKNOWN, _BEYOND = -1, 1_000
 
-#: A result's place; it has one row for each of its aggregates.
+#: The key of a result. A result has one row per aggregate.
 _KEY = ["window_end_hour", "query", "query_fingerprint", "group_key", "window_start"]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """How much is checked."""
+    """The size of the sample of a run."""
 
-    #: results of a run at most. On top come the windows that these lie in, searched for missing
-    #: results, and half as many places drawn from elsewhere.
+    #: Maximum number of results. Their windows are searched for missing results, too. Half as many
+    #: positions are added from drawn events and from windows without results.
     windows: int
-    steps: int  #: what the reference may take for one of them
-    seed: int  #: of the sample; the same seed and run give the same checks
+    steps: int  #: maximum number of steps of the reference per check
+    seed: int  #: seed of the sample; the same seed and run give the same checks
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A (query, group, window) in which there may be a result, or a whole window of a query.
+    """A possible position of a result (query, group, window), or a whole window of a query.
 
-    `group_key` is canonical JSON as in the tables, or `EVERY_GROUP`; `window` is its number.
+    Attributes:
+        query: Name of the query.
+        group_key: Canonical JSON as in the tables, or `EVERY_GROUP` for a whole window.
+        window: Number of the window.
     """
 
     query: str
@@ -86,20 +92,20 @@ class Place:
 
     @property
     def whole(self) -> bool:
-        """Return whether this is a whole window."""
+        """True if this is a whole window."""
         return self.group_key == EVERY_GROUP
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One result to be checked, or one whole window to be searched for missing results.
+    """One result to check, or one whole window to search for missing results.
 
     Attributes:
-        place: where it stands.
-        stratum: the class of its size; None for a place that was not drawn from the results.
-        published: by aggregate; empty where the engine has no result, and for a whole window.
-        groups: for a whole window, the groups that the engine has a result of; None where they are
-            more than `MAX_GROUPS`.
+        place: The position.
+        stratum: The size class; None for a position that was not drawn from the results.
+        published: The values by aggregate; empty without a result, and for a whole window.
+        groups: For a whole window, the groups with a result; None if they are more than
+            `MAX_GROUPS`.
     """
 
     place: Place
@@ -116,9 +122,17 @@ def choose(
     staged: Staged,
     size: SampleSize,
 ) -> list[Check]:
-    """The checks of a run, queries in turn, so that what is cut short has seen all of them.
+    """Choose the checks of a run.
 
-    `results` are those of `read_results`, of the run's hours at the version of `staged`.
+    Queries take turns in the returned order, so that checks that stop early cover all queries.
+
+    Args:
+        lake: The lake.
+        workload: The queries.
+        run: The hours of the run.
+        results: The results of `read_results`, of the hours of the run at the version of `staged`.
+        staged: The version of the staged results.
+        size: The size of the sample.
     """
     seed, share = f"{size.seed} {run.start} {run.end}", -(-size.windows // _SHARE)
     strata = {
@@ -128,7 +142,7 @@ def choose(
     read = staged.events_version
     of_events = _in_turn(_of_events(lake, workload, run, read, seed, share), seed)[:share]
     without = _in_turn(_windows_without_result(workload, run, results, seed, share), seed)[:share]
-    # A query without groups has one result in a window, and that one is drawn.
+    # A query without groups has at most one result per window, which is already drawn.
     grouped = [place for place in strata if workload.by_name[place.query].group_keys]
     windows = [*(Place(place.query, EVERY_GROUP, place.window) for place in grouped), *without]
     single = dict.fromkeys([*strata, *of_events])
@@ -142,12 +156,12 @@ def choose(
 
 
 def built_steps(steps: int) -> int:
-    """How many of the steps that a check may take go into building trends one by one."""
+    """Return the number of steps of a check that may be spent on building trends one by one."""
     return max(steps // 10, 1)
 
 
 def shows_more(values: Mapping[str, Number], steps: int) -> bool:
-    """Return whether a count of a result is more than can be built."""
+    """Return whether a count of a result exceeds the number of steps."""
     counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
     longest = len(str(steps))
     return any(
@@ -164,7 +178,7 @@ def _hour(workload: Workload, place: Place) -> str:
 
 
 def _in_turn(places: Iterable[Place], seed: str) -> list[Place]:
-    """Each place once, in an order that only the seed decides, queries in turn."""
+    """Return distinct positions in an order that depends only on the seed; queries take turns."""
     distinct = [*dict.fromkeys(places)]
     order = np.argsort(_seeded(seed, [str(place) for place in distinct])).tolist()
     seen: Counter[str] = Counter()
@@ -176,7 +190,7 @@ def _in_turn(places: Iterable[Place], seed: str) -> list[Place]:
 
 
 def _seeded(seed: str, texts: Sequence[str] | pd.Series) -> np.ndarray:
-    """A number for each text, by which to put them in an order that only the seed decides."""
+    """Return a number per string that sorts the strings in an order of the seed."""
     key = f"{_number_of(seed):016x}"
     return pd.util.hash_array(np.asarray(texts, dtype=object), hash_key=key, categorize=False)
 
@@ -188,7 +202,7 @@ def _number_of(seed: str) -> int:
 def _windows_without_result(
     workload: Workload, run: Interval, results: pd.DataFrame, seed: str, count: int
 ) -> Iterator[Place]:
-    """At most `count` windows of each query."""
+    """Yield windows in which a query has no result, at most `count` per query."""
     for query in workload.queries:
         starts = results["window_start"][results["query"] == query.name]
         there = set((starts // query.window.slide).tolist())
@@ -201,7 +215,7 @@ def _windows_without_result(
 def _published(
     lake: Lake, workload: Workload, version: int, places: Iterable[Place]
 ) -> dict[Place, dict[str, Number]]:
-    """What the engine has at some places; one that it has nothing at is left out."""
+    """Return the engine's values by position; positions without a result are left out."""
     wanted = {(p.query, p.group_key, _bounds(workload, p).start): p for p in places}
     if not wanted:
         return {}
@@ -223,7 +237,7 @@ def _published(
 def _groups(
     workload: Workload, results: pd.DataFrame, windows: Iterable[Place]
 ) -> dict[Place, frozenset[str] | None]:
-    """By whole window the groups that the engine has a result of, as in `Check`."""
+    """Return the groups with a result by whole window, as in `Check`."""
     groups: dict[Place, frozenset[str] | None] = dict.fromkeys(windows, frozenset())
     wanted = {(place.query, _bounds(workload, place).start): place for place in groups}
     near = results[results["window_start"].isin({start for _, start in wanted})]
@@ -234,9 +248,15 @@ def _groups(
 
 
 def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
-    """One row for each staged result of some hours: its place and its stratum, and no values.
+    """Read one row per staged result, with its position and stratum, but without values.
 
-    Read a day at a time; texts are kept once each. The reference may take so many steps for one.
+    To save memory, results are read one day at a time, and each distinct string is stored once.
+
+    Args:
+        lake: The lake.
+        hours: The hours of the results.
+        version: The version of `results_staged`.
+        steps: Maximum number of steps of the reference per result.
     """
     days = lake.log(STAGED, version).by_day(hours, [*_KEY, "aggregate", "log2"])
     built = built_steps(steps)
@@ -247,7 +267,7 @@ def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataF
 
 
 def count_strata(results: pd.DataFrame) -> dict[tuple[str, int], int]:
-    """How many results of `read_results` there are, by query and class of size."""
+    """Count the results of `read_results` by query and size class."""
     counts = results.groupby(["query", "stratum"], observed=True).size()
     return {(str(query), int(size)): int(n) for (query, size), n in counts.items()}
 
@@ -258,10 +278,13 @@ def is_beyond(stratum: int) -> bool:
 
 
 def _sample(results: pd.DataFrame, seed: str, count: int) -> Iterable[tuple[str, str, int, int]]:
-    """Query, group, window and stratum of at most `count` results, as only the seed decides.
+    """Draw at most `count` results in an order that depends only on the seed.
 
-    Queries take turns; in each query the sizes of its results do; in each size the hours. Where
-    there are no more than `count` results, these are all of them.
+    Queries take turns, then the size classes of a query, then the hours of a size class. If there
+    are at most `count` results, all of them are drawn.
+
+    Returns:
+        Query, group, window start and stratum of each result.
     """
     ranked = results.assign(rank=_seeded(seed, results["name"])).sort_values("rank")
     for within in (["query", "stratum", "window_end_hour"], ["query", "stratum"], ["query"]):
@@ -272,7 +295,7 @@ def _sample(results: pd.DataFrame, seed: str, count: int) -> Iterable[tuple[str,
 
 
 def _sized(staged: pa.Table, steps: int) -> pa.Table:
-    """The rows of a day as results, one row for each."""
+    """Join the staged rows of a day to one row per result."""
     nothing = pa.scalar(None, pa.float64())
     for name, counts in (
         ("trends", pc.equal(staged["aggregate"], "COUNT(*)")),
@@ -295,7 +318,7 @@ def _sized(staged: pa.Table, steps: int) -> pa.Table:
 
 
 def _strata(size: np.ndarray, steps: int) -> np.ndarray:
-    """Classes of sizes in bits; NaN where a result has no count."""
+    """Return the size classes of sizes in bits; a size is NaN if the result has no count."""
     words = sum((size >= bits).astype(int) for bits in _WORDS)
     small = np.nan_to_num(np.floor(size / _BITS))
     beyond = size > log2(steps) - _STEPS_PER_TREND_LOG2
@@ -306,10 +329,10 @@ def _strata(size: np.ndarray, steps: int) -> np.ndarray:
 def _of_events(
     lake: Lake, workload: Workload, run: Interval, version: int, seed: str, count: int
 ) -> Iterator[Place]:
-    """For `count` events that a run can read, places whose group one event tells, one each.
+    """Yield positions of the groups of `count` random events that the run can read.
 
-    A query is passed over for an event that lacks one of its grouping attributes, and a query
-    without groups for all events.
+    Each event and query gives at most one position. Queries without groups are skipped, and queries
+    with a grouping attribute that the event lacks.
     """
     grouped = [query for query in workload.queries if query.group_keys]
     if not grouped or not count:
@@ -333,7 +356,7 @@ def _drawn_events(
     seed: str,
     count: int,
 ) -> list[dict[str, Any]]:
-    """Events of the lowest `rank`, with the attributes that some queries group by."""
+    """Read the `count` events of the lowest `rank`, with the grouping attributes of queries."""
     attributes = sorted({key.attribute for query in queries for key in query.group_keys})
     types = frozenset().union(*(query.event_types for query in queries))
     reach = reach_of(queries, run)
@@ -356,7 +379,11 @@ def _drawn_events(
 def _stretches_read(
     files: Sequence[EventFile], reach: Interval, run: Interval, seed: str
 ) -> Sequence[Interval]:
-    """Where events are drawn: of many before the run, from hours that hold as many as its own."""
+    """Return the time ranges from which events are drawn.
+
+    If there are many events before the run, these are random hours with as many bytes as the run's
+    own hours, or `_MANY_BYTES` if this is more.
+    """
     size, own = (sum(file.bytes_in(part) for file in files) for part in (reach, run))
     if size <= max(own, _MANY_BYTES):
         return [reach]
@@ -369,7 +396,7 @@ def _stretches_read(
 
 
 def _tells_group(query: BoundQuery, kind: str) -> bool:
-    """Return whether an event of a type carries every grouping attribute at some position."""
+    """Return whether an event of a type has all grouping attributes at any position."""
     return any(
         all(position.index in key.positions for key in query.group_keys)
         for position in query.positions
@@ -378,5 +405,5 @@ def _tells_group(query: BoundQuery, kind: str) -> bool:
 
 
 def group_json(query: BoundQuery, values: Iterable[Any]) -> str:
-    """A group as in the tables, from the values of its keys; timestamps as integers."""
+    """Return a group as in the tables, from the values of its keys; timestamps are integers."""
     return group_text(query.labelled(v + 0.0 if isinstance(v, float) else v for v in values))

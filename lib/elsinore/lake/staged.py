@@ -1,4 +1,4 @@
-"""Staged results of some hours, by the version of the table that has them."""
+"""The version of the table `results_staged` with the results of a slice, and its lineage."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Staged:
     """The staged results of the hours of a slice, all from one aggregation.
 
     Attributes:
-        version: The version of `results_staged` that has them. Later versions can have results of
-            other runs.
-        events_version: The version of `events` that they were computed from.
-        plan_fingerprint: Of their static plan.
-        workload_fingerprint: Of their queries.
+        version: The version of `results_staged` with these results. Later versions can have results
+            of other runs.
+        events_version: The version of `events` from which they were computed.
+        plan_fingerprint: The fingerprint of the static plan.
+        workload_fingerprint: The fingerprint of the queries.
     """
 
     version: int
@@ -24,7 +24,7 @@ class Staged:
     workload_fingerprint: str
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the ledger that name them."""
+        """Return the values by the names of the ledger's columns."""
         return {
             "results_version": self.version, "events_version": self.events_version,
             "plan_fingerprint": self.plan_fingerprint,

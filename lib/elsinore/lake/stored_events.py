@@ -1,4 +1,4 @@
-"""The events of a Delta table at a version, where Arrow can read them without Spark."""
+"""Read the events of a Delta table at a version with Arrow, without Spark, if possible."""
 
 from __future__ import annotations
 
@@ -35,30 +35,33 @@ from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
 from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
-#: Features under which files have the columns of the table.
+#: Features of tables whose files Arrow can read: the files have the columns of the table.
 _READABLE = frozenset({DELETION_VECTORS, "v2Checkpoint", "vacuumProtocolCheck"})
 
-#: Events that a profile is measured from, at most: some 2 s for the workload of flights. They are
-#: the last ones, all of a stretch of time: bursts and pairs need the neighbours of an event, and
-#: what is to come is most like what was last.
+#: Maximum number of events of a profile: about 2 s for the workload of flights. These are all
+#: events of a time range, because bursts and pairs need the neighbors of an event. The time range
+#: is the latest, because future events are most similar to it.
 PROFILED = 100_000
 
-#: Bytes of an event that has many attributes.
+#: Estimated bytes of an event with many attributes.
 _EVENT = 100
 
 
 class NotPlainError(DataError):
-    """Only Spark can read a table: its files need not contain exactly its rows."""
+    """Only Spark can read a table, because its files may not contain exactly its rows."""
 
 
 def files_of(root: Path, version: int | None, interval: Interval | None) -> tuple[EventFile, ...]:
-    """The files of a table laid out like `events` that can hold events of an interval, or all.
+    """Return the files of a table with the layout of `events`, by their first timestamps.
 
-    They are in the order of their first events. Without a version it is the latest.
+    Args:
+        root: The directory of the table.
+        version: The version; None: the latest one.
+        interval: Only files that can have events of this interval; None: all.
 
     Raises:
-        NotPlainError: its log asks more of readers than to read Parquet files.
-        SetupError: delta-rs cannot open it; the field `features` names the features.
+        NotPlainError: The files cannot be read as plain Parquet files.
+        SetupError: delta-rs cannot open the table; the field `features` lists the features.
     """
     table = open_table(root, version)
     protocol = table.protocol()
@@ -70,7 +73,7 @@ def files_of(root: Path, version: int | None, interval: Interval | None) -> tupl
         fix = how_to_remove(root, sorted((features_used - _READABLE) or ["columnMapping"]))
         raise _not_plain(root, refusal, fix)
     actions = table.files()
-    if interval is not None:  # files are few of those of years
+    if interval is not None:  # a table of years has many files
         days = pc.field("partition.event_day")
         first, last = day_of(interval.start), day_of(interval.end - 1)
         actions = actions.filter((days >= pa.scalar(first)) & (days <= pa.scalar(last)))
@@ -97,14 +100,14 @@ def _not_plain(
 
 
 def _file(root: Path, action: dict[str, Any], bucket: Bucket | None) -> EventFile:
-    """A file's times are those of its statistics, which are optional, or of its day."""
+    """Return a file with the time range of its statistics, or of its day if it has none."""
     day = DAY * (action["partition.event_day"] - EPOCH.date()).days
     first, last = action.get("min.event_time"), action.get("max.event_time")
     return EventFile(
         str(root / unquote(action["path"])),
         action["size_bytes"],
         day if first is None else instant_of(first),
-        # Statistics are cut to milliseconds (Delta's protocol, per-file statistics).
+        # Statistics are truncated to milliseconds (Delta's protocol, per-file statistics).
         day + DAY - MICROSECOND if last is None else instant_of(last) + MILLISECOND,
         bucket,
     )
@@ -112,7 +115,7 @@ def _file(root: Path, action: dict[str, Any], bucket: Bucket | None) -> EventFil
 
 @dataclass(frozen=True, slots=True)
 class StoredEvents:
-    """The events of an interval that the queries of a workload name, in a table at a version."""
+    """The events of an interval that the queries of a workload read, in a table at a version."""
 
     workload: Workload
     interval: Interval
@@ -127,10 +130,17 @@ class StoredEvents:
         *,
         version: int | None = None,
     ) -> Self:
-        """The events of an interval, or all, of a table laid out like `events`, at a version.
+        """Return the events of a table with the layout of `events`.
+
+        Args:
+            table: The directory of the table.
+            workload: The queries.
+            interval: The interval; None: all events.
+            version: The version; None: the latest one.
 
         Raises:
-            DataError: its files cannot be read without Spark, or it holds no events at all.
+            DataError: The files cannot be read without Spark, or `interval` is None and the table
+                is empty.
         """
         files = files_of(table, version, interval)
         if interval is None:
@@ -140,22 +150,25 @@ class StoredEvents:
         return cls(workload, interval, files)
 
     def bytes_in(self, interval: Interval) -> float:
-        """The bytes of an interval, as if files were even inside."""
+        """Estimate the bytes of an interval, as if events were evenly distributed in files."""
         return sum(file.bytes_in(interval) for file in self.files)
 
     def statistics(self) -> Statistics:
-        """Counts of all events; in memory are the files whose times overlap."""
+        """Count all events and return the statistics.
+
+        Memory holds only row groups whose times overlap.
+        """
         counts = EventCounts(self.workload)
         self.count(self.interval, counts)
         return counts.statistics(self.interval)
 
     def count(self, interval: Interval, counts: EventCounts) -> None:
-        """Count the events of a part of the interval."""
+        """Add the events of a part of the interval to `counts`."""
         for batch in self._batches(interval, counts.attributes):
             counts.add(batch)
 
     def last(self, number: int = PROFILED) -> tuple[EventTable, Interval]:
-        """All events of the last stretch of the interval that holds at most so many."""
+        """Return the latest events and their time range, at most `number` events."""
         stretch = Interval(self._start_of_last(number), self.interval.end)
         batches = [*self._batches(stretch, attributes_read(self.workload.queries))] or [
             pa.table({})

@@ -15,8 +15,8 @@ from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.timeline import Interval
 
-#: Events that are counted together, unless more share a time. Parts of over twice as many are
-#: sampled.
+#: Number of events that are counted together, unless more share a time. Parts with more than twice
+#: this number are sampled.
 _ROWS = 16_000
 
 
@@ -38,7 +38,7 @@ def stored_ties(root: LakePath, workload: Workload, interval: Interval) -> list[
 
 
 def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Join batches that ascend in time to tables, so that equal times are in the same table."""
+    """Join batches in the order of time to tables; equal times are in the same table."""
     waiting: list[pa.RecordBatch] = []
     for batch in (each.slice(at, _ROWS) for each in batches for at in range(0, len(each), _ROWS)):
         waiting.append(batch)

@@ -1,7 +1,6 @@
-"""Delta table features that delta-rs cannot handle: their names, and how to remove them.
+"""Report Delta table features that delta-rs cannot handle, with the SQL that removes them.
 
-Spark users of a lake may turn them on. Elsinore then names the feature and the statement that
-removes it; trying again cannot help.
+Spark users of a lake may turn such features on. A retry cannot help then.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def features_of(text: str) -> list[str]:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Return the names in a list of Rust or Python, as Delta spells them."""
+    """Yield the names in a list of Rust or Python in Delta's spelling."""
     for word in re.findall(r"[\w-]+", text.replace("Unknown", "")):
         name = word[0].lower() + word[1:]
         yield _RENAMED.get(name, name)
@@ -115,7 +114,7 @@ def how_to_remove(table: Path, features: Sequence[str]) -> str:
 
 
 def _removal(feature: str) -> str:
-    """Return what follows ALTER TABLE and its name."""
+    """Return the clause that removes a feature, after `ALTER TABLE` and the table's name."""
     if feature == "appendOnly":
         return "UNSET TBLPROPERTIES ('delta.appendOnly')"
     quoted = f"'{feature}'" if "-" in feature else feature

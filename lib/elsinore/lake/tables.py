@@ -1,6 +1,6 @@
-"""The tables of the lake: created, read at a version, and written, all by delta-rs.
+"""Create, read and write the tables of the lake with delta-rs.
 
-Only delta-rs writes them: Spark and delta-rs could undo each other's commits (decision 17).
+Only delta-rs writes them, because Spark and delta-rs could undo each other's commits (decision 17).
 """
 
 from __future__ import annotations
@@ -46,34 +46,34 @@ from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Sett
 from elsinore.timeline import DAY, HOUR
 from elsinore.wording import suggest
 
-#: Tries at a record that others write beside us; each takes milliseconds.
+#: Number of tries to write records while others write; each try takes milliseconds.
 _TRIES = 20
 
-#: Small files of records above which they are put together: each takes a reader 1.6 ms, and a
-#: slice of a run reads records 20 times. Larger ones, of years, are left alone.
+#: Number of small files in a table of records from which they are compacted, and the bytes below
+#: which a file is small. To read a file takes 1.6 ms, and a slice of a run reads records 20 times.
 _FILES, _SMALL = 6, 1_000_000
 
-#: The properties of `events` that tell which field its ids are, or "none", and within what they are
-#: unique: stored lines, which are judged again, say no other ids than they did.
+#: The properties of `events` with the field of the event ids, or "none", and the time range in
+#: which ids are unique. Stored records are decoded again later, so their ids must not change.
 ID_FIELD, ID_SPAN = "elsinore.idField", "elsinore.idsAreUnique"
 _SPANS = {None: "for ever", HOUR: "within an hour", DAY: "within a day"}
 
-#: Columns of which a file's log entry tells the least and the greatest value.
+#: The property with the columns whose minimum and maximum the log records per file.
 _STATISTICS = "delta.dataSkippingStatsColumns"
 
-#: How long Delta keeps the log of a commit; each night `history` takes what lineage needs of it.
+#: How long Delta keeps the log of a commit. Nightly maintenance saves what lineage needs of it.
 LOG_KEPT = {"delta.logRetentionDuration": "interval 90 days"}
 
 #: The tables of published results, and of results before their validation.
 RESULTS, STAGED = "results", "results_staged"
 
-#: The tables of records, which delta-rs writes.
+#: The tables of records.
 RECORDS = ("plans", "run_metrics", "validations")
 
-#: A file that a table can have, as Delta's log tells of it: its path, size, statistics and so on.
+#: The entry of a file in Delta's log: its path, size, statistics and so on.
 AddedFile = Mapping[str, Any]
 
-#: With a checkpoint a table opens in 3 ms, with the commits of some thirty runs and none in 20.
+#: A table with a checkpoint opens in 3 ms. Without one and with about 30 commits it takes 20 ms.
 _CHECKPOINTS = {"delta.checkpointInterval": "20"}
 
 
@@ -95,7 +95,7 @@ class Lake:
         """Open the lake of the settings, with its declarations.
 
         Raises:
-            SchemaError: the schema of the stream or of a table is invalid, the stream has integer
+            SchemaError: The schema of the stream or of a table is invalid, the stream has integer
                 times, which have no hours, or retention_days names an unknown table.
         """
         stream = load_schema(settings.schema_file)
@@ -113,7 +113,11 @@ class Lake:
         return Lake(settings.spark_cores, settings.lake, stream, tables)
 
     def schema(self, table: str) -> TableSchema:
-        """Return the declaration of a table; ParameterError: it does not exist."""
+        """Return the declaration of a table.
+
+        Raises:
+            ParameterError: The table does not exist.
+        """
         if table not in self.tables:
             raise ParameterError(
                 f"the lake has no table {table!r}", hint=f"use one of {', '.join(self.tables)}"
@@ -122,41 +126,66 @@ class Lake:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The names of its tables; for a further workload, only its own tables."""
+        """The names of the tables; for a further workload, only its own tables."""
         apart = isinstance(self.root, LakeFolders)
         return tuple(name for name in self.tables if name in OF_WORKLOAD or not apart)
 
     def path(self, table: str) -> Path:
-        """Return the directory of a table; names are declared, so it is below the root."""
+        """Return the directory of a table.
+
+        Raises:
+            ParameterError: The table is not declared.
+        """
         return self.root / self.schema(table).name
 
     def version(self, table: str) -> int:
-        """The latest version of a table; DataError: it has not been created."""
+        """Return the latest version of a table.
+
+        Raises:
+            DataError: The table has not been created.
+        """
         return int(self.log(table).version())
 
     def rows(
         self, table: str, where: pc.Expression | None = None, *, columns: list[str] | None = None
     ) -> pa.Table:
-        """Rows of a small table at its latest version; DataError: it is missing or damaged."""
+        """Read rows of a small table at its latest version.
+
+        Args:
+            table: The name of the table.
+            where: A condition for the rows; None: all.
+            columns: The columns; None: all.
+
+        Raises:
+            DataError: The table is missing or damaged.
+        """
         with read_failures(table):
             return self.dataset(table).to_table(columns=columns, filter=where)
 
     def dataset(self, table: str, version: int | None = None) -> ds.Dataset:
-        """A table, the latest or a pinned version, for Arrow; DataError: it is not created."""
+        """Return a table as an Arrow dataset, at a version or at the latest one.
+
+        Raises:
+            DataError: The table has not been created.
+        """
         return self.log(table, version).dataset()
 
     def record(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, where: Conditions, run: str
     ) -> None:
-        """Make `rows` the only rows of a region of a table of records, in one commit.
+        """Replace the rows of a region of a table of records, in one commit.
 
-        Rows have the declared columns, instants may be int64 microseconds; they all meet the
-        conditions of the region. `run` goes into the table's history.
+        Args:
+            table: The name of the table.
+            rows: The new rows, which meet the conditions of the region. Timestamps may be int64
+                microseconds.
+            where: The region.
+            run: Name of the run, for the history of the table.
 
         Raises:
-            ParameterError: the table does not exist, or it is one of data.
-            ConflictError: others kept writing meanwhile.
-            SetupError: the disk is full or read-only.
+            ParameterError: The table does not exist, or is partitioned.
+            ConflictError: Others kept writing meanwhile.
+            SetupError: The disk is full or read-only.
         """
         records = self._records(table, rows)
         trying_again(_TRIES, 0.2)(self.commit, table, records, {"run": run}, where=where)
@@ -165,7 +194,19 @@ class Lake:
     def add(
         self, table: str, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], run: str
     ) -> None:
-        """Append those rows to a table of records whose key it has not; raises as `record` does."""
+        """Append rows to a table of records, except rows whose key the table already has.
+
+        Args:
+            table: The name of the table.
+            rows: The rows.
+            key: The columns of the key.
+            run: Name of the run, for the history of the table.
+
+        Raises:
+            ParameterError: The table does not exist, or is partitioned.
+            ConflictError: Others kept writing meanwhile.
+            SetupError: The disk is full or read-only.
+        """
 
         def once() -> None:
             seen = self.version(table)
@@ -179,13 +220,20 @@ class Lake:
         self._put_together(table, run)
 
     def remove_before(self, table: str, column: str, day: date, *, note: str) -> int:
-        """Remove the rows of days before one in one commit, if there are any; how many they were.
+        """Remove the rows before a day in one commit.
 
-        `column` is the day, or a text that begins with it.
+        Args:
+            table: The name of the table.
+            column: The column with the day, or with a string that begins with the day.
+            day: The first day that is kept.
+            note: The note of the commit.
+
+        Returns:
+            The number of removed rows.
 
         Raises:
-            ConflictError: others kept writing meanwhile.
-            SetupError: the disk is full or read-only.
+            ConflictError: Others kept writing meanwhile.
+            SetupError: The disk is full or read-only.
         """
         by_day = column in self.schema(table).partition_by
         old: Conditions = [[(column, "<", day if by_day else str(day))]]
@@ -199,15 +247,17 @@ class Lake:
         self, table: str, parts: Iterable[pa.Table], told: Mapping[str, str], *,
         seen: int | None = None, where: Conditions | None = None,
     ) -> None:  # fmt: skip
-        """Write rows in one commit, with the commit properties `told`.
+        """Append rows or replace rows, in one commit with the properties `told`.
 
-        They are appended, or replace rows: rows that meet one of some conjunctions, or all rows if
-        there are none. `seen` is the version that was read to compute them: it must still be the
-        latest version. Errors of the rows' source are raised unchanged.
+        If `where` is None, rows are appended. Otherwise they replace the rows of the region
+        `where`, or all rows if it is empty. `seen` is the version from which the rows were
+        computed, and it must still be the latest one; None: the latest version is not checked.
+
+        Errors of the source of the rows are raised unchanged.
 
         Raises:
-            ConflictError: another writer got there first.
-            SetupError: the disk is full or read-only.
+            ConflictError: Another writer was first.
+            SetupError: The disk is full or read-only.
         """
         how = {"mode": "append"} if where is None else {"mode": "overwrite"}
         if where:
@@ -219,16 +269,24 @@ class Lake:
             deltalake.write_deltalake(log, rows, commit_properties=commit, **how)
 
     def write_files(self, table: str, parts: Iterable[pa.Table], *, under: str) -> list[AddedFile]:
-        """Write rows into files below a table's folder, which no version of it names yet.
+        """Write rows to files below a table's directory, without adding them to the table.
 
-        `under` is the folder, from there, which holds nothing else; see `name_files`.
+        `name_files` adds them.
+
+        Args:
+            table: The name of the table.
+            parts: The rows.
+            under: The directory of the files, relative to the table, which must be new.
+
+        Returns:
+            The log entries of the files.
 
         Raises:
-            SetupError: the disk is full or read-only.
+            SetupError: The disk is full or read-only.
         """
         schema, folder = self.schema(table), self.path(table) / under
         with _reader(parts, schema.arrow()) as rows, write_failures(self.path(table)):
-            # As a table of its own: delta-rs lays out its files and says what they hold.
+            # Written as a separate table, so that delta-rs creates the log entries of the files.
             deltalake.write_deltalake(
                 str(folder), rows, mode="overwrite", partition_by=schema.partition_by,
                 configuration=schema.properties,
@@ -243,11 +301,16 @@ class Lake:
     ) -> None:
         """Add files of `write_files` to a table and remove others, in one commit.
 
-        `seen` is the version that has the removed files; `note` is the note of the commit.
+        Args:
+            table: The name of the table.
+            added: The log entries of the new files.
+            gone: The paths of the files to remove, relative to the table.
+            seen: The version with the removed files, which must still be the latest one.
+            note: The note of the commit.
 
         Raises:
-            ConflictError: the table has a newer version, or an unreferenced file was removed.
-            SetupError: the disk is full or read-only.
+            ConflictError: The table has a newer version, or a new file was removed meanwhile.
+            SetupError: The disk is full or read-only.
         """
         log, by, added = self.log(table, seen), self.schema(table).partition_by, list(added)
         if not all((self.path(table) / file["path"]).exists() for file in added):
@@ -270,17 +333,21 @@ class Lake:
             )
 
     def _records(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[pa.Table]:
-        """Rows of a table of records."""
+        """Convert rows to the schema of a table of records.
+
+        Raises:
+            ParameterError: The table does not exist, or is partitioned.
+        """
         if self.schema(table).partition_by:
             hint = "call `replace` for a partitioned table"
             raise ParameterError(f"{table} is a partitioned table", hint=hint)
         return [pa.Table.from_pylist(list(rows), schema=self.schema(table).arrow())]
 
     def _put_together(self, table: str, run: str) -> None:
-        """Compact small files, unless others commit at the same time: then a later call does.
+        """Compact small files; if others commit at the same time, a later call does it.
 
         `optimize.compact` of delta-rs (1.6.6) is not safe here: if two writers compact the same
-        files, both succeed and every row is there twice.
+        files, both succeed and every row is duplicated.
         """
         log = self.log(table)
         seen = int(log.version())
@@ -296,17 +363,17 @@ class Lake:
             self.name_files(table, added, small, seen=seen, note=note)
 
     def create_records(self) -> tuple[str, ...]:
-        """Create the tables of records that do not exist, and check those that do.
+        """Create the missing tables of records, and check the existing ones.
 
-        Spark creates the tables of data (`store.SparkTables`), and `ledger.Ledger` its own.
+        `store.SparkTables` creates the tables of data, and `ledger.Ledger` the ledger.
 
         Returns:
             The names of the new tables.
 
         Raises:
-            SetupError: a table has other columns than its declaration; the disk is full; an object
-                store cannot tell two writers apart.
-            ConflictError: another process created the same table meanwhile.
+            SetupError: A table has other columns than its declaration, the disk is full, or the
+                object store does not support exclusive writes.
+            ConflictError: Another process created the same table meanwhile.
         """
         return tuple(name for name in RECORDS if self._create(self.schema(name)))
 
@@ -314,7 +381,7 @@ class Lake:
         path = self.path(schema.name)
         with suppress(TableNotFoundError):
             open_table(path)
-            # Who loses against another process that makes the same columns finds them.
+            # If another process adds the same columns first, the next try finds them.
             trying_again(_TRIES, 0.2)(self._check, schema)
             return False
         require_exclusive(path.parent)
@@ -335,11 +402,11 @@ class Lake:
         if others:
             raise other_columns(self.path(schema.name), others)
         log, told = self.log(schema.name), schema.properties
-        if not told.items() <= log.metadata().configuration.items():  # of an earlier release
+        if not told.items() <= log.metadata().configuration.items():  # by an earlier release
             with write_failures(self.path(schema.name)):
                 log.alter.set_table_properties(told, raise_if_not_exists=False)
         if new and not schema.partition_by and all(schema.columns[name].nullable for name in new):
-            self.add_columns(schema.name, new)  # that this release has added
+            self.add_columns(schema.name, new)  # new columns of this release
         elif new:
             raise SetupError(
                 f"the table {schema.name} in {self.root} has no column {', '.join(new)}",
@@ -347,11 +414,11 @@ class Lake:
             )
 
     def add_columns(self, table: str, names: Sequence[str]) -> None:
-        """Give a table columns of its declaration; no file is written anew, they are NULL there.
+        """Add declared columns to a table; no file is rewritten, and existing rows are NULL.
 
         Raises:
-            ConflictError: another writer got there first.
-            SetupError: the disk is full or read-only.
+            ConflictError: Another writer was first.
+            SetupError: The disk is full or read-only.
         """
         schema = self.schema(table).arrow(described=True)
         fields = [deltalake.Field.from_arrow(schema.field(name)) for name in names]
@@ -359,7 +426,11 @@ class Lake:
             self.log(table).alter.add_columns(fields)
 
     def difference(self, table: str) -> Difference:
-        """How a table differs from its declaration; DataError: it has not been created."""
+        """Compare a table with its declaration.
+
+        Raises:
+            DataError: The table has not been created.
+        """
         declared = {name: column.type for name, column in self.schema(table).columns.items()}
         there = {field.name: str(field.type.type) for field in self.log(table).schema().fields}
         new = [name for name in declared if name not in there]
@@ -375,9 +446,12 @@ class Lake:
         return Difference(tuple(new), tuple(sorted(others)))
 
     def log(self, table: str, version: int | None = None) -> OpenTable:
-        """A table, the latest or a pinned version; DataError: it has not been created.
+        """Open a table at a version, or at the latest one.
 
-        To be asked for again rather than kept: see `open_table`.
+        Call it again instead of keeping the returned table: see `open_table`.
+
+        Raises:
+            DataError: The table has not been created.
         """
         try:
             return open_table(self.path(table), version)
@@ -387,14 +461,14 @@ class Lake:
 
 @contextmanager
 def _reader(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatchReader]:
-    """Rows as they come; what goes wrong with them is raised as it is."""
+    """Return a reader of rows; errors of their source are raised unchanged."""
     failures: list[Exception] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         try:
             for part in parts:
                 yield from part.select(schema.names).cast(schema).to_batches()
-        except Exception as error:  # delta-rs would tell its text alone
+        except Exception as error:  # delta-rs would raise an error with only its message
             failures.append(error)
             raise
 
@@ -407,7 +481,7 @@ def _reader(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordB
 
 
 def trying_again(tries: int, pause: float) -> Retrying:
-    """Calls what may lose against other writers again, after some seconds up to `pause`."""
+    """Return a retry policy for `ConflictError`, with a random pause of at most `pause` seconds."""
     return Retrying(
         retry=retry_if_exception_type(ConflictError),
         stop=stop_after_attempt(tries),
@@ -417,7 +491,12 @@ def trying_again(tries: int, pause: float) -> Retrying:
 
 
 class Difference(NamedTuple):
-    """Declared columns that a table lacks; what else is not as declared, in words."""
+    """The differences between a table and its declaration.
+
+    Attributes:
+        new: Declared columns that the table lacks.
+        others: Other differences, as sentences.
+    """
 
     new: tuple[str, ...]
     others: tuple[str, ...]
@@ -434,9 +513,9 @@ def other_columns(table: Path, others: Sequence[str]) -> SetupError:
 
 
 def _added_by_spark(table: Path) -> int | None:
-    """Return the first of the latest versions that only added columns, if by Spark.
+    """Return the first of the latest consecutive versions in which Spark only added columns.
 
-    Elsinore does not write a table that has an unknown column. So nothing is lost by going back.
+    Elsinore does not write a table that has an unknown column. So a restore loses no rows.
     """
     first = None
     for commit in commits(table):
@@ -469,7 +548,7 @@ class Column(Strict):
     """One column of a table.
 
     Attributes:
-        items: the type of the items of a list, or the types of their fields by name.
+        items: The type of the items of a list, or the types of their fields by name.
     """
 
     type: ColumnType | Literal["list"]
@@ -484,7 +563,7 @@ class Column(Strict):
         return self
 
     def arrow(self) -> pa.DataType:
-        """Return its type in Arrow."""
+        """Return the Arrow type of the column."""
         if self.type != "list":
             return _ARROW[self.type]
         if isinstance(self.items, dict):
@@ -498,13 +577,13 @@ class TableSchema(Strict):
     """One table of the lake.
 
     Attributes:
-        partition_by: the day, for a table of data; empty for records of runs.
-        statistics_of: for a table of data, the columns with statistics per file, to skip files;
+        partition_by: The column of the day, for a table of data; empty for records of runs.
+        statistics_of: For a table of data, the columns with statistics per file, to skip files;
             statistics of all columns take longer than writing.
-        columns: by name, in the order of storage.
-        stream_attributes_after: the column before the columns of the stream's attributes, if any.
-        of_stream: properties of the stored table that say how it depends on the stream's schema. A
-            stored table with other values does not fit the schema.
+        columns: The columns by name, in the order of storage.
+        stream_attributes_after: The column before the columns of the stream's attributes, if any.
+        of_stream: Properties of the stored table that depend on the stream's schema. A stored table
+            with other values does not match the schema.
     """
 
     name: _Name = pydantic.Field(alias="table")
@@ -522,7 +601,7 @@ class TableSchema(Strict):
         return statistics | self.of_stream
 
     def arrow(self, *, described: bool = False) -> pa.Schema:
-        """The columns as Arrow types, if asked for with their descriptions, as Delta keeps them."""
+        """Return the columns as an Arrow schema; `described` adds descriptions as in Delta."""
         fields = []
         for name, column in self.columns.items():
             about = {"comment": column.description} if described else None
@@ -575,7 +654,7 @@ def _load(path: Path, stream: StreamSchema) -> TableSchema:
 def _of_stream(stream: StreamSchema) -> dict[str, str]:
     """Return the properties of the table of events.
 
-    Events of stored records would have other keys, or be in other buckets, under another schema.
+    With other values, stored records would get other event ids or other buckets.
     """
     told = {ID_FIELD: stream.id_field or "none", ID_SPAN: _SPANS[stream.id_span]}
     laid = {BUCKETS: json.dumps(stream.buckets._asdict())} if stream.buckets else {}

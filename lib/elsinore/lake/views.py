@@ -1,4 +1,4 @@
-"""A typed view for each query over the long table of published results, in the SQL of an engine."""
+"""Define a typed SQL view per query over the long table of published results."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
     import duckdb
 
 _BOUNDS = ("window_start", "window_end")
-#: The tables that `schemas/tables` declares; no view of a query takes their names, or old ones.
+#: The tables that `schemas/tables` declares. Views of queries do not have these or old names.
 TABLES = (
     "events", "hours", "plans", "quarantine", "raw_events", "results", "results_staged",
     "run_metrics", "validations",
 )  # fmt: skip
-#: Aggregates that may be of any size.
+#: Aggregates whose values can exceed 64 bits.
 _WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What engines write each in their own way."""
+    """The SQL of an engine, as far as engines differ."""
 
-    quote: str  #: stands around a name
-    #: the types of texts and of instants.
+    quote: str  #: the quotation mark of names
+    #: the types of strings and of timestamps.
     text: str
     instant: str
-    #: what the group has under a label, as a type. Labels, like all names that queries and schemas
-    #: give, are ASCII letters, digits and `_`, beside them a `.`.
+    #: SQL of the group's value with a label, as a type. Labels consist of ASCII letters, digits,
+    #: `_` and `.`.
     value: Callable[[str, str], str]
-    from_micros: Callable[[str], str]  #: an instant from the digits of its microseconds since 1970
-    #: a table by its folder; None where only the engine's catalog can name one.
+    from_micros: Callable[[str], str]  #: SQL of a timestamp from digits of microseconds since 1970
+    #: SQL of a table in a directory; None: the engine needs its own catalog.
     table: Callable[[str], str] | None = None
 
     def name(self, name: str) -> str:
-        """A name, quoted, so that no word is a keyword."""
+        """Quote a name, so that keywords are valid names."""
         return _quoted(name, self.quote)
 
     def type(self, kind: AttributeType) -> str:
-        """The type of an attribute's values."""
+        """Return the SQL type of an attribute."""
         others = {AttributeType.STRING: self.text, AttributeType.TIMESTAMP: self.instant}
         return others.get(kind) or _TYPES[kind]
 
@@ -69,7 +69,7 @@ def _quoted(text: str, quote: str) -> str:
 
 def _value_in_trino(label: str, kind: str) -> str:
     text = f"json_extract_scalar(r.group_key, '$[\"{label}\"]')"
-    if kind.startswith("TIMESTAMP"):  # whose texts have a blank in the middle there
+    if kind.startswith("TIMESTAMP"):  # a cast would need a blank between date and time
         text = f"from_iso8601_timestamp_nanos({text})"
     return f"CAST({text} AS {kind})"
 
@@ -89,7 +89,7 @@ _DIALECTS = {
         quote="`",
         text="STRING",
         instant="TIMESTAMP",
-        # Typed, for NaN and Infinity are no JSON to its other functions.
+        # With a type, because its other JSON functions reject NaN and Infinity.
         value=lambda label, kind: f"from_json(r.group_key, '`{label}` {kind}').`{label}`",
         from_micros=lambda digits: f"timestamp_micros(CAST({digits} AS BIGINT))",
         table=lambda path: f"delta.{_quoted(path, '`')}",
@@ -99,7 +99,7 @@ _DIALECTS = {
         text="VARCHAR",
         instant="TIMESTAMP(6) WITH TIME ZONE",
         value=_value_in_trino,
-        # As nanoseconds, some of which are beyond 64 bits.
+        # A decimal, because nanoseconds can exceed 64 bits.
         from_micros=lambda digits: (
             f"CAST(from_unixtime_nanos(1000 * CAST({digits} AS DECIMAL(22, 0))) "
             "AS TIMESTAMP(6) WITH TIME ZONE)"
@@ -109,11 +109,11 @@ _DIALECTS = {
 
 
 def statements(settings: Settings, engine: Engine) -> Iterator[str]:
-    """Return SQL that names the lake's tables in an engine, if it can, and defines the views.
+    """Yield SQL statements that define views of the lake's tables and queries in an engine.
 
-    Tables become views, too: the name of another lake's view is replaced, the engine refuses the
-    name of a table, and nothing can be written through them. There is a view per query, and one per
-    old table name (`old_views`).
+    The lake's tables become views, so that they are read-only, and so that views of another lake
+    are replaced, but not tables. Engines that need their own catalog get no views of tables. There
+    is a view per query, and one per old table name (`old_views`).
 
     Raises:
         QueryError: the workload does not parse or bind.
@@ -126,7 +126,7 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
         folders = {name: table(str(lake.path(name).absolute())) for name in lake.tables}
         for name, folder in folders.items():
             yield f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT * FROM {folder}"  # noqa: S608 - a declared name, a quoted path
-        # By its folder: another workload's statements may give the name to their own results.
+        # By its directory: statements of another workload may use the name for their own results.
         published = folders[RESULTS]
     yield from _old_views(settings, engine)
     yield from view_statements(workload, engine, lake.tables, published)
@@ -155,7 +155,7 @@ def connect(
         SchemaError: The stream's schema is invalid.
         SetupError: The settings name no lake.
     """
-    import duckdb  # not where it is another engine that is asked
+    import duckdb  # not needed for other engines
 
     settings = (settings or Settings.load()).require_current()
     lake = Lake.open(settings)
@@ -179,19 +179,27 @@ def connect(
 def view_statements(
     workload: Workload, engine: Engine, tables: Iterable[str], published: str = RESULTS
 ) -> Iterator[str]:
-    """A statement for each query that makes its view over the table of `published` results.
+    """Yield a SQL statement per query that defines its view over the table of results.
 
-    A view has a row for each group and window, with these columns:
+    A view has one row per group and window, with these columns:
 
-    - those of GROUP-BY, in its order, of the attributes' types; `window_start`, `window_end`;
-    - `trends` for `COUNT(*)`; the other aggregates as RETURN spells them in small letters, what is
-      no letter or digit as `_`: `max_d_dep_delay`. Doubles, longs and instants are of these types.
-      A count or sum of longs is a decimal of 38 digits, NULL where it has more; beside it all of
-      its digits (`trends_digits`, a text) and its size (`trends_log2`, a double).
+    - The grouping attributes, in the order of GROUP-BY and with the types of the schema.
+    - `window_start` and `window_end`.
+    - `trends` for `COUNT(*)`. Other aggregates have their names in RETURN, in lower case and with
+      `_` for other characters: `max_d_dep_delay`.
 
-    Of two names that engines do not tell apart the later one has a `_` at its end; no view takes
-    the name of one of the lake's `tables`. Results that an earlier wording of a query has left are
-    not in the view, for they answer another question.
+    Doubles, longs and timestamps have these types. A count or a sum of longs has three columns: a
+    decimal of 38 digits, which is NULL if it has more digits, a string with all digits
+    (`trends_digits`), and its size as a double (`trends_log2`).
+
+    If names differ only by case, or a view would have the name of a table, `_` is appended. Views
+    do not contain results of earlier versions of the query.
+
+    Args:
+        workload: The queries.
+        engine: The engine.
+        tables: Names of the lake's tables.
+        published: SQL of the table of results.
     """
     names = view_names(workload, tables)
     for query in workload.queries:
@@ -226,7 +234,7 @@ def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str
 
 
 def _columns(item: BoundAggregate, dialect: Dialect) -> Iterator[tuple[str, str]]:
-    """The columns of an aggregate, each with its name."""
+    """Yield the name and the SQL of each column of an aggregate."""
     name = "trends" if item.counts_trends else re.sub(r"\W+", "_", item.label).strip("_").lower()
     value, digits, size = (
         f"MAX(r.{column}) FILTER (WHERE r.aggregate = '{item.label}')"
@@ -245,7 +253,7 @@ def _columns(item: BoundAggregate, dialect: Dialect) -> Iterator[tuple[str, str]
 
 
 def _distinct(names: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """Names that differ by more than case, from each other and from those that are taken.
+    """Return names that differ from each other and from taken names, also if case is ignored.
 
     >>> _distinct(["a", "A", "window_end"], ["window_end"])
     ['a', 'A_', 'window_end_']
