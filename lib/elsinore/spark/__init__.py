@@ -1,4 +1,4 @@
-"""The only package that knows Spark; what everybody may use on a session of their own."""
+"""Run workloads on Spark, and register a lake in a Spark session."""
 
 from typing import TYPE_CHECKING, Any
 

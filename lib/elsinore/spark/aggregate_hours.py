@@ -1,4 +1,4 @@
-"""Aggregates the hours of a run into `results_staged`, which Spark's workers write."""
+"""Aggregate the hours of a run with Spark tasks, and stage the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EventsTable:
     """The table `events` of a stream.
 
     Attributes:
-        store: The table in a session of Spark.
+        store: The table in a Spark session.
         lake: The same table for tasks that read its files.
     """
 
@@ -64,16 +64,16 @@ class Aggregated:
     """The result of one slice.
 
     Attributes:
-        events_version: the version of `events` that was read.
-        plan_fingerprint: of the static plan.
-        events: number of events in its windows, of the types that the queries read.
-        windows: number of results, one per query, group and window.
-        rows: number of written rows, one per aggregate of a result.
-        route: how tasks read their events, in words.
-        sharing: what queries shared, and the predicted savings, in words.
-        counts: bursts and so on of all tasks (`engine.hamlet.observe.Observer.counts`).
-        rows_of: number of rows of each workload, by name.
-        versions: the version of `results_staged` with the rows of each workload, by name.
+        events_version: The version of `events` that was read.
+        plan_fingerprint: The fingerprint of the static plan.
+        events: Number of events in its windows, of the types that the queries read.
+        windows: Number of results, one per query, group and window.
+        rows: Number of written rows, one per aggregate of a result.
+        route: A sentence about how tasks read their events.
+        sharing: A sentence about shared queries and the predicted savings.
+        counts: Bursts and so on of all tasks (`engine.hamlet.observe.Observer.counts`).
+        rows_of: Number of rows per workload, by name.
+        versions: The version of `results_staged` with the rows of each workload, by name.
     """
 
     events_version: int
@@ -88,7 +88,7 @@ class Aggregated:
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def figures(self) -> dict[str, int | str]:
-        """As plain values, for metrics; the version is a name, hence text."""
+        """Return the metrics; the version is a string, because it is not a quantity."""
         figures = asdict(self) | {"events_version": str(self.events_version)}
         del figures["counts"], figures["rows_of"], figures["versions"]
         return figures
@@ -106,7 +106,7 @@ def aggregate_hours(
     plan: RuntimePlan | None = None, parts: int, run: str, version: int | None = None,
     changes: EventChanges | None = None,
 ) -> Aggregated:  # fmt: skip
-    """Compute the windows that end in some hours, and replace the staged results of these hours.
+    """Compute the windows that end in whole hours, and replace the staged results of these hours.
 
     All queries of all workloads run together; each workload has its own tables.
 

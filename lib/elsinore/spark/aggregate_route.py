@@ -1,4 +1,4 @@
-"""Chooses how the tasks of an aggregation come by their events: by parts of time, and by keys."""
+"""Choose how the tasks of an aggregation split their events: by time and by keys."""
 
 from __future__ import annotations
 
@@ -19,27 +19,32 @@ from elsinore.spark.partitions import common_keys
 from elsinore.timeline import Interval
 from elsinore.windows import Window, joint_reach
 
-#: Bytes of events (some two million of them) from which it pays to cut by keys.
+#: Minimum bytes of events (about two million events) for which a split by keys is worthwhile.
 MANY_BYTES = 50_000_000
 
-#: Queries run apart where the busiest core then has less to do than this much of what it has where
-#: they run together: each group is a job of its own.
+#: Groups of queries run separately if this reduces the work of the busiest core below this share.
+#: Each group is a separate Spark job.
 APART = 0.8
 
-#: How often, at most, parts of time together read what their windows hold. Each holds as much of it
-#: as its longest windows do.
+#: Maximum total bytes that all parts read, relative to one part. Windows reach back before their
+#: part, so more parts read more events several times.
 MOST_READ = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The parts of a slice that tasks read; where `merged`, several have rows of one group."""
+    """The parts of a slice that tasks read.
+
+    Attributes:
+        parts: The parts.
+        merged: Several parts can have rows of the same group, which must be merged.
+    """
 
     parts: tuple[Part, ...]
     merged: bool = False
 
     def in_words(self) -> str:
-        """For people.
+        """Return a description of the route for reports.
 
         >>> Route(()).in_words()
         'nothing read: no window ends in these hours'
@@ -56,10 +61,21 @@ class Route:
 def choose_routes(
     lake: Lake, queries: Sequence[BoundQuery], owned: Interval, version: int, parts: int
 ) -> list[tuple[tuple[BoundQuery, ...], Route]]:
-    """Which queries run together, and by which parts, so many at most; the longest windows first.
+    """Choose which queries run together, and the parts of their tasks.
 
-    Of few events all run together. Of many, those do whose events all carry the keys by which files
-    are laid out; the others by their common keys, where that keeps more cores busy.
+    If there are few events, all queries run together. If there are many, queries run together if
+    all their events have the keys by which files are laid out. Other queries are grouped by their
+    common keys if this uses more cores.
+
+    Args:
+        lake: The lake.
+        queries: The queries.
+        owned: The slice.
+        version: The version of `events`.
+        parts: Maximum number of parts per group of queries.
+
+    Returns:
+        Groups of queries with their routes; groups with the longest windows first.
     """
     files = files_of(lake.path("events"), version, reach_of(queries, owned))
     is_large = sum(file.size for file in files) > MANY_BYTES
@@ -84,7 +100,7 @@ def choose_routes(
     apart = defaultdict(list)
     for query in rest:
         apart[common_keys(query) if is_large else ()].append(query)
-    # To read events costs each group the same, to aggregate them as many queries as it has.
+    # Reading costs the same for each group. Aggregation costs more if a group has more queries.
     costs = (work(of) * (LET_GO + (1 - LET_GO) * len(of) / len(rest)) for of in apart.values())
     others = apart.values() if sum(costs) < APART * work(rest) else [rest]
     found = [(tuple(of), route(of)) for of in (laid, *others) if of]
@@ -100,13 +116,20 @@ def cut_into_parts(
     most: int,
     cores: int,
 ) -> tuple[Part, ...]:
-    """The parts of a slice that should be done first, in the order of time.
+    """Split a slice into parts for tasks, in the order of time.
 
-    More parts keep more cores busy, but each reads again what its windows can hold of the time
-    before it; taken is the number for which the busiest core reads least, the smallest of those.
-    Files hold the events of the slice and of what its windows reach. A part is cut by `keys` into
-    as many buckets as there are cores where that keeps more of them busy, or where files are laid
-    out by some of these.
+    More parts use more cores, but each part also reads the events before it that its windows reach.
+    The result has the number of parts for which the busiest core reads least, and the fewest parts
+    if there are several. A part of time is also split by `keys` into one bucket per core, if this
+    uses more cores or if files are laid out by some of the keys.
+
+    Args:
+        files: Files with the events of the slice and of the time that its windows reach.
+        owned: The slice.
+        windows: The windows of the queries.
+        keys: Attributes that can split a part; empty: no split.
+        most: Maximum number of parts.
+        cores: Number of cores.
     """
     choices = []
     for of in sorted({1, min(cores, most) if keys else 1}):
@@ -119,9 +142,9 @@ def cut_into_parts(
 
 
 def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
-    """The attributes that all events of all queries carry and that all of them group by.
+    """Return the attributes that all events of all queries have, and by which all queries group.
 
-    Events that agree in them can be aggregated and finished by themselves.
+    Events with equal values can be aggregated and finished separately from all others.
     """
     shared = [
         {key.attribute for key in query.group_keys}.intersection(common_keys(query))
@@ -131,18 +154,18 @@ def bucket_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
 
 
 def _shared_keys(queries: Iterable[BoundQuery]) -> tuple[str, ...]:
-    """The attributes that all events of all queries carry as keys."""
+    """Return the key attributes that all events of all queries have."""
     return tuple(sorted(set.intersection(*(set(common_keys(query)) for query in queries))))
 
 
 def _laid_keys(files: Sequence[EventFile], queries: Iterable[BoundQuery]) -> tuple[str, ...]:
-    """The keys by which files are laid out, if all events of all queries carry them."""
+    """Return the keys by which files are laid out, if all events of all queries have them."""
     laid = files[0].bucket if files else None
     return laid.keys if laid and set(laid.keys) <= set(_shared_keys(queries)) else ()
 
 
 def busiest(parts: Sequence[Part], cores: int) -> float:
-    """Bytes that the busiest core reads, where each takes the next part when it is done."""
+    """Return the bytes that the busiest core reads, if each idle core takes the next part."""
     read = [0.0] * cores
     for part in parts:
         heapreplace(read, read[0] + part.size)
@@ -167,11 +190,11 @@ def _cut(
 
 
 def _borders(files: Sequence[EventFile], owned: Interval, number: int) -> list[int]:
-    """Instants between which about as many bytes lie, as if files were even inside."""
+    """Return timestamps that split a slice into parts of about equal bytes."""
     ends = sorted({f.first for f in files} | {f.last + 1 for f in files})
     marks = [owned.start, *(e for e in ends if owned.start < e < owned.end), owned.end]
     before = [sum(file.bytes_before(mark) for file in files) for mark in marks]
-    # Time counts a little too, so that stretches without files are cut as well.
+    # Time has a small weight, so that time ranges without files are also split.
     weights = np.array(before) + np.arange(len(marks)) * 1e-9
     goals = np.linspace(weights[0], weights[-1], number + 1)[1:-1]
     offsets = np.interp(goals, weights, [mark - owned.start for mark in marks])

@@ -1,6 +1,6 @@
-"""What a Spark task of the aggregation does, as functions from Arrow batches to Arrow batches.
+"""Task functions of the aggregation, from Arrow batches to Arrow batches.
 
-Nothing here knows Spark: the functions are made on the driver and called in Python workers.
+This module does not import Spark: the driver creates the functions, and Python workers call them.
 """
 
 from __future__ import annotations
@@ -44,14 +44,19 @@ Batches = Iterable[pa.RecordBatch]
 
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
-#: What it costs to read an event and to let it go, of what it costs to aggregate it.
+#: Cost of reading and dropping an event, relative to the cost of reading and aggregating it.
 LET_GO = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task computes: the windows that end in `owned`, of what they can hold, and where
-    that is; of the groups of a bucket alone, if there is one.
+    """The input of one task.
+
+    Attributes:
+        owned: The task computes the windows that end in this interval.
+        reached: The time range of these windows.
+        files: The files with their events.
+        bucket: Only groups of this bucket; None: all groups.
     """
 
     owned: Interval
@@ -61,7 +66,7 @@ class Part:
 
     @property
     def size(self) -> float:
-        """Bytes that the task reads; those of other buckets are let go at once, and count less."""
+        """The weighted bytes that the task reads; bytes of other buckets count less."""
         read = sum(file.bytes_read(self.reached) for file in self.files)
         return read * (LET_GO + (1 - LET_GO) * Share(self.files, self.bucket).portion)
 
@@ -70,17 +75,13 @@ def partial_rows(
     schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, batches: Batches,
     told: Counter[str],
 ) -> Iterator[pa.Table]:  # fmt: skip
-    """Partial rows from all events of some partitions.
+    """Aggregate all events of partitions to partial rows.
 
-    No more events are held than the live windows need, and a table has all partial rows of the
-    windows that it has any of.
+    Memory holds only the events that open windows need. A yielded table has all partial rows of its
+    windows. The counts of shared work are added to `told`.
 
-    Args:
-        schema: of the events.
-        plan: by which they are aggregated.
-        owned: the windows that end in it are asked for, and no others; None: all.
-        batches: `_time`, which never falls, `_type` and the attributes that the queries read.
-        told: is given the counts of what queries shared.
+    `batches` have the columns `_time`, which ascends, `_type`, and the attributes that the queries
+    read. Only the windows that end in `owned` are computed; None: all windows.
     """
     observer = Observer(room=0, details=False)
 
@@ -104,11 +105,18 @@ def reading(
     *,
     merged: bool = False,
 ) -> Task:
-    """A task that takes numbers of parts, reads their files and makes their finished rows.
+    """Return a task function that reads the files of parts and yields their rows.
 
-    A part has all events of its windows, or all those of the partitions of its bucket: so a task
-    needs no shuffle. Where several buckets have rows of one group, these are to be `merged`: they
-    are partial rows. Events of the types `counted` are counted elsewhere.
+    A part has all events of its windows, or all events of the partitions of its bucket. So a task
+    needs no shuffle.
+
+    Args:
+        workload: The queries.
+        parts: The parts; the task function takes their numbers.
+        plan: The plan of the aggregation.
+        counted: Event types that another task function counts.
+        merged: Yield partial rows, because several buckets can have rows of the same group.
+            Otherwise the rows are finished.
     """
     codes = [code for name, code in workload.schema.type_codes.items() if name not in counted]
     fresh = pa.array(codes, pa.int32())
@@ -116,7 +124,7 @@ def reading(
 
     def read_part(number: int) -> Iterator[pa.RecordBatch]:
         part, told = parts[number], Counter({EVENTS: 0})
-        # Of the time before its windows' ends, what no earlier part counts.
+        # Events before `owned` are counted only in the first part, so that none is counted twice.
         since = (part.reached if part.owned.start == parts[0].owned.start else part.owned).start
 
         def own(batch: pa.RecordBatch) -> pa.Array:
@@ -134,7 +142,7 @@ def reading(
 
 
 def each_number(do: Callable[[int], Iterable[pa.RecordBatch]]) -> Task:
-    """A task that does something for each of the numbers that it is given (`spark.range`)."""
+    """Return a task function that yields the rows of `do` for each number of `spark.range`."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -149,7 +157,7 @@ def counting(
     told: Counter[str],
     which: Callable[[pa.RecordBatch], pa.Array] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The batches; counts their events, or some of them."""
+    """Yield batches unchanged, and count their events, or the events that `which` selects."""
     for batch in batches:
         told[EVENTS] += (pc.sum(which(batch)).as_py() or 0) if which else batch.num_rows
         yield batch
@@ -158,13 +166,13 @@ def counting(
 def aggregating(
     schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, counted: frozenset[str]
 ) -> Task:
-    """Return a task that makes partial rows from all events of its partitions.
+    """Return a task function that aggregates all events of its partitions to partial rows.
 
     Args:
-        schema: of the events.
-        plan: by which they are aggregated.
-        owned: only the windows that end in it; None: all.
-        counted: types whose events are counted elsewhere.
+        schema: The schema of the events.
+        plan: The plan of the aggregation.
+        owned: Only the windows that end in this interval; None: all.
+        counted: Event types that another task function counts.
     """
     codes = [code for name, code in schema.type_codes.items() if name not in counted]
     fresh = pa.array(codes, pa.int32())
@@ -182,7 +190,7 @@ def aggregating(
 
 
 def finishing(workload: Workload) -> Task:
-    """A task that merges the partial rows of its (query, group, window)s and finishes them."""
+    """Return a task function that merges partial rows of the same result, and finishes them."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         held = [batch for batch in batches if batch.num_rows]
@@ -197,7 +205,7 @@ def finishing(workload: Workload) -> Task:
 
 
 def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable[pa.RecordBatch]:
-    """All partial rows of some (query, group, window)s as rows of `FINISHED_SCHEMA`, counted."""
+    """Convert all partial rows of results to rows of `FINISHED_SCHEMA`, and count them."""
     merged = merge_partials(rows)
     long = finish_long(workload, merged)
     told.update({WINDOWS: merged.num_rows, ROWS: long.num_rows})

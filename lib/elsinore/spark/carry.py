@@ -43,46 +43,47 @@ from elsinore.settings import LakePath
 from elsinore.spark.aggregate_worker import Task, counting, each_number, finished
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
-#: To be raised where rows of panes come to mean something else, or were wrong: others do not count.
+#: Version of cached panes; raise it if the meaning of their rows changes, or if rows were wrong.
 _MEANING = 1
 
-#: Bytes of events before a slice from which it pays to keep panes: two jobs of Spark more take as
-#: long as reading some two million events.
+#: Minimum bytes of events before a slice for which caching panes is worthwhile: two more Spark jobs
+#: take as long as reading about two million events.
 FEWEST_BYTES = 50_000_000
 
-#: Panes of a window, at most; what a window costs grows with them.
+#: Maximum number of panes of a window; the cost of a window grows with it.
 MOST_PANES = 200
 
 #: Cost of multiplying a byte of cached panes, in bytes of events to read. Panes that exceed their
 #: events by this factor have too many partitions to cache.
 KEPT_BYTE = 16
 
-#: Bytes of events that a task works on at a time (some four million of them).
+#: Maximum bytes of events that a task aggregates at a time (about four million events).
 MOST_BYTES = 100_000_000
 
 _NO_ROWS = PARTIAL_SCHEMA.empty_table()
 
-#: Kept panes that windows no longer reach stay for so long, for other slices.
+#: How long cached panes are kept for other slices, after the windows of a slice no longer need
+#: them.
 _STAY = 7 * DAY
 
 
 @dataclass(frozen=True)
 class Carrying:
-    """The queries of a slice that are made of kept panes, and where these are."""
+    """The queries of a slice that are computed from cached panes, and the cached files."""
 
     lake: LakePath
-    cores: int  #: that tasks have together
-    #: all that is asked for.
+    cores: int  #: total number of cores of all tasks
+    #: all queries of the slice, and their plan.
     workload: Workload
     plan: RuntimePlan
-    carried: CarriedPanes  #: the queries that are carried
-    kept: KeptHours  #: the files of their panes
+    carried: CarriedPanes  #: the queries that use cached panes
+    kept: KeptHours  #: the cache of their panes
     owned: Interval  #: the slice
-    version: int  #: of `events`
-    changes: EventChanges  #: to events, as the ledger records them
-    hours: tuple[int, ...]  #: all that the windows of these queries reach
-    found: Mapping[int, Sequence[Path]]  #: by hour, the kept files that are there
-    files: tuple[EventFile, ...]  #: of `events`, that can hold events of the hours
+    version: int  #: the version of `events`
+    changes: EventChanges  #: the changes to events that the ledger records
+    hours: tuple[int, ...]  #: all hours that the windows of these queries reach
+    found: Mapping[int, Sequence[Path]]  #: the valid cached files, by hour
+    files: tuple[EventFile, ...]  #: files of `events` that can have events of the hours
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
@@ -98,14 +99,14 @@ class Carrying:
 
     @cached_property
     def rest(self) -> RuntimePlan | None:
-        """The plan of the queries that are not carried, if there are any."""
+        """The plan of the queries that do not use cached panes, if there are any."""
         run = {query.name for query in self.carried.queries}
         done = {q.name for each in self.plan.classes if each.run.name in run for q in each.queries}
         names = [query.name for query in self.plan.queries if query.name not in done]
         return self.plan.of_queries(names) if names else None
 
     def in_words(self) -> str:
-        """For people."""
+        """Return a description for reports."""
         queries = count_of(len(self.carried.queries), "query")
         kept = count_of(len(self.found), "hour")
         return f"panes of {queries} cached: {kept} reused, {len(self.missing)} computed"
@@ -144,7 +145,7 @@ class Carrying:
         return keep
 
     def multiply(self, tasks: int) -> Task:
-        """Return a task function that makes the finished rows of its queries.
+        """Return a task function that computes the finished rows of its queries from panes.
 
         The panes of all hours must be cached. Cached files that are too old for later runs are
         removed.
@@ -182,7 +183,7 @@ def choose_carrying(
     Args:
         lake: The lake.
         workload: The queries.
-        plan: By which they are aggregated.
+        plan: The plan of the aggregation.
         owned: The slice.
         version: Version of `events`.
         changes: The changes to events that the ledger records, by which cached panes are reused.
@@ -202,7 +203,7 @@ def choose_carrying(
         return None
     # Also for an hour in which no window ends: a later hour needs its panes.
     hours = tuple(hours_of(reach_of(queries, owned)))
-    # In the same order under every plan: what is kept is found by it.
+    # The order must not depend on the plan, because the name of the cache depends on it.
     carried = CarriedPanes(tuple(sorted(queries, key=lambda query: query.name)), HOUR)
     kept = kept_panes(lake, carried)
     found = kept.find(lake.root, hours, version, changes)
@@ -223,7 +224,7 @@ def kept_panes(lake: Lake, carried: CarriedPanes) -> KeptHours:
 
 
 def _cuts(size: float) -> int:
-    """Into how many parts an hour of so many bytes of events is cut, so that each fits in memory.
+    """Return the number of parts of an hour with `size` bytes of events that fit in memory.
 
     >>> _cuts(0), _cuts(600_000_000)
     (1, 6)

@@ -1,4 +1,4 @@
-"""Computes the results of a time slice: events of a table in, a DataFrame of finished rows out.
+"""Compute the results of a time slice: events of a table in, a DataFrame of finished rows out.
 
 Tasks read the Parquet files of a plain table directly. Spark scans all other tables, such as those
 with deletion vectors or renamed columns. The rows are the same.
@@ -43,7 +43,7 @@ class Computed:
 
     Attributes:
         frames: Finished rows and rows of counts (`results.task_rows`).
-        words: How tasks get their events, in words.
+        words: Sentences about how tasks get their events.
         reports: Counts of tasks that are done, which cached panes.
         is_scattered: Tasks make rows of the whole slice, not each of a time range.
     """
@@ -69,7 +69,7 @@ def compute(
         spark: The session.
         lake: The lake with the table `events`.
         workload: The queries, which all run together.
-        plan: By which they are aggregated.
+        plan: The plan of the aggregation.
         owned: The interval.
         version: Version of `events`.
         parts: Maximum number of tasks.
@@ -77,7 +77,7 @@ def compute(
         changes: The changes to events that the ledger records; None: no panes are cached.
 
     Raises:
-        NotPlainError, SetupError: tasks cannot read its files, and there is no `scan`.
+        NotPlainError, SetupError: tasks cannot read its files, and `scan` is None.
     """
     if scan and (refusal := _refusal(lake, version, reach_of(workload.queries, owned))):
         events = scanned_events(scan(), workload.schema, workload.queries, owned)
@@ -126,7 +126,7 @@ def _from_files(
 def _carried(
     spark: SparkSession, carrying: Carrying, parts: int, reports: list[Counts]
 ) -> DataFrame:
-    """Return the results of queries with cached panes, after computing those that are missing."""
+    """Compute the missing panes of queries, and return the results from all panes."""
     if carrying.missing:
         reports += told(spark, len(carrying.parts), carrying.work_out())
     tasks = min(parts, len(carrying.carried.queries))
@@ -142,9 +142,15 @@ def aggregated(
     parts: int,
     counted: frozenset[str] = frozenset(),
 ) -> DataFrame:
-    """The finished rows of a slice by one route, and rows of counts.
+    """Return the finished rows of one route, and rows of counts.
 
-    Events of the types `counted` are counted elsewhere.
+    Args:
+        spark: The session.
+        workload: The queries of the route.
+        route: The route.
+        plan: The plan of the aggregation.
+        parts: Maximum number of tasks that merge rows.
+        counted: Event types that another route counts.
     """
     task: Task = reading(workload, route.parts, plan, counted, merged=route.merged)
     if not route.merged:
@@ -160,7 +166,7 @@ def scanned_events(
 
     Args:
         table: The table `events`, or one with its columns.
-        schema: Of the stream.
+        schema: The schema of the stream.
         queries: The queries.
         owned: The interval.
 

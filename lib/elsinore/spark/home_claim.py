@@ -1,8 +1,8 @@
-"""The claim of a Spark server on a home in S3.
+"""Claim a home in S3 for one Spark server.
 
-Delta's log store for S3 looks whether a version exists, and then writes it without a condition. So
-two Spark servers that write one table can lose commits. An object in the home names the only
-server whose sessions may write. It stays when the server ends, until `elsinore stop`.
+Delta's log store for S3 checks whether a version exists, and then writes it without a condition. So
+two Spark servers that write one table can lose commits. An object in the home contains the name of
+the only server whose sessions may write. It remains after the server ends, until `elsinore stop`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def release_home(settings: Settings, folder: Path) -> None:
 
 
 def _name(settings: Settings, folder: Path | None) -> str:
-    """Return the name of a server; a copy of an embedded one on another machine has another."""
+    """Return the name of a server; it differs between machines, also if a home was copied."""
     if folder is None:
         return settings.spark_master
     file = folder / CLAIM

@@ -1,4 +1,4 @@
-"""The lake under its names in the catalog of a Spark session."""
+"""Register the lake's tables and queries as views in a Spark session."""
 
 from __future__ import annotations
 

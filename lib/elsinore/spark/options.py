@@ -89,7 +89,7 @@ def session_options(settings: Settings) -> dict[str, str]:
     return {
         **{name: given.get(name, value) for name, value in TUNING.items()},
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
-        # The time zone of a server that others run must not change results.
+        # The time zone of an external server must not change results.
         "spark.sql.session.timeZone": "UTC",
     }
 

@@ -1,6 +1,6 @@
-"""Spark distributes events over tasks by the keys of queries; each task aggregates its own.
+"""Distribute events over Spark tasks by the keys of queries, and aggregate them in each task.
 
-Nothing here knows a lake: the events are a DataFrame of anybody's.
+The events are any DataFrame: this module does not use a lake.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def aggregate_partitions(
     The pipeline and `elsinore.spark.run` share this path: events in, results out.
 
     Args:
-        workload: the queries.
-        plan: by which they are aggregated.
-        events: with `_time`, `_type` and the attributes that the queries read.
-        parts: maximum number of tasks.
-        owned: only the windows that end in it; None: all.
+        workload: The queries.
+        plan: The plan of the aggregation.
+        events: The columns `_time`, `_type` and the attributes that the queries read.
+        parts: Maximum number of tasks.
+        owned: Only the windows that end in this interval; None: all.
     """
     partial, counted = [], frozenset[str]()
     # Each type is counted in the branch that reads most of its events.
@@ -56,7 +56,7 @@ def aggregate_partitions(
 
 
 def finished_together(together: DataFrame, workload: Workload, parts: int) -> DataFrame:
-    """Partial rows, of which those of a group may come from several tasks, merged and finished."""
+    """Merge partial rows of the same result from several tasks, and finish them."""
     task = finishing(workload)
     rows = together.repartition(parts, *_GROUP)
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
@@ -66,7 +66,10 @@ def _distributed(
     events: DataFrame, workload: Workload, keys: Sequence[str], queries: Sequence[BoundQuery],
     parts: int, owned: Interval | None,
 ) -> DataFrame:  # fmt: skip
-    """Return the events of a branch by its keys, in the order of time: old ones can be let go."""
+    """Return the events of a branch, partitioned by its keys.
+
+    They are in the order of time in each task, so that tasks can drop old events.
+    """
     schema = workload.schema
     codes = [schema.type_codes[name] for name in sorted(types_read(workload, queries))]
     read = events.where(F.col(TYPE_COLUMN).isin(codes))
@@ -80,9 +83,10 @@ def _distributed(
 
 
 def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Column]:
-    """Attributes as Spark is to hash them: values that the engine takes for equal look equal.
+    """Return the columns by which Spark partitions events.
 
-    NULLs share a task, as do NaNs of all bit patterns, and -0.0 goes where 0.0 goes.
+    Values that are equal in the engine are equal in these columns: all NULLs, all NaNs whatever
+    their bits, and -0.0 and 0.0.
     """
     nan = F.lit(float("nan"))
     return [
@@ -94,10 +98,13 @@ def partition_keys(schema: StreamSchema, attributes: Iterable[str]) -> list[Colu
 
 
 def branches(workload: Workload) -> list[tuple[tuple[str, ...], list[BoundQuery]]]:
-    """Queries that are answered from the same distribution of events over tasks, and by which keys.
+    """Group queries by the keys that distribute their events over tasks.
 
-    Events of one trend, and those that can rule it out, agree in all of the keys. A query without
-    any is a branch of its own: one task takes all events.
+    The events of a trend have equal values of all keys. The same is true of events that can exclude
+    it. A query without keys is a separate branch, with one task for all its events.
+
+    Returns:
+        The keys and the queries of each branch.
     """
     members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
     for query in workload.queries:
@@ -107,10 +114,11 @@ def branches(workload: Workload) -> list[tuple[tuple[str, ...], list[BoundQuery]
 
 
 def common_keys(query: BoundQuery) -> tuple[str, ...]:
-    """The key attributes that the events of every position carry, negated ones included.
+    """Return the key attributes that the events of every position have, also of negated ones.
 
-    A key that some position lacks cannot distribute events: those of that position are needed
-    beside every value. Under `contiguous` events of all types matter, whatever they carry.
+    A key that a position lacks cannot distribute events, because the events of this position are
+    needed with every value of the key. Under `contiguous` the result is empty, because events of
+    all types matter.
     """
     if query.semantics is Semantics.CONTIGUOUS:
         return ()

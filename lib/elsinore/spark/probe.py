@@ -1,6 +1,6 @@
-"""Check at the start of a run that Spark's Python workers have this Elsinore.
+"""Check at the start of a run that Spark's Python workers have the same Elsinore.
 
-The function that runs there is sent by value, so that it needs neither Elsinore nor Arrow.
+The function that runs on the workers is sent by value, so it needs neither Elsinore nor Arrow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH|different version: ([\d.]+)
 
 
 def require_same_elsinore(spark: SparkSession) -> Mapping[str, Any]:
-    """Run one tiny task that reports what the workers have.
+    """Run one small task that reports the versions on the workers.
 
     Returns:
         The versions of `python`, `elsinore`, `pyarrow`, `numpy` and `numba` on the workers, and the
@@ -38,7 +38,7 @@ def require_same_elsinore(spark: SparkSession) -> Mapping[str, Any]:
             Elsinore; the message names both versions.
     """
     here = json.loads(_report()())
-    # A type by its name would be parsed by the session that this thread opened first.
+    # The first session of this thread would parse the name of a type, so it is an object.
     report = F.udf(_report(), StringType(), useArrow=False)
     try:
         with spark_failures():
@@ -53,9 +53,12 @@ def require_same_elsinore(spark: SparkSession) -> Mapping[str, Any]:
 
 
 def check_workers(spark: SparkSession, settings: Settings) -> None:
-    """Check the workers of a cluster or of the server of others; see `require_same_elsinore`.
+    """Check the workers of a cluster or of an external server; see `require_same_elsinore`.
 
-    Workers of a local master are processes of this installation.
+    Workers of a local master belong to this installation and are not checked.
+
+    Raises:
+        SetupError: the workers have other versions.
     """
     if not settings.spark_master.startswith("local"):
         require_same_elsinore(spark)

@@ -1,4 +1,4 @@
-"""Runs a workload over a Spark DataFrame of raw events, without a lake."""
+"""Run a workload over a Spark DataFrame of raw events, without a lake."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(
     if max_error_rate < 1:
         _require_few_bad(decoded, max_error_rate)
     events = decoded.where(F.col(_REASON).isNull())
-    if schema.id_field is not None:  # the last one counts, as in files
+    if schema.id_field is not None:  # the last row of an id wins, as in files
         time = F.col(TIME_COLUMN)
         span = F.lit(0) if schema.id_span is None else time - F.pmod(time, F.lit(schema.id_span))
         same = Window.partitionBy("event_id", span)
@@ -91,10 +91,10 @@ def run(
 
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:
-    """Typed events with their positions, and bad rows with why they are."""
+    """Return typed events with their positions, and invalid rows with the reason."""
     raw = [*schema.raw_needed, *(field for field, _ in schema.raw_attributes)]
     wanted = {first_name(field, frame.columns) for field in raw}
-    # By position: dots are not paths here, and Spark may treat `k` and `K` as one name.
+    # Columns are renamed by position: names can contain dots, and Spark may ignore their case.
     named = {f"c{n}": name for n, name in enumerate(frame.columns)}
     fields = {place: name for place, name in named.items() if name in wanted}
     numbered = frame.toDF(*named).select(*fields, F.monotonically_increasing_id().alias(_POSITION))
@@ -108,7 +108,7 @@ def _decoded_rows(schema: StreamSchema) -> pa.Schema:
 
 
 def _decoding(schema: StreamSchema, names: list[str]) -> Task:
-    """A task that types rows, whose columns have some names, by the decoder of files."""
+    """Return a task function that decodes rows with the named columns like rows of files."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = _decoded_rows(schema)

@@ -1,22 +1,24 @@
-"""One warm Spark for all tasks: a Spark Connect server on loopback, started when it is needed.
+"""Start, find and stop the embedded Spark Connect server, which all tasks share.
 
-The first client starts it, in a separate session of processes: a keeper, which ends it after some
-time without clients, the JVM, and for a moment a process that warms it up. All of them and all
-clients hold locks on files of `<home>/spark`, which the system releases however a process ends. No
-process relies on a process id, which the system may assign again.
+The first client starts it in a separate process session with three processes: a keeper, which ends
+the server after some time without clients, the JVM, and for a moment a process that warms it up.
+These processes and all clients hold locks on files of `<home>/spark`. The system releases locks
+however a process ends. Process ids are not used, because the system may reassign them.
 
-| file | holds |
+| file | content |
 |---|---|
-| `starting` | the lock of a process that looks for the server, starts or ends it |
+| `starting` | the lock of a process that searches, starts or ends the server |
 | `alive` | a lock as long as the keeper or the JVM lives |
 | `clients` | shared locks of its clients |
 | `server.json` | once it answers, only for its owner: process group, port, token, digest |
 | `scratch` | temporary files of its processes, removed when it ends |
 
-`python -m elsinore.spark.server HOST PORT` becomes the server of a deployment, where others start
-and end it and have made its token; with more arguments it is the keeper. With only a port it warms
-up a new server with small samples of the tasks' work, because the first Python worker of a cold
-server takes 5 s.
+The program `python -m elsinore.spark.server` has three uses, by the number of its arguments:
+
+- `HOST PORT` runs the server of a deployment, which starts and ends it and provides its token.
+- `PORT` warms up a new server with small samples of the tasks' work, because the first Python
+  worker of a cold server takes 5 s.
+- With more arguments it is the keeper.
 """
 
 from __future__ import annotations
@@ -55,10 +57,10 @@ from elsinore.wording import command
 #: The variable of the server's environment with its token.
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
-#: Seconds in which a server must answer; that it is given to end; between two looks.
+#: Seconds until a server must answer, until it is killed if it does not end, and between checks.
 _PATIENCE, _GRACE, _LOOK = 300.0, 10.0, 0.1
 
-#: The locks of this process: a client of a home is one until it ends.
+#: The locks of this process by the server's directory. A process is a client until it ends.
 _CLIENT_OF: dict[Path, int] = {}
 
 _LOOPBACK = "127.0.0.1"
@@ -68,7 +70,7 @@ _PACKAGE = Path(__file__).parents[1]
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
 
-#: What PySpark sets in a process that has been a client; a server cannot start with it.
+#: Variables that PySpark sets in client processes; a server cannot start with them.
 _OF_CLIENTS = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED"}
 _DRIVER = Path(__file__).with_name("server_driver.py")
 _DRIVER_JAVA = "spark.driver.extraJavaOptions"
@@ -89,9 +91,13 @@ _PROGRAM = (sys.executable, "-P", "-m", "elsinore.spark.server")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers: its group of processes, its port, and the token that clients show.
+    """A server that answers.
 
-    `digest` is of the library and the configuration that it was started with.
+    Attributes:
+        group: Its process group.
+        port: Its port.
+        token: The token that clients send.
+        digest: A digest of the library and the configuration with which it was started.
     """
 
     group: int
@@ -101,11 +107,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Its address, for clients."""
+        """The address for clients, with the token."""
         return with_token(f"sc://{_LOOPBACK}:{self.port}", self.token)
 
     def tell(self, folder: Path) -> None:
-        """Let clients find it, in one step."""
+        """Write `server.json` atomically, so that clients find the server."""
         part = folder / "server.part"
         part.unlink(missing_ok=True)
         with os.fdopen(_open_private(part), "w", encoding="utf-8") as file:
@@ -114,10 +120,11 @@ class Server:
 
 
 def with_token(url: str, token: str) -> str:
-    """An `sc://` address that shows a token.
+    """Return an `sc://` address with a token.
 
-    PySpark encrypts a connection that it knows of a token for, but the server alone speaks plain
-    text: then the token goes as the header that PySpark would send.
+    With the parameter `token`, PySpark encrypts the connection. The server does not support
+    encryption without a proxy. So the token is passed as the header that PySpark would send, unless
+    the address asks for encryption.
 
     >>> with_token("sc://spark-connect:15002", "t")
     'sc://spark-connect:15002/;authorization=Bearer%20t'
@@ -129,7 +136,7 @@ def with_token(url: str, token: str) -> str:
 
 
 def with_parameters(url: str) -> str:
-    """An `sc://` address behind which `;` begins a parameter.
+    """Return an `sc://` address to which `;` and a parameter can be appended.
 
     >>> with_parameters("sc://spark-connect:15002")
     'sc://spark-connect:15002/'
@@ -184,7 +191,10 @@ def running_server(settings: Settings) -> Server:
 
 
 def stop_server(settings: Settings) -> bool:
-    """Ends the server of a home; whether there was one.
+    """End the server of a home.
+
+    Returns:
+        True if a server was running.
 
     Raises:
         SetupError: another user controls the home.
@@ -198,7 +208,7 @@ def stop_server(settings: Settings) -> bool:
 
 
 def _digest(configured: str) -> str:
-    """Of all that a server keeps: sources, which its workers have imported, and configuration."""
+    """Return a digest of the configuration, and of the sources that workers have imported."""
     program = f"{version('pyspark')} {_spark_home()} {sys.executable}"
     digest = hashlib.sha256(f"{program} {configured}".encode())
     for source in sorted(_PACKAGE.rglob("*.py")):
@@ -240,7 +250,11 @@ def _start(settings: Settings, conf: Mapping[str, str], digest: str) -> Server:
 
 
 def _find(folder: Path) -> Server | None:
-    """The server that lives, once it answers; None if none does."""
+    """Wait until a running server answers, and return it; None if no server is running.
+
+    Raises:
+        SetupError: The server does not answer in time, or `server.json` is invalid.
+    """
     deadline = time.monotonic() + _PATIENCE
     while not _is_free(folder / "alive"):
         with suppress(FileNotFoundError):
@@ -253,7 +267,7 @@ def _find(folder: Path) -> Server | None:
 
 
 def _read_server(file: Path) -> Server:
-    """Read the file that a server of this user has written; its process group may be killed.
+    """Read the file of a server of this user, whose process group may be killed.
 
     Raises:
         FileNotFoundError: there is none.
@@ -282,11 +296,11 @@ def _read_server(file: Path) -> Server:
 
 
 def _end(folder: Path, server: Server | None) -> None:
-    """Ends a server that `_find` has found, and takes its traces away."""
+    """End a server that `_find` has returned, and remove its files."""
     deadline = time.monotonic() + _GRACE
     number = signal.SIGTERM
     while server is not None and not _is_free(folder / "alive"):
-        # As long as one of them lives, no other group has its number.
+        # While one of its processes lives, the number of the group is not reused.
         with suppress(ProcessLookupError):
             os.killpg(server.group, number)
         if time.monotonic() > deadline:
@@ -328,7 +342,7 @@ def _open_private(file: Path) -> int:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Holds the lock on a file."""
+    """Hold the lock on a file."""
     lock = _open_private(file)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -373,8 +387,8 @@ def _java_in(folder: Path, options: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, with what Python workers need to run this very library."""
-    # An empty part would be the working directory.
+    """Return the environment of this process, with variables to run the same library in workers."""
+    # An empty part would be the working directory, so only parts with text are used.
     given = [os.path.abspath(part) for part in _parts_of("PYTHONPATH")]
     path = os.pathsep.join([str(_PACKAGE.parent), *given])
     # Python workers start with `-m`: nothing is imported from the working directory.
@@ -395,15 +409,15 @@ def _configuration(settings: Settings) -> dict[str, str]:
         SetupError: Java, a jar or the file of the user's options is missing.
     """
     given = user_options(settings)
-    limit_in_bytes()  # a wrong one would end the daemon of Python workers
+    limit_in_bytes()  # an invalid limit would end the daemon of Python workers
     _require_java()
     _require_secret(settings.spark_master)
     jars = _find_jars(settings.jars)
     java = f"-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError {settings.spark_java_options}".strip()
     configuration = {
         "spark.app.name": "elsinore",
-        # Without it the ports of the driver and of the block manager accept messages from every
-        # local user, who can run code with them. For local masters Spark makes the secret.
+        # Without it, every local user could run code by messages to the ports of the driver and of
+        # the block manager. For local masters, Spark generates the secret.
         "spark.authenticate": "true",
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.jars": ",".join(str(jar) for jar in jars),
@@ -415,7 +429,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.executor.extraJavaOptions": java,
         "spark.driver.memory": settings.spark_memory,
         "spark.ui.enabled": "false",
-        # Without the page Spark keeps what it would show all the same: by default plans of 1,000
+        # Spark keeps the data of the web page even without it: by default plans of 1,000
         # statements, which fill the heap.
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "100",
@@ -423,12 +437,13 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.ui.retainedTasks": "1000",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.python.worker.faulthandler.enabled": "true",
-        # Nothing is shipped with a session. With it each one would have Python workers of its own,
-        # which import all anew: 3 s. Spark's own class for a server insists on it, its plugin not.
+        # Sessions ship no artifacts. With isolation, each session would have separate Python
+        # workers, which need 3 s for their imports. Spark's server class requires isolation, but
+        # its plugin does not.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
     }
-    # Workers find compiled kernels at the same place, and have the same limit.
+    # Workers use the same directory of compiled kernels, and the same memory limit.
     for name in ("NUMBA_CACHE_DIR", MEMORY_LIMIT):
         if value := os.environ.get(name):
             configuration[f"spark.executorEnv.{name}"] = value
@@ -487,11 +502,11 @@ def _find_jars(folder: Path) -> list[Path]:
 
 
 def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command: list[str]) -> int:
-    """Run the JVM until it ends or was idle for some seconds; return its exit code.
+    """Run the JVM until it ends or was idle for `idle` seconds; return its exit code.
 
-    It inherits the lock `alive`.
+    The JVM inherits the lock `alive`.
     """
-    known = {"ELSINORE_SPARK_KEEPER": str(os.getpid())}  # to the driver (`server_driver`)
+    known = {"ELSINORE_SPARK_KEEPER": str(os.getpid())}  # for the driver (`server_driver`)
     jvm = subprocess.Popen(command, pass_fds=(alive,), env=os.environ | known)
     try:
         while jvm.poll() is None and not _answers(port):
@@ -501,7 +516,7 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
             subprocess.Popen([*_PROGRAM, str(port)])
             _wait_until_idle(folder, jvm, idle)
     finally:
-        # All commits are done. Clients must not find a server that is about to end.
+        # An idle server has no open commits. New clients must not find a server that ends.
         (folder / "server.json").unlink(missing_ok=True)
         jvm.kill()
         code = jvm.wait()
@@ -511,14 +526,14 @@ def keep(folder: Path, alive: int, port: int, digest: str, idle: float, command:
 
 
 def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) -> None:
-    """Returns when the JVM has ended or should, as when its home has been taken away."""
+    """Wait until the JVM has ended, was idle too long, or its home was removed."""
     last = time.monotonic()
     while jvm.poll() is None and (folder / "server.json").exists():
         time.sleep(1)
         if not _is_free(folder / "clients"):
             last = time.monotonic()
         elif time.monotonic() - last > idle:
-            # Who comes from now on waits until it has ended, and starts another one.
+            # New clients wait for this lock, and then start another server.
             with _locked(folder / "starting"):
                 if _is_free(folder / "clients"):
                     jvm.kill()
@@ -526,15 +541,15 @@ def _wait_until_idle(folder: Path, jvm: subprocess.Popen[bytes], idle: float) ->
 
 
 def serve(host: str, port: int) -> None:
-    """Becomes the server that the settings describe."""
+    """Replace this process by the server of the settings."""
     settings = Settings.load()
     command = _command(settings, _configuration(settings), host, port)
     os.execve(command[0], command, _environment())  # noqa: S606
 
 
 def warm_up(port: int) -> None:
-    """Hand rows to Python workers, and aggregate what they give."""
-    # The keeper itself needs none of it.
+    """Warm up a server: run a small aggregation with Python workers."""
+    # Imported here, because the keeper does not need them.
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
     from elsinore.spark.session import connect, set_options
@@ -548,7 +563,7 @@ def warm_up(port: int) -> None:
 
 
 def _load_engine(batches: Iterator[Any]) -> Iterator[Any]:
-    import elsinore.spark.aggregate_worker  # noqa: F401  (each worker keeps what it has imported)
+    import elsinore.spark.aggregate_worker  # noqa: F401  (each worker keeps its imports)
 
     yield from batches
 
@@ -559,7 +574,7 @@ def _answers(port: int) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """By the number of words: warms, serves, or keeps."""
+    """Warm up, serve or keep a server, by the number of arguments; return the exit code."""
     if len(words) == 1:
         warm_up(int(words[0]))
         return 0

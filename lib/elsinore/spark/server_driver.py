@@ -1,6 +1,7 @@
-"""What `spark-submit` runs as the server: Spark with a plugin that listens, until its JVM ends.
+"""The driver program of the embedded server, which `spark-submit` runs until the JVM ends.
 
-Ends the JVM where its keeper is gone, for nobody else would when it is idle.
+Spark's plugin listens for clients. The driver ends the JVM if its keeper process is gone, because
+no other process would end an idle JVM.
 
 Starting Spark needs Py4J's gateway, a port of the JVM. Its connections read a line of any length
 before they check the token, so another local user could fill the heap. This driver closes the port
@@ -20,14 +21,14 @@ from pyspark.sql import SparkSession
 
 
 def parent_of(process: int) -> int:
-    """The parent of a process; its name, in brackets, may hold anything."""
+    """Return the id of a process's parent."""
     told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     return int(told.rpartition(")")[2].split()[1])
 
 
 if __name__ == "__main__":
     jvm, keeper = os.getppid(), os.environ.get("ELSINORE_SPARK_KEEPER")
-    gateway = launch_gateway()  # of this JVM, which has started this process
+    gateway = launch_gateway()  # connects to the JVM that has started this process
     SparkContext(gateway=gateway)
     SparkSession.builder.getOrCreate()
     gateway.shutdown(raise_exception=True)

@@ -1,4 +1,4 @@
-"""Sessions of the Spark Connect server that the settings name, each of one try of one task."""
+"""Open sessions of the Spark Connect server of the settings, one per try of a task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elsinore.spark.options import session_options
 from elsinore.spark.server import server_url, stop_server, with_parameters
 from elsinore.store.task_failures import BrokenServerError, spark_failures
 
-#: Any constant will do: sessions are named after what they work for, below it.
+#: The namespace of session ids, an arbitrary constant. The ids are derived from session names.
 _NAMES = UUID("6f1d8f4e-5a0b-4b5e-9f0e-3d1f6b8f2c11")
 
 #: Tries to reach a server again, after 0.05, 0.2, 0.8 and 3.2 s; by default PySpark has 10 minutes.
@@ -29,8 +29,8 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
     """Open a session of the server with the options of steps, which ends with the block.
 
     Args:
-        settings: the server; the embedded one is started if it does not run.
-        name: purpose of the session, such as a job over an interval in a run. Work of an earlier
+        settings: The server; the embedded one is started if it does not run.
+        name: Purpose of the session, such as a job over an interval in a run. Work of an earlier
             session with this name, stream and workload is stopped first, as its client is gone.
             Without a name, no work is stopped.
 
@@ -52,15 +52,15 @@ def open_session(settings: Settings, name: str = "") -> Iterator[SparkSession]:
             finally:
                 session.stop()
     except BrokenServerError:
-        # One on demand is ended for good; the next try starts another.
+        # The embedded server is stopped; the next try starts a new one.
         if not settings.spark_master.startswith("sc://"):
             stop_server(settings)
         raise
 
 
 def connect(url: str, session: UUID | None = None) -> Any:
-    """A client of the server at an address; nothing is asked of the server yet."""
-    # Not with getOrCreate: a process may have several sessions, one inside the other.
+    """Return a client of the server at an address, without sending a request yet."""
+    # Not with getOrCreate, because a process may have nested sessions.
     own = f"user_id=elsinore;session_id={session or uuid4()}"
     spark: Any = SparkSession.builder.remote(f"{with_parameters(url)};{own}").create()
     from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -83,11 +83,11 @@ def set_options(session: Any, options: Mapping[str, str]) -> None:
 
 
 def _named(url: str, name: str) -> Any:
-    """The first session of a name that the server does not know; those before it are ended."""
+    """Return a new session of a name; earlier sessions of the name are interrupted and stopped."""
     for number in count():
         session = connect(url, uuid5(_NAMES, f"{name} {number}"))
         try:
-            session.client._get_operation_statuses()  # which makes no session
+            session.client._get_operation_statuses()  # this request does not create the session
             session.interruptAll()
         except PySparkException as error:
             if error.getCondition() == "INVALID_HANDLE.SESSION_NOT_FOUND":

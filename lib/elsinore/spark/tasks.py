@@ -1,4 +1,4 @@
-"""Tasks that do something for each of some numbers, and return rows or values."""
+"""Run a function for each number below a limit in Spark tasks, and return rows or values."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from elsinore.spark.aggregate_worker import Task, each_number
 from elsinore.spark.session import open_session
 from elsinore.store.task_failures import spark_failures
 
-#: What tasks tell of their numbers, as JSON.
+#: The rows of tasks that return values: a number and its value as JSON.
 _TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})
 
 
 @contextmanager
 def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
-    """What does something for each number below a limit in tasks of Spark; see `InTasks`.
+    """Yield a function that calls functions with numbers in Spark tasks; see `InTasks`.
 
-    Its session begins when it is needed first and ends with the block; `name` is what for, see
-    `open_session`. What goes wrong in a task is raised as it is.
+    The session is opened at the first call, and ends with the block. Errors in tasks are raised
+    unchanged.
+
+    Args:
+        settings: The server.
+        name: Purpose of the session, see `open_session`.
     """
     with ExitStack() as stack:
         sessions: list[SparkSession] = []
@@ -42,7 +46,10 @@ def in_tasks_of(settings: Settings, name: str) -> Iterator[InTasks]:
 
 
 def told(spark: SparkSession, tasks: int, do: Callable[[int], Any]) -> list[Any]:
-    """Do something for each of so many numbers in a task; gives what each gave; see `InTasks`."""
+    """Call a function with each number below `tasks` in a Spark task, and return its results.
+
+    The results must be JSON values.
+    """
 
     def done(number: int) -> Iterable[pa.RecordBatch]:
         row = {"number": number, "told": json.dumps(do(number))}
@@ -54,16 +61,16 @@ def told(spark: SparkSession, tasks: int, do: Callable[[int], Any]) -> list[Any]
 
 
 def numbered(spark: SparkSession, tasks: int, task: Task, rows: pa.Schema) -> DataFrame:
-    """What a task makes of so many numbers, each of which Spark may give to another worker."""
+    """Return the rows of a task function for all numbers below `tasks`, in one task per number."""
     numbers = spark.range(0, tasks, numPartitions=tasks)
     return numbers.mapInArrow(task, from_arrow_schema(with_counts(rows)))
 
 
 def split_rows(rows: DataFrame, counts: list[Counts]) -> Iterator[pa.Table]:
-    """The rows of tasks without counts, as they come; the counts are added to a list."""
+    """Yield the result rows of tasks, and append the counts of tasks to a list."""
     frame: Any = rows
     client, plan = frame.sparkSession.client, frame._plan
-    # A part at a time; `toArrow` would hold them all.
+    # Read in parts, because `toArrow` would hold all rows in memory.
     for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
         if isinstance(part, pa.Table):
             results, found = split(part)

@@ -1,7 +1,7 @@
-"""Spark's daemon of Python workers, with the engine and its kernels, which workers inherit.
+"""The daemon of Spark's Python workers. It loads the engine and its kernels once for all workers.
 
-A worker that gets them itself takes 2 to 3 s, and Spark ends workers that were idle for a minute.
-Workers also inherit the memory limit: they read raw files, which others write.
+A worker would need 2 to 3 s to load them, and Spark ends workers that were idle for a minute.
+Workers also inherit the memory limit, because they read raw files of other producers.
 """
 
 from pyspark.daemon import manager
