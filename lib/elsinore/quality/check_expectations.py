@@ -64,14 +64,14 @@ _Sentence = Annotated[str, pydantic.Field(min_length=1, max_length=200)]
 class Verdict(Strict):
     """The result of one expectation."""
 
-    #: where the expectation stands, and the table whose rows it checked.
+    #: the suite of the expectation, and the table whose rows it checked.
     suite: str
     table: str
     expectation: str  #: its type, as in the suite's file
     description: str  #: what it expects, as a sentence
     severity: Severity  #: a failed `critical` one stops the run, a failed `warning` is reported
     success: bool  #: whether the rows are as expected
-    observed: str  #: what was seen instead, or how much was seen, as text
+    observed: str  #: a description of the checked rows, or of the wrong rows
 
 
 class ValidationResults(Strict):
@@ -79,7 +79,7 @@ class ValidationResults(Strict):
 
     run_name: str  #: the run, '<start hour>_<end hour>'
     verdicts: tuple[Verdict, ...]  #: in the order of the suites' files
-    #: path of the first page of the Data Docs; None where they were not built.
+    #: path of the first page of the Data Docs; None if they were not built.
     docs_index: str | None
 
     @property
@@ -88,7 +88,7 @@ class ValidationResults(Strict):
         return Path(self.docs_index) if self.docs_index else None
 
     def failed(self, severity: Severity) -> tuple[Verdict, ...]:
-        """The expectations of a severity that were not met."""
+        """Return the verdicts on failed expectations of a severity."""
         return tuple(v for v in self.verdicts if not v.success and v.severity == severity)
 
 
@@ -146,7 +146,7 @@ def load_validation_results(quality_dir: Path, interval: Interval) -> Validation
 
 
 def _together(slices: Sequence[Verdict]) -> Verdict:
-    """The verdicts on several slices as one."""
+    """Join the verdicts on several slices to one."""
     failed = [verdict for verdict in slices if not verdict.success]
     if len(failed) < 2:
         return [*failed, *slices][0]
@@ -210,7 +210,7 @@ class _SuiteFile(Strict):
     """The file of a suite, for example::
 
     suite: raw_events
-    about: What the suite guards.
+    about: The property that the suite guards.
     tables:
       quarantine:
         - expectation: expect_rule_to_hold
@@ -346,8 +346,8 @@ def _build_docs(
 ) -> None:
     """Write Data Docs: per suite a page of the suite and one of its results, and an index.
 
-    Great Expectations fills the pages; texts are escaped. Its contexts and stores, which would
-    arrange the pages in the same way, take as long again.
+    Great Expectations renders the pages; strings are escaped. Its contexts and stores would write
+    the same pages, but need twice the time.
     """
     from great_expectations.core.run_identifier import RunIdentifier
 
@@ -464,7 +464,7 @@ def _observed(result: Mapping[str, Any], exception_info: Mapping[str, Any]) -> s
 
 
 def _example(value: Any) -> str:
-    """An unexpected value, or the unexpected values of several columns."""
+    """Return an unexpected value, or unexpected values of several columns, as a short string."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {part}"[:100] for name, part in value.items())
     return str(value)[:100]

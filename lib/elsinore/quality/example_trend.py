@@ -1,4 +1,4 @@
-"""Finds one trend behind a published result, for the time line of a report."""
+"""Find one trend behind a published result, for the time line of a report."""
 
 from __future__ import annotations
 

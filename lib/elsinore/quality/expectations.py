@@ -58,7 +58,7 @@ class Finding(NamedTuple):
 
 
 def shorten(text: str) -> str:
-    """Text that fits a page, however many digits a count has."""
+    """Shorten a string for a page, because counts can have very many digits."""
     if len(text) <= MAX_CHARACTERS:
         return text
     return f"{text[: MAX_CHARACTERS - 20]}...({len(text)} long)"
@@ -105,14 +105,14 @@ class RowsExpectation(FrameExpectation, ABC):
 
     @abstractmethod
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """Each wrong row, as text."""
+        """Yield a description of each wrong row."""
 
     def size(self, frame: pd.DataFrame) -> int:
-        """How many rows are looked at."""
+        """Return the number of checked rows."""
         return len(frame)
 
     def find(self, frame: pd.DataFrame) -> Finding:
-        """Name the first of the wrong rows."""
+        """Return the finding, with the first wrong rows."""
         texts, rows = [shorten(text) for text in self.wrong(frame)], self.size(frame)
         observed = f"{rows} {self.noun} checked"
         if texts:
@@ -152,7 +152,7 @@ class ExpectPlansToBeWhatWasWritten(RowsExpectation):
     noun = "statistics and plans"
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The rows whose bodies do not."""
+        """Yield a description of each row whose fingerprint differs from its body."""
         for row in frame.to_dict("records"):
             name = f"{row['kind']} {str(row['fingerprint'])[:12]}"
             reader: Any = Statistics if row["kind"] == "statistics" else StaticPlan
@@ -222,9 +222,9 @@ class ExpectPublishedToEqualReference(RowsExpectation):
         return int((frame["status"] == "checked").sum())
 
     def wrong(self, frame: pd.DataFrame) -> Iterator[str]:
-        """The mismatches."""
+        """Yield a description of each mismatch."""
         mismatch = frame["mismatch"].astype("boolean")
-        # A mismatch is one whatever the row's status claims.
+        # Mismatches count with any status.
         unknown = (frame["status"] == "checked") & mismatch.isna()
         for row in frame[mismatch.fillna(False) | unknown].itertuples():
             yield (
@@ -307,7 +307,7 @@ class EscapedPageView(DefaultJinjaPageView):
         content_block_id: Any = None,
         render_to_markdown: bool = False,
     ) -> Any:
-        """One block as HTML."""
+        """Render one block as HTML, with escaped strings."""
         block = content_block
         if isinstance(block, str):
             return html.escape(block)
@@ -326,5 +326,5 @@ def _in_words(icon: re.Match[str]) -> str:
 
 @cache
 def page_view() -> EscapedPageView:
-    """The view of this process, with the templates that it has compiled so far."""
+    """Return the page view of this process, which keeps its compiled templates."""
     return EscapedPageView()

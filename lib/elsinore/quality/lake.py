@@ -162,7 +162,7 @@ def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopR
     )
     best = best.sort_values(["size_max", "group_key"], ascending=False)
     of_query = best.groupby("query")["size_max"]
-    # Counts that differ may have one logarithm where they are large.
+    # Large counts can differ and have the same logarithm.
     may_tie = (best["size_max"] >= _LARGE) & (of_query.rank("min", ascending=False) <= number)
     best = best[may_tie | (of_query.cumcount() < number)]
     best = pa.Table.from_pandas(best, preserve_index=False)

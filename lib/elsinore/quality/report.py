@@ -68,7 +68,7 @@ _TOLD = re.compile(rb'<meta name="verdict" content="(\w+) ([^"]*)">')
 _HEAD = 1_000
 #: Characters of a string that a page shows.
 _LONGEST_TEXT = 20_000
-#: Queries that have changed the most; by how much they must have, and what is little, as sizes.
+#: Maximum number of most changed queries, their minimum change, and a size that damps small counts.
 _MOVERS, _MOVED, _FEW = 4, math.log2(1.1), 5.0
 
 

@@ -87,11 +87,13 @@ _LONGEST = 40
 
 
 def power(results: int, checked: int, wrong: int) -> float:
-    """The chance that a random sample of `checked` among `results` holds one of `wrong` ones.
+    """Return the probability that a random sample contains a wrong result.
 
-    Hypergeometric: one less the chance that all wrong results are among those left out.
+    `checked` of `results` are in the sample, and `wrong` of `results` are wrong. It is one minus
+    the hypergeometric probability that the sample has no wrong result.
 
-    Of 4 results 2 are wrong and 2 are checked: 1 of the 6 pairs holds no wrong one.
+    In the second example, 2 of 4 results are wrong and 2 are checked: 1 of the 6 possible samples
+    has no wrong result.
 
     >>> power(100, 25, 1), power(4, 2, 2), power(10, 10, 1), power(7, 0, 3), power(0, 0, 0)
     (0.25, 0.8333333333333334, 1.0, 0.0, 0.0)
@@ -107,7 +109,7 @@ class Step(NamedTuple):
 
     name: str  #: its name
     seconds: float | None  #: how long it took; of several slices, together
-    throughput: float | None  #: events a second, where both are known
+    throughput: float | None  #: events per second; None if unknown
     #: all the rest as (metric, number, text), numbers of several slices added.
     others: Sequence[tuple[str, float | None, str | None]]
 
@@ -148,7 +150,7 @@ class CalendarDay(NamedTuple):
 class FieldRange(NamedTuple):
     """One attribute of one event type, over the ingested events.
 
-    `least` and `most` are texts as people read them; None where every value is NULL.
+    `least` and `most` are readable strings; None if all values are NULL.
     """
 
     event_type: str
@@ -163,16 +165,16 @@ class FieldRange(NamedTuple):
 class ReportData:
     """The content of the page of a run or of a day; each part is read on first use.
 
-    Reading raises DataError where a table is missing or cannot be read, and PlanError where the
-    run's plan or profile is damaged.
+    Reading raises DataError if a table is missing or cannot be read, and PlanError if the plan or
+    the profile of the run is damaged.
 
     Attributes:
         lake: directory of the Delta tables. Tables of data that no run has created count as empty.
         state: the state of the hours of the workload.
         interval: whole hours.
-        schema: the stream's; None: fields of events are not looked at.
-        pages: folder of the runs' reports; None where the page is of a single run.
-        workload: where the texts of queries come from; None: they are left out.
+        schema: schema of the stream; None: fields of events are left out.
+        pages: directory of the reports of runs; None for the page of a single run.
+        workload: source of the texts of queries; None: they are left out.
     """
 
     lake: LakePath
@@ -239,7 +241,7 @@ class ReportData:
 
     @property
     def longest(self) -> timedelta | None:
-        """By how much at most; None where none is late."""
+        """The longest delay of late events; None if no event is late."""
         longest = max((row["longest"] or 0 for row in self._events.values()), default=0)
         return timedelta(microseconds=longest) if self.late else None
 
@@ -460,11 +462,15 @@ class ReportData:
     def runs(self) -> tuple[Any, ...] | None:
         """The runs in the interval that validated results, by their metrics.
 
-        By their hours: `key`, the first hour and the end hour; `outcome` of the validation, in
-        words; numbers of staged `results` and of `checked` results; `strata`,
-        classes of results by query and size, and `strata_covered`, those with a check; `page`, the
-        name of its report, None where there is none. None in all on the page of a single run. One
-        whose values differ is stopped before it reports.
+        None on the page of a single run. A run with a mismatch stops before it reports. The columns
+        are:
+
+        - `key`: the first hour and the end hour.
+        - `outcome`: the outcome of the validation, in words.
+        - `results`, `checked`: the numbers of staged and of checked results.
+        - `strata`, `strata_covered`: the numbers of classes of results by query and size, and of
+          classes with a check.
+        - `page`: the name of the run's report; None if there is none.
         """
         pages = self.pages
         if pages is None:
@@ -617,7 +623,7 @@ class ReportData:
         return found.to_pandas()
 
     def _details(self, metric: str) -> tuple[str, ...]:
-        """The distinct texts of a metric."""
+        """Return the distinct strings of a metric."""
         texts = self._metrics.loc[self._metrics["metric"] == metric, "detail"]
         return tuple(sorted(texts.dropna().unique()))
 
@@ -663,7 +669,7 @@ def _place(step: str) -> tuple[int, str]:
 
 
 def _seconds(metrics: pd.DataFrame) -> float | None:
-    """How long a step took, from its start to its record; of several slices, together."""
+    """Return the seconds of a step from its start to its record, added up over slices."""
     own = (metrics[metrics["metric"] == name] for name in (BEGAN, ENDED))
     began, ended = (rows.groupby("run_key")["value"].mean() for rows in own)
     return None if began.empty or ended.empty else float((ended - began).sum())

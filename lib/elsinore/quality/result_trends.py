@@ -1,4 +1,4 @@
-"""Builds the trends of one published result again, from the events in the lake, without a JVM."""
+"""Rebuild the trends of one published result from the events in the lake, without a JVM."""
 
 from __future__ import annotations
 

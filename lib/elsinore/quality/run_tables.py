@@ -36,14 +36,14 @@ _SHA256 = r"[0-9a-f]{64}\Z"
 _INTEGER = "^(0|-?[1-9][0-9]*)$"
 #: No integer of more digits has a double (the largest is about 1.8e308).
 _DIGITS_OF_LARGEST_DOUBLE = 309
-#: A last place of difference is rounding, not a fault.
+#: A difference in the last place is rounding, not an error.
 _ROUNDING = 2.0**-52
 _KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
 #: Columns of events and of quarantined records that are checked.
 EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "file_hour"]
 _PLACE_OF_EVENT = ["file", "record_number"]
 QUARANTINE_COLUMNS = ["file_hour", "file", "record_number", "reason_code"]
-#: Rows that are named for each rule, and characters of each value.
+#: Maximum number of example rows per rule, and of characters per value.
 _EXAMPLES, _CHARACTERS = 3, 100
 
 
@@ -144,7 +144,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 
 def rules_of_events(events: pa.Table, stream: StreamSchema) -> pd.DataFrame:
-    """Counts by rule of events, with `EVENT_COLUMNS`."""
+    """Count events that break each rule, from rows with `EVENT_COLUMNS`."""
     counts = RuleCounts("has_id", "once", "has_type", "in_its_day")
     ids = events["event_id"]
     counts.add("has_id", events, pc.is_null(ids), "event_time", "file_hour")
@@ -158,7 +158,7 @@ def rules_of_events(events: pa.Table, stream: StreamSchema) -> pd.DataFrame:
 
 
 def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
-    """Counts by rule of quarantined lines, with `QUARANTINE_COLUMNS`."""
+    """Count quarantined records that break each rule, from rows with `QUARANTINE_COLUMNS`."""
     counts = RuleCounts("has_file_hour", "has_code", "code_is_name")
     counts.add("has_file_hour", lines, pc.is_null(lines["file_hour"]), "file", "record_number")
     counts.add("has_code", lines, pc.is_null(lines["reason_code"]), "file", "record_number")
@@ -169,9 +169,11 @@ def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
 
 
 def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool]) -> pd.DataFrame:
-    """Counts by rule of staged results, given a part of the table at a time.
+    """Count staged results that break each rule.
 
-    Of each hour it is known whether its results name a plan that is stored.
+    Args:
+        days: The staged results, in parts.
+        plan_is_known: By hour, whether the plan of its results is stored.
     """
     counts = RuleCounts(
         "once", "has_query", "group_is_json", "window_runs_forwards", "in_its_hour",
@@ -188,8 +190,8 @@ def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool])
 
 
 def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
-    # Two rows of one key are a day's: they lie in the hour that their window ends in, or are
-    # counted as misplaced.
+    # Rows with the same key are in the same part of the table: they are in the hour in which their
+    # window ends, or are counted as misplaced.
     keys = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
     counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
     counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "window_end_hour")
@@ -227,9 +229,10 @@ def _repeated(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_far(rows: pa.Table, canonical: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether `value` is not the double nearest to `exact`; past the largest, NULL or infinite.
+    """Return whether `value` is not the double nearest to `exact`.
 
-    Arrow reads the nearest double of digits; of the few where it does not agree, Python decides.
+    Beyond the largest double, `value` must be NULL or infinite. Arrow compares all rows, and Python
+    checks the few rows in which Arrow finds a difference.
     """
     nearest = pc.if_else(canonical, rows["exact"], "0").cast(pa.float64())
     same = pc.and_(canonical, pc.equal(nearest, rows["value"]))
@@ -271,10 +274,13 @@ class RuleCounts:
         self._examples: dict[str, list[str]] = {rule: [] for rule in rules}
 
     def add(self, rule: str, rows: pa.Table, broken: pa.ChunkedArray, *shown: str) -> None:
-        """Count a part of the table; `broken` says of each row whether it breaks the rule.
+        """Count the rows of a part of the table that break a rule.
 
-        NULL is taken for broken. `shown` are columns that tell where an example stands and what is
-        wrong with it.
+        Args:
+            rule: The rule.
+            rows: The rows.
+            broken: True for each row that breaks the rule; NULL counts as True.
+            *shown: Columns of examples, with their position and the wrong value.
         """
         wrong = pc.fill_null(broken, True)
         number = pc.sum(wrong).as_py() or 0
@@ -288,7 +294,7 @@ class RuleCounts:
                 examples.append(", ".join(values))
 
     def frame(self) -> pd.DataFrame:
-        """One row for each rule: `rule`, `rows`, `broken` and `examples`."""
+        """Return one row per rule: `rule`, `rows`, `broken` and `examples`."""
         told = [
             (rule, rows, self._broken[rule], "; ".join(self._examples[rule]))
             for rule, rows in self._rows.items()

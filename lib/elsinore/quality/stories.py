@@ -1,7 +1,7 @@
-"""The results of each query in some hours: how many, when, for which groups, compared with before.
+"""Summarize the results of each query in a time range, and compare them with earlier hours.
 
-Each query has one measure: COUNT(*), or else another count that it returns, or else its number of
-results. Sizes are binary logarithms, because a count can exceed all doubles; -inf means none.
+Each query has one measure: COUNT(*), otherwise another count that it returns, otherwise its number
+of results. Sizes are binary logarithms, because a count can exceed all doubles; -inf means none.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
 def _bars(
     sizes: Mapping[str, float], shown: Interval, interval: Interval
 ) -> tuple[tuple[Bar, ...], bool]:
-    """`Story.bars` and `is_linear`."""
+    """Return `Story.bars` and `Story.is_linear`."""
     labels = [hour_label(hour) for hour in hours_of(shown)]
     cut = 10 if len(labels) > MOST_HOURS else None
     by: dict[str, float] = {}
