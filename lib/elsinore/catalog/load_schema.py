@@ -212,7 +212,7 @@ _VALUES = {
 
 
 def _typed(value: Scalar, kind: AttributeType) -> Scalar:
-    """A limit or allowed value as the attribute's own type."""
+    """Convert a limit or an allowed value to the type of the attribute."""
     match kind, value:
         case AttributeType.STRING, str():
             return value

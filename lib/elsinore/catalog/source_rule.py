@@ -37,7 +37,7 @@ _HINT = "as in {date}/{hour}/*.jsonl.gz, dump-*.parquet or /data/{year}/{month}/
 
 
 def format_of(name: str) -> InputFormat | None:
-    """The format that a file's name says, packed or not; None if it says none.
+    """Return the format by the suffix of a file name, compressed or not; None if unknown.
 
     >>> format_of("Clicks.csv.zst")
     <InputFormat.CSV: 'csv'>
@@ -78,7 +78,7 @@ class SourceRule:
 
     @property
     def is_raw(self) -> bool:
-        """Whether its files are ingested in place: JSON Lines of one hour, in the landing zone."""
+        """True if files are ingested in place: JSON Lines of one hour in the landing zone."""
         return "{hour}" in self.files and not self.base and self.form is InputFormat.JSONL
 
     @cached_property

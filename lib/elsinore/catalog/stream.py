@@ -63,7 +63,7 @@ class EventType:
 
 
 class Buckets(NamedTuple):
-    """Layout of events within a day: a number of buckets, by a hash of some attributes."""
+    """Layout of events within a day: a number of buckets by a hash of attributes."""
 
     by: tuple[str, ...]
     number: int
@@ -174,5 +174,5 @@ class StreamSchema:
         return tuple(dict.fromkeys(pairs))
 
     def carriers(self, attribute: str) -> frozenset[str]:
-        """Names of the event types that have an attribute."""
+        """Return the names of the event types with an attribute."""
         return frozenset(t.name for t in self.types if attribute in t.by_name)

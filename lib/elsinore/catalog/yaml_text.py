@@ -18,7 +18,7 @@ from elsinore.wording import in_plain_words, visible
 
 #: Schemas, suites and rates have some thousands; reading this many takes about a second.
 MAX_BYTES = 100_000
-#: Lists and mappings inside one another; ours have four.
+#: Maximum depth of lists and mappings; Elsinore's files have four levels.
 _DEEPEST = 50
 #: Messages of PyYAML, and what to print instead.
 _SAID = {
@@ -131,16 +131,23 @@ _Path = tuple[int | str, ...]
 def read_model(
     path: Path, model: type[_Model], what: str, *, hint: str = "check the path"
 ) -> _Model:
-    """The one document of a YAML file as a model; `what` it is (a schema), and a hint for errors.
+    """Read the single document of a YAML file as a model.
+
+    Args:
+        path: The file.
+        model: The model.
+        what: The kind of document for error messages, such as "a schema".
+        hint: The hint of errors about reading the file.
 
     Raises:
-        SchemaError: as `read_yaml`, or the document is not as the model asks; with every fault.
+        SchemaError: As `read_yaml`, or the document does not match the model. The error lists all
+            problems.
     """
     return model_of(_read(path, hint), model, what, str(path))
 
 
 def model_of(text: bytes, model: type[_Model], what: str, file: str) -> _Model:
-    """A YAML text as a model; see `read_model`."""
+    """Parse a YAML string as a model; see `read_model`."""
     return cast(_Model, _model_of(text, model, what, file))
 
 
@@ -240,7 +247,7 @@ def _known_keys(document: Any, path: _Path) -> int:
 
 
 def _settings(schema: Any) -> list[str]:
-    """All names of settings in a JSON schema and the definitions below it."""
+    """Return all names of settings in a JSON schema and its definitions."""
     parts = [schema, *schema.get("$defs", {}).values()]
     return sorted({name for part in parts for name in part.get("properties", {})})
 
