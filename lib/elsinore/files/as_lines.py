@@ -51,12 +51,12 @@ def as_lines(
     schema: StreamSchema,
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[pa.RecordBatch]:
-    """The lines of a file, or rows of a file or table as lines of JSON with all their columns.
+    """Yield the lines of a file, or the rows of a file or table as JSON lines with all columns.
 
-    Lines stay as they are, except that `columns` of the file's directories are added to objects
-    without such a key. Cells of CSV are typed by the schema if they spell a value of their type,
-    and stay text otherwise; so `decode_lines` makes the same events of these lines as
-    `read_csv` and `read_parquet` of the rows, and refuses the others for the same reasons.
+    Lines are unchanged, except that `columns` of the file's directories are added to objects
+    without such a key. Cells of CSV are converted to the type of the schema, or stay strings if
+    they are not valid. So `decode_lines` returns the same events for these lines as `read_csv` and
+    `read_parquet` for the rows, and rejects other rows for the same reasons.
 
     Returns:
         Batches of `LINES_SCHEMA`, positions as those functions count.

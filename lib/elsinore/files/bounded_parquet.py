@@ -259,7 +259,7 @@ class _BoundedFile:
     def _fit(
         self, sizes: dict[str, _Size], optional: Collection[str], decoded: dict[str, int]
     ) -> None:
-        """Leave out optional columns, the largest first, until the others are allowed."""
+        """Remove optional columns, the largest first, until the size is allowed."""
         total = sum(decoded.values())
         for column in sorted(decoded, key=lambda name: -decoded[name]):
             if total > self._allowed and column in optional:

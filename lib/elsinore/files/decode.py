@@ -55,25 +55,28 @@ _LOOK = 256
 
 
 def decode_lines(lines: pa.RecordBatch | pa.Table, schema: StreamSchema) -> Decoded:
-    """Typed events of JSON records; columns: `file`, `record_number` (int64), `record` (string).
+    """Decode JSON records to typed events.
 
-    A line is an event or it is rejected with the first fault found in it, in the order: the line
-    as text and JSON, time, type, id, attributes as the schema lists them. Text is kept as it came:
-    it is neither trimmed nor brought into a Unicode normal form.
+    An invalid record is rejected with its first error. Errors are checked in this order: encoding
+    and JSON, time, type, id, attributes in the order of the schema. Strings are kept unchanged:
+    they are neither trimmed nor converted to a Unicode normal form.
 
-    A call costs some milliseconds whatever its size: hand over the lines of many small files at
-    once.
+    Each call takes some milliseconds, so pass the records of many small files together.
+
+    Args:
+        lines: The columns `file`, `record_number` (int64) and `record` (string).
+        schema: The schema of the stream.
     """
     table = pa.table(lines) if isinstance(lines, pa.RecordBatch) else lines
-    # In one piece: a table of many small files would be decoded in as many small blocks.
+    # As one chunk: otherwise records of many small files would be decoded in many small blocks.
     batches = table.select(LINES_SCHEMA.names).combine_chunks().to_batches(max_chunksize=_AT_ONCE)
-    # Arrow lets go of the interpreter while it parses: 4.4 us a line on two cores, 6.8 on one.
+    # Arrow releases the GIL while it parses: 4.4 us per line on two cores, 6.8 us on one.
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return concat_decoded(pool.map(partial(_decode, schema=schema), batches), schema)
 
 
 def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
-    """A block by Arrow's parser, if it takes it, but for lines whose values are wrong."""
+    """Decode a block with Arrow's parser if possible, and invalid lines with Python."""
     clean = parse_clean_block(batch["record"], schema)
     if clean is None:
         return _decode_each(pa.table(batch), schema)
@@ -82,7 +85,7 @@ def _decode(batch: pa.RecordBatch, schema: StreamSchema) -> Decoded:
         ArrowRecords(clean), pa.table({"file": batch["file"], "record_number": rows}), {}, schema
     )
     events, rejected = decoded.events, decoded.rejected
-    if number := rejected.num_rows:  # decoded again line by line, for their errors
+    if number := rejected.num_rows:  # decoded again line by line, to get their errors
         wrong = batch.take(rejected["record_number"].combine_chunks())
         rejected = _decode_each(pa.table(wrong), schema).rejected
         if rejected.num_rows < number:
@@ -119,11 +122,15 @@ def field_values(lines: Iterable[str], field: str) -> Iterator[Any]:
 
 
 def reject_far(decoded: Decoded, lines: pa.Table, schema: StreamSchema) -> Decoded:
-    """Decoded lines, whose events are rejected where they lie too far from their landing's hour.
+    """Reject decoded events whose time is too far from the hour of their file.
 
-    A clock of 2099, or seconds that were read as milliseconds, would make an event of some window
-    that no run owns. Rejected lines are in no order. Decoded positions are row numbers of `lines`,
-    which have `file_hour` and `record`.
+    A clock of 2099, or seconds that were read as milliseconds, would put an event into a window
+    that no run computes. Rejected records are not sorted.
+
+    Args:
+        decoded: Events and rejected records; their positions are row numbers of `lines`.
+        lines: The columns `file_hour` and `record`.
+        schema: The schema of the stream.
     """
     events = decoded.events
     rows, times = events["record_number"].to_numpy(), events[TIME_COLUMN].to_numpy()
@@ -243,17 +250,22 @@ _DECODER = json.JSONDecoder(
 
 
 def parse_clean_block(lines: pa.Array, schema: StreamSchema) -> pa.Table | None:
-    """The records of a block of lines, one a line, with a column for each field of the stream.
+    """Parse a block of lines with Arrow, one record per line and one column per field.
 
-    Arrow's parser is at least as strict as ours: it takes no number for text or the other way
-    round, and no repeated keys. A field that should be text may hold whole numbers in all lines.
-    What Arrow takes, it reads as we do, but for `-NaN` and `Inf`, which Python does not write; a
-    property test holds the two together. Fields that the stream does not have it passes over, so
-    there we look for repeated keys and deep nesting ourselves.
+    Arrow's parser is at least as strict as Elsinore's: it rejects numbers in string fields, strings
+    in number fields, and repeated keys. A string field may have whole numbers in all lines. Arrow
+    and Elsinore read all accepted values equally, except `-NaN` and `Inf`, which Python does not
+    write; a property test checks this. Arrow ignores fields that the stream does not have, so they
+    are checked separately for repeated keys and deep nesting.
 
-    The answer is None for any block that it does not take, and wherever its records might not be
-    the block's lines, strings without NULLs: each must begin with `{`, and with the only one in it,
-    or end with `}`. Then n records out of n lines began one in each, and ended before the next.
+    Args:
+        lines: Strings without NULLs.
+        schema: The schema of the stream.
+
+    Returns:
+        The records. None if Arrow rejects the block, or if records may not match lines. They match
+            if there is one record per line, and each line begins with `{` and has no other `{`, or
+            ends with `}`.
     """
     fields = _fields(schema)
     if fields is None or not pc.all(pc.starts_with(lines, "{")).as_py():
@@ -306,7 +318,7 @@ def _parsed(block: bytes, fields: pa.Schema, unexpected: str) -> pa.Table:
 
 
 def _others_are_sound(lines: pa.Array) -> bool:
-    """Whether no line has a key twice or is nested too deep, also in unread fields.
+    """Return whether no line has a repeated key or is nested too deep, also in unread fields.
 
     Uncertain lines are parsed, which is slow if there are many.
     """
@@ -322,9 +334,9 @@ def _others_are_sound(lines: pa.Array) -> bool:
 
 
 def _lines_with_doubtful_keys(lines: pa.Array) -> Rows:
-    """Rows of lines in which a key may stand twice, or whose keys do not stand plainly as `"x":`.
+    """Return the rows of lines that may have a repeated key, or a key that is not plain `"x":`.
 
-    Between quotes are texts, and what stands between texts. A key is followed by a colon.
+    A line is split at quotes. A part is a key if a colon follows it.
     """
     parts = pc.split_pattern(lines, '"')
     text, line = parts.flatten(), pc.list_parent_indices(parts).to_numpy()
@@ -337,7 +349,7 @@ def _lines_with_doubtful_keys(lines: pa.Array) -> Rows:
 
 
 def _fields(schema: StreamSchema) -> pa.Schema | None:
-    """Raw fields with the types that need no second look; None if a field serves two types."""
+    """Return the types for Arrow's parser by raw field; None if a field has two types."""
     number_or_text = pa.string() if schema.time_unit is TimeUnit.ISO else pa.int64()
     wanted = [(name, pa.string()) for name in schema.raw_needed]
     wanted[0] = (schema.time_field, number_or_text)

@@ -287,7 +287,7 @@ def _require_sidecars(path: Path, sidecars: Iterable[object]) -> set[str]:
 
 @contextmanager
 def naming_file(path: Path, copy: Path) -> Iterator[None]:
-    """Name a file in errors about its temporary copy."""
+    """Replace the path of a temporary copy in errors by the path of its file."""
     try:
         yield
     except UnreadableFile as error:

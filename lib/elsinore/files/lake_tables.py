@@ -64,7 +64,7 @@ def format_of_table(path: Path) -> TableFormat | None:
 
 
 class TableFinder:
-    """Finds the tables that contain some paths; reads each directory once."""
+    """Find the tables that contain paths; each directory is read once."""
 
     def __init__(self) -> None:
         self._known: dict[Path, TableFormat | None] = {}

@@ -1,4 +1,4 @@
-"""Nanoseconds of event times, which are cut off: Elsinore keeps times to the microsecond."""
+"""Nanoseconds of event times, which are truncated: Elsinore stores times in microseconds."""
 
 from __future__ import annotations
 

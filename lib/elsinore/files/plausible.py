@@ -37,9 +37,9 @@ _YEAR = 365.2425 * DAY
 
 
 def possible_times(schema: StreamSchema) -> Interval:
-    """The times that events of a stream may have: years 1 to 9999, or ticks.
+    """Return the valid times of events of a stream: years 1 to 9999, or ticks.
 
-    If the schema quarantines times beyond its own limits, those are outside as well.
+    If the schema quarantines times beyond its limits, these are the limits.
     """
     if not schema.time_unit.is_calendar:
         return TICKS

@@ -41,7 +41,7 @@ CR_ALONE = "a CR without LF outside of quotes; end lines with LF"
 
 #: A quote that opens or closes a field: others inside of fields in quotes come in pairs.
 _TURN = re.compile(r'(?<!")"(?:"")*+(?!")')
-#: Lines whose quotes stand around whole fields.
+#: Lines whose quotes are only around whole fields.
 _QUOTED = re.compile(r'(?:(?:"(?:[^"\n]++|"")*+"|[^",\n]*+)[,\n])*+')
 
 
@@ -52,14 +52,17 @@ def read_csv(
     limits: ReadLimits = DEFAULT_LIMITS,
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[Decoded]:
-    """Typed events of a CSV file (comma, double quotes, UTF-8), some thousand rows at a time.
+    """Yield typed events of a CSV file (comma, double quotes, UTF-8) in batches.
 
-    An empty field is NULL, quoted or not. Fields are not trimmed. Columns that an event's type
-    does not have are ignored for it. Positions are lines, the header's being 1; a record that runs
-    over several lines has its first. If that is bad, as where a quote is never closed, its first
-    line is rejected and the others are read again. A field has at most 131,072 characters. Blank
-    lines are not records. The file may be packed as `.csv.gz` or `.csv.zst`. `columns` are the
-    columns of its directories.
+    - An empty field is NULL, quoted or not. Fields are not trimmed, and have at most 131,072
+      characters. Blank lines are not records.
+    - Columns that an event's type does not have are ignored.
+    - Positions are line numbers; the header is line 1. A record of several lines has the position
+      of its first line. If it is invalid, for example because a quote is not closed, its first line
+      is rejected and the other lines are read again.
+    - The file may be compressed as `.csv.gz` or `.csv.zst`.
+
+    `columns` are the columns in the names of its directories.
 
     Raises:
         DataError: the file cannot be read.
@@ -122,7 +125,7 @@ class _Record(NamedTuple):
 
 
 class _Lines:
-    """Lines as the csv module wants them, and what they were since the last record."""
+    """An iterator of lines for the csv module, which records the lines of the current record."""
 
     def __init__(self, lines: Iterator[RawLine]) -> None:
         self._lines = lines
@@ -144,15 +147,15 @@ class _Lines:
         return list(self._ahead)
 
     def pass_over(self) -> None:
-        """Take the lines that were looked at."""
+        """Skip the lines that were read ahead."""
         self._ahead.clear()
 
     def begin(self) -> None:
-        """The lines of another record come next."""
+        """Start a new record."""
         self.taken, self._turns = [], 0
 
     def give_back(self) -> None:
-        """All lines of a record but the first are to be taken again."""
+        """Return all lines of a record except the first, to read them again."""
         self._ahead.extendleft(reversed(self.taken[1:]))
         del self.taken[1:]
         self.position = self.taken[0].position
@@ -213,7 +216,7 @@ def _records(lines: _Lines) -> Iterator[_Record]:
 def _header(
     path: Path, records: Iterator[_Record], schema: StreamSchema, columns: DirectoryColumns
 ) -> _Record | None:
-    """The first record, which names the columns; None in an empty file."""
+    """Return the first record, which contains the column names; None if the file is empty."""
     header = next(records, None)
     if header is None:
         return None
@@ -234,12 +237,11 @@ def _clean_block(
     read: list[str],
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> ArrowRecords | None:
-    """The records of some lines, one a line, by Arrow's parser; of all columns those to be read.
+    """Parse lines with Arrow, one record per line, and return the columns to read.
 
-    So a million rows of five fields take 2.2 s, and 8 by the csv module. What Arrow might read
-    otherwise is left to that: the answer is None for lines that it does not take, that are blank,
-    too long or damaged, and where a quote stands elsewhere than around a field that ends in its
-    line.
+    A million rows of five fields take 2.2 s, and 8 s with the csv module. The result is None if
+    Arrow might read the lines differently than the csv module: if Arrow rejects them, if lines are
+    blank, too long or damaged, or if quotes are not around a whole field of one line.
     """
     texts = [line.text for line in lines]
     text = "\n".join([*texts, ""]).replace("\r\n", "\n")
@@ -279,7 +281,7 @@ def _decode(
     schema: StreamSchema,
     columns: DirectoryColumns,
 ) -> Decoded:
-    """Events of records as the csv module reads them, with whatever is wrong in them."""
+    """Decode records of the csv module to events and rejected records."""
     faults = {row: record.fault for row, record in enumerate(block) if record.fault}
     # Only columns that are read: all cells of a wide file would take gigabytes.
     at = {name: index for index, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""All events of some files in one table, one of each id, with an account of every line."""
+"""Read the events of files into one table, deduplicate them by id, and count all records."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class ReadReport:
     lines: int  #: lines that are not blank (jsonl), records (csv) or rows (parquet)
     accepted: int  #: events that are in the table
     duplicates: int  #: events that equal an accepted one with the same id
-    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, one row a line
-    ignored: int = 0  #: lines of types that the schema passes over
-    #: files below folders that were not read, for their names say no format.
+    rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, one row per record
+    ignored: int = 0  #: records of types that the schema ignores
+    #: files below directories that were skipped, because their names have no known format.
     passed_over: tuple[Path, ...] = ()
     #: sentences about implausible times, missing fields, corrections that lost, and columns that
     #: were too large to decode.
     warnings: tuple[str, ...] = ()
-    #: the nanoseconds that were cut off the time of each event in the table.
+    #: the nanoseconds that were truncated from the time of each event in the table.
     nanoseconds: Nanoseconds = None
 
     def __post_init__(self) -> None:
@@ -351,7 +351,7 @@ _PRINTERS = {".gz": "zcat", ".zst": "zstdcat"}
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Files below a folder in the order of their paths, without hidden and marker files."""
+    """Return the files below a directory, sorted by path, without hidden and marker files."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return sorted(
         path
@@ -441,7 +441,10 @@ def _all_differ(ids: pa.ChunkedArray) -> bool:
 
 
 def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
-    """Rows whose id a later row has, by (rank of file, position), and the last of these rows."""
+    """Return the rows whose id a later row has, and for each of them the last row of the id.
+
+    Rows are ordered by rank of the file and position.
+    """
     found = id_keys(events, schema, time=TIME_COLUMN).combine_chunks()
     placed = events.select(["record_number"]).append_column("id", found)
     placed = placed.append_column("file", _file_ranks(events["file"], schema))
@@ -452,7 +455,7 @@ def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     # The run of a row is as many runs along as ended before it.
     run = np.cumsum(ends) - ends
     earlier, last = order[~ends], order[ends][run][~ends]
-    # By row, so that rejected ones come out in the order of the input.
+    # Sorted by row, so that rejected events keep the order of the input.
     by_row = np.argsort(earlier)
     return earlier[by_row], last[by_row]
 
@@ -500,7 +503,7 @@ def _modified(file: str) -> int:
 
 
 def as_json(row: dict[str, object], schema: StreamSchema) -> str:
-    """A typed event as a line that is read as this event; paths are names with dots."""
+    """Return a JSON line that is read as the given event; paths are names with dots."""
     code = int(str(row[TYPE_COLUMN]))
     time = int(str(row[TIME_COLUMN]))
     length = NUMBER_LENGTHS.get(schema.time_unit)

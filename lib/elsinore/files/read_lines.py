@@ -54,7 +54,7 @@ class ReadLimits:
     """Bounds on what is read from one file, so that no file fills the memory."""
 
     line_bytes: int = 10_000_000  #: longer lines are rejected
-    kept_bytes: int = 10_000  #: what is kept of a line that is too long
+    kept_bytes: int = 10_000  #: number of bytes that are kept of a line that is too long
     file_bytes: int = 4 << 30  #: larger files, once unpacked, are refused
     ratio: int = 200  #: gzip files that unpack to more than this many times their size are refused
     #: ... once they exceed this many bytes: small files may well be repetitive.
@@ -92,9 +92,9 @@ class RawLine(NamedTuple):
 
 
 def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
-    r"""Every line of a UTF-8 text file, blank ones too, positions from 1; a BOM is dropped.
+    r"""Yield every line of a UTF-8 text file, also blank lines, with positions from 1.
 
-    Bytes that are not UTF-8 stay visible as `\ufffd\xNN`.
+    A BOM is dropped. Bytes that are not UTF-8 are shown as `\ufffd\xNN`.
 
     Raises:
         DataError: the file cannot be opened or read.
@@ -106,7 +106,7 @@ def raw_lines(path: Path, limits: ReadLimits) -> Iterator[RawLine]:
 
 
 class _Bounded:
-    """A stream that fails after some bytes: a file can grow while it is read, or shrink."""
+    """A stream with a minimum and a maximum size: a file can grow or shrink while it is read."""
 
     def __init__(self, stream: BinaryIO, path: Path, most: int, least: int) -> None:
         self._stream, self._path, self._most, self._least = stream, path, most, least
@@ -132,9 +132,10 @@ class _Bounded:
 
 
 def _blocks(path: Path, limits: ReadLimits) -> Iterator[tuple[int, bytes, _Bounded]]:
-    """Whole lines, with the position of the first, and the stream, which goes on behind them.
+    """Yield blocks of whole lines, with the position of the first line, and the stream.
 
-    Of a last line that is too long there is so much that this shows.
+    The stream continues after the block. If the last line is too long, the block has only the
+    beginning of it, which is longer than the limit.
     """
     with open_unpacked(path, limits) as whole:
         least = 0 if path.suffix.lower() in PACKED else os.fstat(whole.fileno()).st_size
@@ -172,7 +173,7 @@ def _each(first: int, block: bytes, stream: _Bounded, limits: ReadLimits) -> Ite
 
 
 def _column(block: bytes) -> pa.Array | None:
-    """The lines of a block, blank ones too, without an object for each; None: not all are UTF-8."""
+    """Return the lines of a block as an Arrow array; None if a line is not UTF-8."""
     block = block if block.endswith(b"\n") else block + b"\n"
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     offsets = np.append(0, ends - np.arange(len(ends))).astype(np.int32)
@@ -214,12 +215,12 @@ def visible(raw: bytes) -> str:
 
 @contextmanager
 def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked where its name ends in `.gz` or `.zst`.
+    """Yield a stream of the bytes of a file, decompressed if its name ends in `.gz` or `.zst`.
 
-    A packed file is read twice, first to its end: its checksum comes last, and nothing of a
-    damaged file may land. Unpacking is far cheaper than decoding, and this way neither memory nor
-    disk has to hold the unpacked bytes. Both passes read the one opened file, so a file put in its
-    place meanwhile does not matter.
+    A compressed file is read twice. The first pass checks the checksum at its end, because no
+    record of a damaged file may be ingested. Decompression is much faster than decoding, and two
+    passes need no memory or disk for the decompressed bytes. Both passes read the same open file,
+    so a replacement of the file does not matter.
 
     Raises:
         DataError: the file cannot be opened or read.
@@ -322,7 +323,7 @@ def column_problem(
 
 
 def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
-    """The names of columns that a schema's fields are, or else may lie inside of."""
+    """Return the names of columns that can be a field of the schema, or contain one if nested."""
     read = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
     return set().union(*map(beginnings, read)) if nested else read
 

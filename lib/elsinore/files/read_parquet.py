@@ -38,10 +38,10 @@ def read_parquet(
     columns: DirectoryColumns = NO_COLUMNS,
     read: Collection[str] | None = None,
 ) -> Iterator[Decoded]:
-    """Typed events of a Parquet file, some ten thousand rows at a time.
+    """Yield typed events of a Parquet file in batches of about ten thousand rows.
 
-    Positions are rows, from 1. Only the columns that the schema names are decoded. A rejected row
-    is kept as JSON, with these columns. `.parquet.gz` and `.parquet.zst` are unpacked in memory.
+    Positions are row numbers, from 1. Only columns of the schema are decoded. A rejected row is
+    kept as JSON, with these columns. `.parquet.gz` and `.parquet.zst` are decompressed in memory.
 
     Args:
         path: the file.
@@ -78,7 +78,7 @@ def parquet_rows(
     limits: ReadLimits = DEFAULT_LIMITS,
     columns: DirectoryColumns = NO_COLUMNS,
 ) -> Iterator[pa.Table]:
-    """The rows of a Parquet file with all its columns, in parts; raises as `read_parquet`."""
+    """Yield the rows of a Parquet file with all columns, in batches; raises as `read_parquet`."""
 
     def choose(names: list[str]) -> Columns:
         if schema is not None:
@@ -162,7 +162,7 @@ class Frame(NamedTuple):
     data: Any
 
 
-#: How libraries say that a frame is none, or has values of several kinds in a column.
+#: Errors of libraries for objects that are not DataFrames, or columns with values of several types.
 UNREADABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 _CAST = "cast it to a 64-bit integer, a double or a string, or drop the column"
@@ -194,9 +194,9 @@ def frame_problem(name: str, error: Exception) -> DataError | OutOfMemoryError:
 
 
 def frame_table(data: Any) -> pa.Table:
-    """The rows of what speaks Arrow, without empty chunks.
+    """Return the rows of an object that supports Arrow, without empty chunks.
 
-    These have no buffers if they came by Arrow's C interface, and cannot be joined (pyarrow 26).
+    Empty chunks from Arrow's C interface have no buffers and cannot be joined (pyarrow 26).
     """
     table = pa.table(data)
     filled = [batch for batch in table.to_batches() if batch.num_rows]
@@ -204,7 +204,11 @@ def frame_table(data: Any) -> pa.Table:
 
 
 def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
-    """Typed events of a frame; DataError: a column is missing or twice, or it cannot be read."""
+    """Yield typed events of a DataFrame.
+
+    Raises:
+        DataError: A column is missing or repeated, or the DataFrame cannot be read.
+    """
     try:
         table = frame_table(frame.data)
     except UNREADABLE as error:
@@ -221,7 +225,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
     labels = pa.repeat(frame.name, BATCH_ROWS)
 
     def typed(at: int) -> Decoded:
-        """A piece of the table: batches may be of any size."""
+        """Decode a piece of the table, because its batches may have any size."""
         return _typed(table.slice(at, BATCH_ROWS), at + 1, labels, schema)
 
     # Arrow leaves Python's lock while it computes.
@@ -230,7 +234,7 @@ def read_frame(frame: Frame, schema: StreamSchema) -> Iterator[Decoded]:
 
 
 def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchema) -> Decoded:
-    """Typed events of rows of which `position` is the first; `labels` are shared by all pieces."""
+    """Decode rows that begin at `position` to typed events; all pieces share `labels`."""
     numbers = np.arange(position, position + piece.num_rows)
     where = pa.table({"file": labels[: piece.num_rows], "record_number": numbers})
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)

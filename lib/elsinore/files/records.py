@@ -28,7 +28,7 @@ _VALUES_AT_ONCE = 500_000
 
 
 def first_name(path: str, names: Container[str]) -> str | None:
-    """The longest of some names that a field's path begins with; None: it begins with none."""
+    """Return the longest name that is a beginning of a field's path; None if there is none."""
     for name in beginnings(path):
         if name in names:
             return name
@@ -37,7 +37,7 @@ def first_name(path: str, names: Container[str]) -> str | None:
 
 @cache  # asked for each line
 def beginnings(path: str) -> list[str]:
-    """All that ends before a dot of a path, and itself, the longest first."""
+    """Return a path and its beginnings before a dot, the longest first."""
     return [*accumulate(path.split("."), "{}.{}".format)][::-1]
 
 
@@ -55,13 +55,13 @@ class Records(Protocol):
     quoted: bool
 
     def select(self, rows: Rows) -> Self:
-        """These records only, in this order."""
+        """Return the records of rows, in this order."""
 
     def column(self, field: str) -> Column:
-        """The values of a field; all NULL where no record has it."""
+        """Return the values of a field; all are NULL if no record has it."""
 
     def texts(self) -> list[str]:
-        """Each record as it came."""
+        """Return each record as in the input."""
 
 
 class ArrowRecords:
@@ -89,7 +89,7 @@ class ArrowRecords:
         self._names = frozenset(table.column_names)
 
     def select(self, rows: Rows) -> ArrowRecords:
-        """These rows only, in this order."""
+        """Return the records of rows, in this order."""
         lines = self._lines and [self._lines[row] for row in rows.tolist()]
         return ArrowRecords(self._table.take(rows), lines, quoted=self.quoted)
 
@@ -174,7 +174,7 @@ def _shortened(text: str, longest: int) -> str:
     return f"{text[:longest]} …[cut, {len(text)} bytes]"
 
 
-#: What Arrow selects no rows of, nor of what holds some, and what it is as good as.
+#: Types whose rows Arrow cannot select, also inside of other types, and equivalent types.
 _AS_GOOD_AS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
@@ -204,7 +204,7 @@ def _selectable(column: pa.Array) -> pa.Array:
         values = column.flatten() if of.num_fields else column
         with suppress(pa.ArrowException):
             return _rebuilt(column, pa.list_(_selectable(values).type), lambda value: value)
-    # As bytes: what holds texts must not be taken for one.
+    # As bytes, so that a value of a nested type is not treated as a string.
     return _rebuilt(
         column, pa.binary(), lambda value: None if value is None else str(value).encode()
     )
@@ -218,7 +218,7 @@ def _rebuilt(column: pa.Array, of: pa.DataType, convert: Callable[[Any], Any]) -
 
 
 def _texts(column: pa.ChunkedArray) -> list[Any]:
-    """Values for a person to read: as JSON where it has them, or as text."""
+    """Return readable values: JSON values if possible, otherwise strings."""
     if is_plain(column.type):
         with suppress(UnicodeDecodeError):
             return column.to_pylist()

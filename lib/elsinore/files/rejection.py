@@ -12,7 +12,7 @@ import pyarrow as pa
 from elsinore.errors import DataError
 
 _SHOWN = 60
-#: Columns of rejected lines: where, the line itself, and why.
+#: Columns of rejected records: position, record and reason.
 REJECTED_SCHEMA = pa.schema(
     [
         pa.field("file", pa.string(), False),
@@ -84,7 +84,7 @@ class Fault(NamedTuple):
 
 
 def rejected_rows(where: pa.Table, lines: Sequence[str], faults: Sequence[Fault]) -> pa.Table:
-    """Rows of `REJECTED_SCHEMA`; `where` has `file` and `record_number` of each line."""
+    """Return rows of `REJECTED_SCHEMA`; `where` has `file` and `record_number` per record."""
     columns = {
         "file": where["file"],
         "record_number": where["record_number"],
@@ -96,7 +96,7 @@ def rejected_rows(where: pa.Table, lines: Sequence[str], faults: Sequence[Fault]
 
 
 class UnreadableFile(DataError):
-    """A file of which nothing can be used; it is to be quarantined whole.
+    """No record of a file can be used, so the whole file is quarantined.
 
     Attributes:
         reason_code: `corrupt_file`, `too_large`, `bad_encoding` or `bad_header`.
@@ -141,7 +141,7 @@ def printable(name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a reason spells it: short, printable, and safe to encode.
+    """Return a value for a rejection reason: short, printable, and safe to encode.
 
     >>> shown("x" * 100) == repr("x" * 60) + "..."
     True
@@ -163,7 +163,7 @@ def shown(value: object) -> str:
 
 
 def write_rejected(rejected: pa.Table, out: TextIO) -> int:
-    """Write one JSON object a line, with the columns of `REJECTED_SCHEMA`; returns their number.
+    """Write rejected records as JSON lines with the columns of `REJECTED_SCHEMA`; return how many.
 
     Output is plain ASCII: lines that were rejected may hold anything, and this cannot harm.
     """

@@ -25,12 +25,12 @@ from elsinore.wording import some_of
 
 @dataclass(frozen=True)
 class Decoded:
-    """Events and rejected lines of one input; with those ignored they are all of its lines."""
+    """The events, rejected records and ignored records of one input."""
 
     events: pa.Table  #: columns of `decoded_schema`, in the order of the input
     rejected: pa.Table  #: columns of `REJECTED_SCHEMA`, in the order of the input
-    ignored: int = 0  #: how many lines the schema passes over, for their types
-    #: the nanoseconds that were cut off the time of each event.
+    ignored: int = 0  #: number of records of types that the schema ignores
+    #: the nanoseconds that were truncated from the time of each event.
     nanoseconds: Nanoseconds = None
     #: the fields of the file, as paths with dots; None for JSON, and for several files.
     fields: frozenset[str] | None = None
@@ -44,9 +44,10 @@ class Decoded:
 
 
 def decoded_schema(schema: StreamSchema) -> pa.Schema:
-    """`event_id` (NULL where events have none), the columns of `arrow_schema`, file, position.
+    """Return the schema of decoded events.
 
-    Position is the 1-based line (jsonl, csv) or row (parquet) in the file.
+    The columns are `event_id` (NULL if events have no id), the columns of `arrow_schema`, `file`
+    and `record_number`, the line (JSON Lines, CSV) or row (Parquet) in the file, from 1.
     """
     return pa.schema(
         [
@@ -59,7 +60,7 @@ def decoded_schema(schema: StreamSchema) -> pa.Schema:
 
 
 def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
-    """Several parts as one; no parts give empty tables."""
+    """Join parts to one; without parts, its tables are empty."""
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
     ignored, cut = 0, list[tuple[Nanoseconds, int]]()
     left_out: dict[str, None] = {}
@@ -121,19 +122,19 @@ def type_records(
 
 
 class _Faults:
-    """The first fault of each row."""
+    """The first error of each row."""
 
     def __init__(self, first: dict[int, Fault]) -> None:
         self.first = dict(first)
 
     def add(self, rows: Rows, faults: Iterable[tuple[int, Fault]], field: str = "") -> None:
-        """Faults by index into `rows`; `field` names what the texts do not name themselves."""
+        """Add errors by index of `rows`; a `field` is the prefix of their texts."""
         for index, fault in faults:
             named = fault._replace(text=f"{field}: {fault.text}") if field else fault
             self.first.setdefault(int(rows[index]), named)
 
     def add_missing(self, rows: Rows, values: pa.Array, code: Reason, field: str) -> None:
-        """NULLs where a value must be."""
+        """Add an error for each NULL of a required field."""
         missing = Fault(code, f"{field} is missing")
         self.add(rows, ((index, missing) for index in positions(pc.is_null(values))))
 
@@ -162,7 +163,7 @@ def _own_types(records: Records, schema: StreamSchema) -> npt.NDArray[np.bool_]:
 def _types(
     records: Records, rows: Rows, schema: StreamSchema, found: _Faults
 ) -> npt.NDArray[np.int32]:
-    """Code of each record's type, -1 where there is none."""
+    """Return the type code of each record; -1 if its type is missing or unknown."""
     field = schema.type_field
     if field is None:
         return np.zeros(len(rows), np.int32)
@@ -221,7 +222,7 @@ def _attributes(
 
 
 def _rules_of_fields(schema: StreamSchema) -> dict[tuple[str, str], dict[int, Attribute]]:
-    """By attribute and raw field, what it may be in each type (by code) that has it there."""
+    """Return the attributes of types by name and raw field, and then by type code."""
     found: dict[tuple[str, str], dict[int, Attribute]] = {}
     for name in schema.attributes:
         for code, event_type in enumerate(schema.types):
@@ -231,7 +232,7 @@ def _rules_of_fields(schema: StreamSchema) -> dict[tuple[str, str], dict[int, At
 
 
 def _spread(values: pa.Array, places: Rows, size: int) -> pa.Array:
-    """Values at their places, NULL at the others."""
+    """Return an array of a size with values at positions, and NULL elsewhere."""
     at = np.full(size, -1, np.int64)
     at[places] = np.arange(len(places))
     return values.take(pa.array(at, mask=at < 0))
@@ -246,10 +247,10 @@ def _rejected(records: Records, where: pa.Table, faults: dict[int, Fault]) -> pa
 
 
 def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, Fault]]:
-    """Each value in the attribute's Arrow type that it may not have, as (index, fault).
+    """Yield the index and the error of each value that breaks a rule of its attribute.
 
-    Rules in order: NULL only where nullable, not infinite, at least `min`, at most `max`, one of
-    `allowed`. A NULL breaks no rule but the first; NaN is within no limits.
+    The rules in order: not NULL unless nullable, not infinite, at least `min`, at most `max`, one
+    of `allowed`. NULL can break only the first rule. NaN is never within limits.
     """
     if column.null_count and not attribute.nullable:
         for index in positions(pc.is_null(column)):
@@ -263,7 +264,7 @@ def check_limits(column: pa.Array, attribute: Attribute) -> Iterator[tuple[int, 
 
 
 def _rules(column: pa.Array, attribute: Attribute) -> Iterator[tuple[Reason, pa.BooleanArray, str]]:
-    """Which values break which rule."""
+    """Yield the reason, a mask of the values, and a text for each rule that values can break."""
     if attribute.type is AttributeType.DOUBLE:
         yield Reason.NOT_FINITE, pc.is_inf(column), "is not finite"
         if attribute.minimum is not None or attribute.maximum is not None:

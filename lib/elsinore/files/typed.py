@@ -1,10 +1,10 @@
-"""A raw column made into one typed Arrow array, with the values that would not fit.
+"""Convert a raw column to a typed Arrow array, and report the values that are invalid.
 
-A raw column is Arrow's, or a list of what JSON parsed to, None where missing. Times of every
-spelling become int64 microseconds, or ticks of no unit. Whole numbers and booleans are read as
-their JSON text if a string is wanted, so that CSV, JSON and Parquet agree. Other JSON types are not
-coerced. In Arrow, any width of integer is a long, any integer, float or decimal is a double, and
-dates are their midnight.
+A raw column is an Arrow column, or a list of parsed JSON values with None for missing ones. Times
+of every format become int64 microseconds, or ticks without a unit. Whole numbers and booleans in a
+string column become their JSON text, so that CSV, JSON and Parquet agree. Other JSON types are not
+converted. In Arrow columns, integers of any width are longs, integers, floats and decimals are
+doubles, and a date is its midnight.
 """
 
 from __future__ import annotations
@@ -78,21 +78,21 @@ _BOOLEANS = {"true": True, "false": False}
 class Typed(NamedTuple):
     """Values of one field."""
 
-    array: pa.Array  #: as long as the raw column; NULL where the value is missing or faulty
-    #: (index into the column, fault) of each value that is there and cannot be used.
+    array: pa.Array  #: as long as the raw column; missing and invalid values are NULL
+    #: the index and the error of each invalid value.
     faults: list[tuple[int, Fault]]
 
 
 class _Rule(NamedTuple):
     """How the values of a field are read."""
 
-    arrow: pa.DataType  #: what they become
-    #: a column of Arrow's, if it needs no look at single values, and whether numbers may be quoted.
+    arrow: pa.DataType  #: the type of the result
+    #: converts a column as a whole, if possible; the flag allows quoted numbers.
     natural: Callable[[pa.Array, bool], Typed | None]
-    convert: Callable[[Any], Any]  #: one value as Arrow takes it, None where missing, or a `Fault`
-    spell: Callable[[str], Any] | None = None  #: what a text is where numbers may be quoted
-    wrong: Reason = Reason.WRONG_TYPE  #: of a column of no such type
-    noun: str = ""  #: what such a column is
+    convert: Callable[[Any], Any]  #: converts one value; returns None if missing, or a `Fault`
+    spell: Callable[[str], Any] | None = None  #: parses a string if numbers may be quoted
+    wrong: Reason = Reason.WRONG_TYPE  #: the reason for a column of another type
+    noun: str = ""  #: the name of such a column in messages
 
 
 def type_values(column: Column, kind: AttributeType, *, quoted: bool = False) -> Typed:
@@ -162,7 +162,7 @@ def _digits_of(column: pa.Array) -> Typed | None:
 
 
 def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
-    """A column by a rule: as a whole if it can be, else value by value."""
+    """Convert a column by a rule, as a whole if possible, otherwise value by value."""
     values = column if isinstance(column, list) else None
     whole: Any = column if values is None else None
     if values is not None:
@@ -173,10 +173,10 @@ def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
             values = [float(v) if type(v) is WrittenNumber else v for v in values]
             kinds = kinds - {WrittenNumber} | {float}
         if kinds <= {int, float} or kinds in ({str}, {bool}):
-            # Some may be too long for a long, or not text: then find out which.
+            # Some values may exceed a long or be invalid strings: then they are found below.
             with suppress(pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
                 whole = one_chunk(pa.array(values))
-        elif str in kinds:  # as instants they would take long one by one
+        elif str in kinds:  # value by value, timestamps would take too long
             texts = [value if type(value) is str else None for value in values]
             others = [None if type(value) is str else value for value in values]
             one, other = (_typed(part, rule, quoted=False) for part in (texts, others))
@@ -195,7 +195,7 @@ def _typed(column: Column, rule: _Rule, quoted: bool) -> Typed:
 
 
 def one_chunk(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Arrow splits very long columns of text; the parts as one."""
+    """Join the chunks of a column; Arrow splits very long string columns."""
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -219,7 +219,7 @@ def _type_each(values: list[Any], arrow_type: pa.DataType, convert: Callable[[An
 
 
 def _natural(kind: AttributeType, column: pa.Array, quoted: bool) -> Typed | None:
-    """A column that needs no look at single values; None if it does."""
+    """Convert a column without a check of single values; None if a check is needed."""
     of = column.type
     is_text = types.is_string(of)
     spells = quoted and is_text
@@ -255,7 +255,7 @@ def _natural(kind: AttributeType, column: pa.Array, quoted: bool) -> Typed | Non
 
 
 def _unicode(column: pa.Array) -> Typed:
-    """Texts of Arrow's, which may be no UTF-8: other programs write what bytes they like."""
+    """Validate a string column; other programs can write bytes that are not UTF-8."""
     with suppress(pa.ArrowInvalid):
         column.validate(full=True)
         return Typed(column, [])
@@ -291,7 +291,7 @@ def _python_values(column: pa.Array) -> list[Any]:
 
 
 def plain_number(value: Decimal) -> int | float:
-    """A decimal as the number that JSON would have for it."""
+    """Return a decimal as a JSON number: an integer if it is whole, otherwise a double."""
     whole = value.to_integral_value()
     return int(whole) if whole == value else float(value)
 
@@ -347,7 +347,7 @@ def doubt_of_unit(value: object) -> str:
 
 
 def ticks_text(times: Interval) -> str:
-    """An interval of integer times, for people.
+    """Return a readable text of an interval of integer times.
 
     >>> ticks_text(Interval(-3, 5))
     '-3 to 4'
@@ -525,19 +525,19 @@ def decimal_number(text: str) -> float:
 
 
 def whole_number(digits: str) -> int:
-    """An integer of any length, as far as it matters: what no double can hold becomes 1e400."""
+    """Parse an integer of any length; values beyond all doubles are limited to 1e400."""
     if len(digits) <= _MAX_DIGITS:
         return int(digits)
     return -(10**_MAX_DIGITS) if digits.startswith("-") else 10**_MAX_DIGITS
 
 
 def _boolean_in(text: str) -> bool | str | None:
-    """The boolean that a text spells, or the text itself; None if it is empty."""
+    """Return the boolean in a string, or the string if it is invalid; None if it is empty."""
     return _BOOLEANS.get(text.lower(), text) if text else None
 
 
 def _number_in(text: str) -> int | float | str | None:
-    """The number that a text spells, or the text itself, to be refused; None if it is empty."""
+    """Return the number in a string, or the string if it is invalid; None if it is empty."""
     if not text:
         return None
     if _WHOLE.fullmatch(text):
