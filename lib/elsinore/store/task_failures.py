@@ -27,15 +27,19 @@ from elsinore.store.object_store import missing_connector
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")
 _LOST = re.compile(
-    r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker .*crash"
-    r"|SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed"
-    # The server is gone, or is another one than before, or a later try has closed our session.
-    r"|StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED"
-    # A Python worker died while Spark wrote to it; or, before it sent anything, it or the process
-    # that forks them.
-    r"|Exception: (?:Broken pipe|Connection reset)|Python daemon failed to launch worker"
-    r"|(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
-    r"\.createPythonWorker\("
+    "|".join(
+        (
+            r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker .*crash",
+            r"SparkContext was shut down|has already been stopped|executor.* lost|FetchFailed",
+            # The server is gone or was replaced, or a later try has closed our session.
+            r"StatusCode\.UNAVAILABLE|INVALID_HANDLE\.\w+|OPERATION_CANCELED",
+            # A Python worker died while Spark wrote to it. Or the worker, or the process that forks
+            # workers, died before it sent anything.
+            r"Exception: (?:Broken pipe|Connection reset)|Python daemon failed to launch worker",
+            r"(?:EOF|Socket|ClosedChannel|IO)Exception(?!: Cannot run)[^\n]*(?:\n\s+at [^\n]*)*?"
+            r"\.createPythonWorker\(",
+        )
+    )
 )
 _STRANGER = re.compile(r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)")
 #: A Python worker has reached its memory limit, by an error of Python, NumPy or Arrow.
