@@ -18,7 +18,7 @@ class Scaled:
     exponent: int = 0
 
     def __add__(self, other: Scaled) -> Scaled:
-        """The sum, rounded to the 53 bits of the larger term.
+        """Return the sum, rounded to the 53 bits of the larger term.
 
         >>> Scaled(1.0, 2000) + Scaled(1.0, 2000)
         Scaled(mantissa=1.0, exponent=2001)
@@ -39,21 +39,21 @@ class Scaled:
         return math.ldexp(self.mantissa, max(self.exponent - top, -2200))
 
     def normal(self) -> Scaled:
-        """The same value with a mantissa in [1, 2) (or 0)."""
+        """Return the same value with a mantissa in [1, 2) (or 0)."""
         if not self.mantissa or not math.isfinite(self.mantissa):
             return Scaled(self.mantissa)
         fraction, shift = math.frexp(self.mantissa)
         return Scaled(fraction * 2, self.exponent + shift - 1)
 
     def to_float(self) -> float:
-        """The nearest double; beyond the largest it is infinite. Zero has no sign."""
+        """Return the nearest double, infinite beyond the largest. Zero has no sign."""
         try:
             return math.ldexp(self.mantissa, self.exponent) + 0.0
         except OverflowError:
             return math.copysign(math.inf, self.mantissa)
 
     def divided_by(self, count: int) -> float:
-        """This sum over a positive count of any size, as a double.
+        """Return this sum divided by a positive count of any size, as a double.
 
         >>> Scaled(3.0, 5000).divided_by(2**5001)
         1.5
@@ -63,7 +63,7 @@ class Scaled:
 
 
 def ratio(total: int, count: int) -> float:
-    """An exact integer sum over a positive count, rounded once."""
+    """Return an exact integer sum divided by a positive count, rounded once."""
     try:
         return total / count
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Typed events of one stream as Arrow columns: what readers make and executors take."""
+"""Typed events of one stream as Arrow columns: the output of readers and input of executors."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ ARROW_TYPES: dict[AttributeType, pa.DataType] = {
 
 
 def arrow_schema(schema: StreamSchema) -> pa.Schema:
-    """Columns of a stream's typed events.
+    """Return the columns of a stream's typed events.
 
-    `_time` is int64 (microseconds since the epoch, or ticks), `_type` an int32 code into
-    `schema.types`; then one column per attribute name, NULL where an event's type lacks it.
+    `_time` is int64 (microseconds since the epoch, or ticks). `_type` is an int32 index of
+    `schema.types`. Then there is one column per attribute, which is NULL if the event's type does
+    not have it.
     """
     fixed = [pa.field(TIME_COLUMN, pa.int64(), False), pa.field(TYPE_COLUMN, pa.int32(), False)]
     return pa.schema(
@@ -77,7 +78,7 @@ class EventTable:
     def of(
         cls, schema: StreamSchema, events: Iterable[tuple[str, int, Mapping[str, Any]]]
     ) -> EventTable:
-        """From `(type, time, attributes)` triples, for tests and small examples."""
+        """Create a table from `(type, time, attributes)` triples, for tests and small examples."""
         rows = [
             {**values, TIME_COLUMN: time, TYPE_COLUMN: schema.type_codes[kind]}
             for kind, time, values in events
@@ -88,7 +89,7 @@ class EventTable:
         return int(self.table.num_rows)
 
     def between(self, start: int, end: int) -> EventTable:
-        """The events with `start <= time < end`."""
+        """Return the events with `start <= time < end`."""
         time = self.table[TIME_COLUMN]
         inside = pc.and_(pc.greater_equal(time, start), pc.less(time, end))
         return EventTable(self.schema, self.table.filter(inside))

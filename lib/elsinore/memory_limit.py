@@ -16,8 +16,8 @@ from elsinore.errors import ParameterError
 
 #: The variable with the limit, such as `2g` or `512m`; `none` sets no limit.
 MEMORY_LIMIT = "ELSINORE_MEMORY_LIMIT"
-#: By default, the share of the memory that this process could have, and the least limit: it counts
-#: reserved memory, too, of which libraries need some hundred MB.
+#: By default, the share of the available memory, and the minimum limit. The limit includes reserved
+#: memory, of which libraries need some hundred MB.
 _SHARE, _LEAST_DEFAULT = 0.8, 1 << 30
 #: Below this limit not even the libraries could be loaded.
 _LEAST = 256 << 20

@@ -35,7 +35,7 @@ from elsinore.wording import command
 #: Object stores that are known, by how addresses begin.
 STORES = ("abfs", "gs", "s3")
 
-#: How an address begins; a path makes one slash of two.
+#: The beginning of an address; it needs only one slash, because `Path` removes the second one.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _SECOND = 1_000_000_000
 #: Maximum number of bytes of an object that is copied to this machine.
@@ -46,7 +46,7 @@ _NO_PROGRAM = 0o666
 
 
 def scheme(text: object) -> str | None:
-    """How an address begins; None for a path.
+    """Return the scheme of an address; None for a path.
 
     >>> scheme("s3://bucket/lake"), scheme("/data/a:b/c")
     ('s3', None)
@@ -69,7 +69,7 @@ def require_here(text: object) -> None:
 
 
 def place(text: object) -> Path:
-    """A file or folder by its path, or by its address in one of `STORES`."""
+    """Return the path of a file or directory, on this machine or in one of `STORES`."""
     store = scheme(text)
     return Path(str(text)) if store is None else cast(Path, _kind(store)(str(text)))
 
@@ -81,8 +81,8 @@ def _kind(store: str) -> Any:
     from upath import UPath
 
     register(store)
-    # A thread of obstore's that has handed over its last result asks for Python's lock once more,
-    # and aborts the process where that has ended: 4 of 97 runs of `forget` under load.
+    # A thread of obstore acquires the GIL once more after its last result, and aborts the process
+    # if the interpreter has ended: 4 of 97 runs of `forget` under load. So the exit is delayed.
     atexit.register(time.sleep, 0.1)
     kind: Any = type(UPath(f"{store}://x"))
     copyreg.pickle(kind, lambda path: (place, (str(path),)))
@@ -113,10 +113,10 @@ def state(path: Path) -> tuple[int, int]:
 
 
 def require_exclusive(folder: Path) -> None:
-    """Refuse a store in which two writers can each make the same new object.
+    """Reject a store in which two writers can both create the same new object.
 
     Raises:
-        SetupError: it is one; Delta's commits would be lost there without a word.
+        SetupError: it is such a store; Delta's commits could be lost there silently.
     """
     if is_here(folder):
         return

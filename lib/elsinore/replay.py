@@ -84,7 +84,7 @@ DEFAULT_START, DEFAULT_END = "2013-02-08T00:00:00Z", "2013-02-10T00:00:00Z"
 #: Called after each step of each task.
 OnProgress = Callable[[TaskProgress], None]
 
-#: The stream whose raw files are made where they are missing.
+#: The schema of the stream whose missing raw files are generated.
 FLIGHTS: Path = Settings.model_fields["schema_file"].default
 
 _DAG = "hourly_replay"
@@ -112,7 +112,13 @@ def replay(settings: Settings, start: str, end: str, console: Console) -> None:
 
 @contextmanager
 def _alone(home: Path, interval: Interval) -> Iterator[None]:
-    """Two replays at once would make the same raw files and wait for each other's commits."""
+    """Lock a home for one replay at a time.
+
+    Two replays would generate the same raw files and wait for each other's commits.
+
+    Raises:
+        ConflictError: another process replays.
+    """
     make_home(home)
     with (home / "replay.lock").open("a+", encoding="utf-8") as lock:
         try:
@@ -266,9 +272,9 @@ def _command(interval: Interval) -> list[str]:
 
 
 def _environment(settings: Settings, steps: Path) -> dict[str, str]:
-    """Airflow's environment, in which tasks find the very settings that this process has."""
+    """Return the environment of Airflow, with the settings of this process for its tasks."""
     settings = _as_replayed(settings)
-    # As a process reads them: what is written in JSON is written in JSON again.
+    # Settings are serialized as they are read, so JSON values are JSON again.
     values = settings.model_dump(mode="json", by_alias=True, round_trip=True, exclude_none=True)
     ours = {f"ELSINORE_{name.upper()}": str(value) for name, value in values.items()}
     known = {**airflow_environment(settings.root), **ours, PROGRESS_FILE: str(steps)}
@@ -278,7 +284,7 @@ def _environment(settings: Settings, steps: Path) -> dict[str, str]:
 
 
 def _run(argv: list[str], env: dict[str, str], root: Path, log: Path, note: OnProgress) -> int:
-    """Runs Airflow to its end, passing on what its tasks write, and gives its exit code."""
+    """Run Airflow until it ends, pass on the progress of its tasks, and return its exit code."""
     with log.open("wb") as output, Path(env[PROGRESS_FILE]).open(encoding="utf-8") as lines:
         airflow = subprocess.Popen(
             argv, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=output,
@@ -318,7 +324,7 @@ class ProgressPrinter:
         self._started: dict[tuple[str, str], float] = {}
 
     def __call__(self, step: TaskProgress) -> None:
-        """Prints one step."""
+        """Print one step."""
         key = (step.task, step.label)
         if step.state == "started":
             self._started[key] = time.monotonic()

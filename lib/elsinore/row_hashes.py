@@ -14,7 +14,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def row_hashes(table: pa.Table, names: Sequence[str]) -> np.ndarray:
-    """A number for each row by the values of some columns, the same in every process."""
+    """Return a hash per row of the values of columns, which is the same in every process."""
     hashes = np.zeros(table.num_rows, np.uint64)
     for name in names:
         hashes = hashes * _ODD + _hashes(table[name])
@@ -22,12 +22,12 @@ def row_hashes(table: pa.Table, names: Sequence[str]) -> np.ndarray:
 
 
 def _hashes(column: pa.ChunkedArray) -> np.ndarray:
-    """A number for each value, the same in every process; values that are equal have the same."""
+    """Return a hash per value, which is the same in every process and for equal values."""
     if pa.types.is_string(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries().combine_chunks()
     if pa.types.is_dictionary(column.type):
-        if len(column.dictionary) > len(column):  # of a large file whose part this is
+        if len(column.dictionary) > len(column):  # a slice shares the dictionary of a large file
             column = column.cast(column.type.value_type).dictionary_encode()
         values = np.append(column.dictionary.to_numpy(zero_copy_only=False), "")
         numbers = pd.util.hash_array(values, categorize=False)

@@ -1,4 +1,4 @@
-"""Settings of one process: read once at its edge and passed down as a value, never a global."""
+"""Settings of a process, which are read once at its start and passed on as a value."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from elsinore.wording import closest, in_plain_words, shown
 
 PREFIX = "ELSINORE_"
 
-#: Names of variables this much alike (0 to 1), with one first letter, are misspelt; others of our
-#: prefix are others'.
+#: Variables with the prefix, whose names are this similar (0 to 1) to a setting and begin with the
+#: same letter, are treated as misspelled. Other variables belong to other programs.
 _MISSPELT = 0.7
 #: New names of fields by old ones, which work until the next release.
 RENAMED = {
@@ -55,7 +55,7 @@ _MISREAD = re.compile(r"[%\\#?*\[\]^|\x00-\x1f\x7f]|(?<!:)//|/\.\.?(?=/|$)")
 
 #: The directory that marks the root of relative paths.
 _MARK = Path("schemas", "tables")
-#: Names of streams, of their folders, and what stands before the ids of their DAGs.
+#: Names of streams, which are also names of their directories and prefixes of their DAG ids.
 STREAM_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 #: Names in a home that are not streams.
 RESERVED = frozenset({"landing", "lake", "logs", "quality", "reports", "spark", "workloads"})
@@ -76,7 +76,7 @@ def _is_free(name: str) -> str:
 
 
 def _home(value: Any) -> Path:
-    """A folder, or an address in an object store."""
+    """Convert a path, or an address in an object store."""
     if scheme(value) in (None, *STORES):
         return place(value)
     known = ", ".join(f"{name}://" for name in STORES)
@@ -93,7 +93,7 @@ def _once(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _like(pattern: str, examples: str) -> AfterValidator:
-    """Texts that match a pattern; to others it is said how to write them."""
+    """Return a validator for strings of a pattern; its error shows examples."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -169,7 +169,7 @@ def _is_own_group(group: int) -> bool:
         return False
 
 
-#: Tables and folders of which old days can go; each row or page there is of a day.
+#: Tables and directories with a retention period; each of their rows or pages belongs to a day.
 Expiring = Literal[
     "raw_events",
     "quarantine",
@@ -190,14 +190,14 @@ class LakeFolders:
     results: Path
 
     def __truediv__(self, table: str) -> Path:
-        """The folder of a table."""
+        """Return the directory of a table."""
         return (self.results if table in OF_WORKLOAD else self.stream) / table
 
     def __str__(self) -> str:
         return str(self.results)
 
 
-#: Where a lake lies.
+#: The location of a lake.
 LakePath = Path | LakeFolders
 
 
@@ -468,7 +468,7 @@ class Settings(BaseSettings):
         return self.home / self.stream / "landing"
 
     def _own(self, home: Path) -> Path:
-        """The directory of the workload's results."""
+        """Return the directory of the workload's results in a home."""
         home = home / self.stream
         return home / "workloads" / self.workload if self.workload else home
 
@@ -479,7 +479,7 @@ class Settings(BaseSettings):
 
     @property
     def lake(self) -> LakePath:
-        """Delta tables, one directory each."""
+        """The directory of the Delta tables, with one directory per table."""
         folder = self.stream_lake
         return LakeFolders(folder, self._own(self.home) / "lake") if self.workload else folder
 
@@ -521,7 +521,7 @@ class Settings(BaseSettings):
 
     @property
     def alerts(self) -> Path:
-        """Alerts of scheduled runs, one line of JSON each."""
+        """The file with alerts of scheduled runs, one JSON line per alert."""
         return self.local / "alerts.jsonl"
 
     @property
@@ -535,7 +535,7 @@ class Settings(BaseSettings):
         return self.queries.stem
 
     def with_results(self) -> tuple[Self, ...]:
-        """The settings of each workload that has results, if only from an earlier time."""
+        """Return the settings of each workload with results, also of removed workloads."""
         folders = sorted((self.home / self.stream / "workloads").glob("*/lake"))
         names = ["", *(folder.parent.name for folder in folders)]
         return tuple(self.model_copy(update={"workload": name}) for name in names)

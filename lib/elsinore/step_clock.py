@@ -15,7 +15,7 @@ _began: ContextVar[float | None] = ContextVar("_began", default=None)
 
 @contextmanager
 def timed_step() -> Iterator[None]:
-    """A step begins here."""
+    """Record that a step begins; the block is the step."""
     token = _began.set(time.time())
     try:
         yield
@@ -24,6 +24,6 @@ def timed_step() -> Iterator[None]:
 
 
 def step_times() -> dict[str, float]:
-    """The metrics of the step at work, which ends now; none where no step was begun."""
+    """Return the begin and end of the current step, which ends now; empty if there is none."""
     began = _began.get()
     return {} if began is None else {BEGAN: began, ENDED: time.time()}

@@ -40,7 +40,7 @@ class SafeStream:
         self.rich_proxied_file.flush()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "buffer":  # Click would write texts to it
+        if name == "buffer":  # otherwise Click would write strings to it
             raise AttributeError("the bytes below are written with `unguarded`")
         return getattr(self.rich_proxied_file, name)
 

@@ -1,4 +1,4 @@
-"""Integer event time: units, instants as text, half-open intervals.
+"""Integer event time: units, timestamps as strings, half-open intervals.
 
 Time is int64 microseconds since the Unix epoch, UTC; a stream of integer times counts in ticks of
 no unit. Nothing here reads a clock.
@@ -40,7 +40,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def instant_of(moment: datetime) -> int:
-    """Microseconds since the epoch; a time without a zone is in UTC."""
+    """Return microseconds since the epoch; a time without a zone is in UTC."""
     # Airflow's datetimes subtract into a class of their own that cannot be divided.
     return timegm(moment.utctimetuple()) * SECOND + moment.microsecond
 
@@ -61,7 +61,7 @@ class TimeUnit(StrEnum):
 
     @property
     def is_calendar(self) -> bool:
-        """Whether times are instants (microseconds since the epoch) rather than bare ticks."""
+        """True if times are timestamps (microseconds since the epoch), not ticks."""
         return self is not TimeUnit.INTEGER
 
 
@@ -226,7 +226,11 @@ class Interval:
 
     @classmethod
     def parse(cls, start: str, end: str) -> Interval:
-        """From two ISO instants; ParameterError: one is none, or the interval is empty."""
+        """Parse two ISO 8601 timestamps.
+
+        Raises:
+            ParameterError: a timestamp is invalid, or the interval is empty.
+        """
         borders = []
         for name, text in (("start", start), ("end", end)):
             try:
@@ -251,7 +255,7 @@ class Interval:
         return self.start <= instant < self.end
 
     def split(self, parts: int, *, grain: int) -> tuple[Interval, ...]:
-        """At most `parts` consecutive intervals that cover this one, cut at multiples of `grain`.
+        """Split into at most `parts` consecutive intervals, of multiples of `grain`.
 
         >>> Interval(0, 10).split(3, grain=2)
         (Interval(start=0, end=4), Interval(start=4, end=8), Interval(start=8, end=10))
@@ -283,12 +287,12 @@ def require_whole_hours(interval: Interval) -> None:
 
 
 def hours_of(interval: Interval) -> Iterator[int]:
-    """The whole hours (their first instant) of an interval cut at hours."""
+    """Yield the start timestamps of the hours that an interval overlaps."""
     yield from range(interval.start - interval.start % HOUR, interval.end, HOUR)
 
 
 def stretches(hours: Iterable[int]) -> tuple[Interval, ...]:
-    """Hours as intervals, in order, neighbours together.
+    """Join hours to sorted intervals of consecutive hours.
 
     >>> [str(part)[1:14] for part in stretches([0, 2 * HOUR, HOUR, 4 * HOUR])]
     ['1970-01-01T00', '1970-01-01T04']
@@ -303,7 +307,7 @@ def stretches(hours: Iterable[int]) -> tuple[Interval, ...]:
 
 
 def hour_label(instant: int) -> str:
-    """The hour that holds an instant, as text that sorts by time and is safe in a path.
+    """Return the hour of a timestamp as a string that sorts by time and is safe in a path.
 
     >>> hour_label(1_500_000)
     '1970-01-01T00'
@@ -313,7 +317,7 @@ def hour_label(instant: int) -> str:
 
 @lru_cache(maxsize=10_000)  # a year has 8,760 hours; to parse one takes 9 us
 def parse_hour(label: str) -> int:
-    """The first instant of an hour, from its label.
+    """Return the start timestamp of an hour from its label.
 
     >>> hour_label(parse_hour("2013-02-08T10"))
     '2013-02-08T10'

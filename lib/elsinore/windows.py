@@ -38,7 +38,7 @@ class Window:
             raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
 
     def bounds(self, index: int) -> Interval:
-        """The window number `index`.
+        """Return the time range of a window.
 
         >>> Window(10, 3).bounds(-1)
         Interval(start=-3, end=7)
@@ -47,7 +47,7 @@ class Window:
         return Interval(start, start + self.within)
 
     def indices(self, instant: int) -> range:
-        """Numbers of the windows that hold an instant; empty in a gap (`slide > within`).
+        """Return the numbers of the windows with a timestamp; empty in a gap (`slide > within`).
 
         >>> [Window(10, 3).bounds(k).start for k in Window(10, 3).indices(4)]
         [-3, 0, 3]
@@ -78,11 +78,11 @@ class Window:
         return -(-((self.within - 1) // step * step) // HOUR)
 
     def pane(self) -> int:
-        """Length of a pane: the greatest common divisor of WITHIN and SLIDE (Hamlet, section 3)."""
+        """Return the length of a pane: the gcd of WITHIN and SLIDE (Hamlet, section 3)."""
         return gcd(self.within, self.slide)
 
     def ending_in(self, interval: Interval) -> range:
-        """Numbers of the windows that a run over `interval` owns.
+        """Return the numbers of the windows that a run over `interval` computes.
 
         A window ends in the interval if its last timestamp is in it, that is, if
         `interval.start < end <= interval.end`: a window that ends on the hour belongs to the hour
@@ -129,7 +129,7 @@ class Window:
         return numbers.start, numbers.stop - 1
 
     def reach(self, interval: Interval) -> Interval:
-        """The interval, and before it what the windows that end in it can hold.
+        """Return the time range of the windows that end in an interval, and of the interval.
 
         >>> Window(10, 10).reach(Interval(20, 30)), Window(10, 10).reach(Interval(25, 30))
         (Interval(start=20, end=30), Interval(start=20, end=30))
