@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import DataError
+from elsinore.files.rejection import printable
 from elsinore.files.typed import spelled
 from elsinore.timeline import TimeUnit
 
@@ -41,29 +42,52 @@ def columns_below(file: Path, roots: Sequence[Path]) -> dict[str, str | None]:
     return {} if root is None else directory_columns(file.relative_to(root))
 
 
+def has_columns(path: PurePath) -> bool:
+    """Return whether a relative path has directories with columns, valid or not."""
+    return any(map(_pair, path.parts[:-1]))
+
+
 def directory_columns(path: PurePath) -> dict[str, str | None]:
     """Return the columns in the names of a relative path's directories, percent-decoded.
 
     Raises:
-        DataError: two directories have the same column.
+        DataError: two directories have the same column, or a column is not UTF-8.
 
     >>> directory_columns(PurePath("k=a%2Fb/day=__HIVE_DEFAULT_PARTITION__/x=1.csv"))
     {'k': 'a/b', 'day': None}
     """
     columns: dict[str, str | None] = {}
-    for part in path.parts[:-1]:
-        name, equals, value = part.partition("=")
-        if not (name and equals):
-            continue
-        name = unquote(name)
+    shown = printable(str(path))
+    for name, value in filter(None, map(_pair, path.parts[:-1])):
+        try:
+            name, value = (_decoded(text) for text in (name, value))
+        except UnicodeError as error:
+            raise DataError(
+                f"{shown}: the directory of the column {printable(name)} is not UTF-8",
+                hint="rename the directory",
+                file=shown,
+            ) from error
         if name in columns:
             raise DataError(
-                f"{path}: two directories have the column {name}",
+                f"{shown}: two directories have the column {name}",
                 hint=f"keep one directory {name}=... in the path",
-                file=str(path),
+                file=shown,
             )
-        columns[name] = None if value in ("", _NULL) else unquote(value)
+        columns[name] = None if value in ("", _NULL) else value
     return columns
+
+
+def _pair(part: str) -> tuple[str, str] | None:
+    """Return the name and the value in the name of a directory; None if it has no column."""
+    name, equals, value = part.partition("=")
+    return (name, value) if name and equals else None
+
+
+def _decoded(text: str) -> str:
+    """Return percent-decoded text; UnicodeError: it is not UTF-8."""
+    decoded = unquote(text, errors="strict")
+    decoded.encode()
+    return decoded
 
 
 def add_columns(table: pa.Table, columns: DirectoryColumns, schema: StreamSchema) -> pa.Table:

@@ -21,7 +21,7 @@ from elsinore.choices import InputFormat
 from elsinore.errors import ConflictError, DataError
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN
 from elsinore.files.decode import decode_lines, reject_far
-from elsinore.files.directory_columns import directory_columns
+from elsinore.files.directory_columns import directory_columns, has_columns
 from elsinore.files.lake_tables import LakeTable, TableFinder, format_of_table
 from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
@@ -100,7 +100,7 @@ class Source:
         """
         if self.table is not None or not self.rule.is_raw or self.name.endswith(".zst"):
             return False
-        return not directory_columns(PurePosixPath(*self._varying))
+        return not has_columns(PurePosixPath(*self._varying))
 
     @property
     def columns(self) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,16 @@ def test_only_directories_below_the_input_count(tmp_path: Path, form: str) -> No
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:
     put(tmp_path / "k=a" / "k=b" / "e.jsonl", EVENT)
     with pytest.raises(DataError, match="two directories have the column k"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b"k=\xff", b"\xff=a", b"k=%FF"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_that_is_not_utf8_is_refused(tmp_path: Path, form: str, name: bytes) -> None:
+    """Replaced bytes would make two keys one."""
+    path = put(tmp_path / "k=a" / f"e.{form}", EVENT)
+    path.parent.rename(tmp_path / os.fsdecode(name))  # Arrow writes no such paths
+    with pytest.raises(DataError, match=r"the directory of the column .* is not UTF-8"):
         read(tmp_path)
 
 

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_parquet import read_parquet
 from elsinore.lake import collect as module
-from elsinore.lake.collect import Collected, collect
+from elsinore.lake.collect import Collected, collect, uncollected
 from elsinore.lake.landing_zone import (
     all_files,
     describe,
@@ -587,6 +588,24 @@ def test_lines_that_land_where_they_are_stored_have_no_columns(tmp_path: Path) -
     assert sources == {
         "day=2013-01-02/h=10/k=a/e.jsonl": False, "day=2013-01-02/h=10/plain/e.jsonl": True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [b"k=\xff/x", b"k=%FF/x", b"k=1/k=2", b"k=1/k=\xff"])
+@pytest.mark.parametrize("rule", ["{date}/{hour}/*/*/e.jsonl", "*/*/*/*/e.jsonl"])
+def test_a_directory_with_an_invalid_column_stops_only_its_files(
+    tmp_path: Path, rule: str, bad: bytes
+) -> None:
+    stream = schema_of(rule)
+    hour = tmp_path / "2013-01-02/10"
+    for part in ("k=1/x", "plain/x"):
+        path = write(hour / part / "e.jsonl", [event(1, 10)])
+    shutil.copytree(path.parent, hour / os.fsdecode(bad))
+    collected = collect(tmp_path, stream, DAY, 0)
+    assert len(collected.refused) == 1
+    json.dumps(collected.refused, ensure_ascii=False).encode()
+    assert len(uncollected(tmp_path, stream, DAY, 0)) == 1
+    names = [file.name for file in landing_files(tmp_path, DAY, stream.sources)]
+    assert len(names) == 2, names
 
 
 def put(path: Path, records: list[dict[str, Any]], **options: Any) -> Path:
