@@ -18,8 +18,9 @@ from elsinore.publish.tables import (
     ResultTables,
     of_result_hours,
 )
+from elsinore.store.hour_condition import MOST_RANGES
 from elsinore.store.spark_tables import Note
-from elsinore.timeline import Interval, hour_label, hours_of, parse_hour
+from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
 
 #: Hours whose results one task compares.
 _FEW_HOURS = 48
@@ -93,10 +94,7 @@ def publish(
     if not compared.staged:
         return _committed(tables, None, note, compared, interval)
     labels = tuple(sorted(compared.staged))
-    # Hours without rows in both tables make few ranges of the hours that differ.
-    where = of_result_hours(
-        start for start in hours_of(interval) if hour_label(start) not in compared.equal
-    )
+    where = of_result_hours(_hours_to_replace(compared, interval))
     number = sum(compared.staged.values())
     store.plan_for(number + sum(compared.published.values()), tables.cores)
     rows = store.read(STAGED, staged_version).where(where).select(store.columns(STAGED))
@@ -106,6 +104,18 @@ def publish(
     else:
         store.replace(RESULTS, _by_day(rows, tables, number), where, own)
     return _committed(tables, own["id"], note, compared, interval)
+
+
+def _hours_to_replace(compared: _Compared, interval: Interval) -> list[int]:
+    """Return the hours that differ, and if they are many ranges, the hours without rows, too.
+
+    The latter join ranges: files are then read by a few bounds instead of a long list of hours.
+    Otherwise they stay out, because another run may be publishing their first results.
+    """
+    differing = sorted(map(parse_hour, compared.staged))
+    if len(stretches(differing)) <= MOST_RANGES:
+        return differing
+    return [start for start in hours_of(interval) if hour_label(start) not in compared.equal]
 
 
 def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _Compared:

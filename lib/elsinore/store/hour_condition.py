@@ -19,7 +19,7 @@ def of_hours(day: str, hour: str, hours: Iterable[int]) -> Column:
         hours: First instants of hours, at least one, in microseconds since 1970.
     """
     intervals = stretches(hours)
-    if len(intervals) > _FEW:
+    if len(intervals) > MOST_RANGES:
         labels = [hour_label(start) for each in intervals for start in hours_of(each)]
         days = [F.to_date(F.lit(label)) for label in sorted({label[:10] for label in labels})]
         return F.col(day).isin(days) & F.col(hour).isin([F.lit(label) for label in labels])
@@ -35,5 +35,5 @@ def of_hours(day: str, hour: str, hours: Iterable[int]) -> Column:
     return condition
 
 
-#: Time ranges that become a disjunction; of more, a condition lists all hours.
-_FEW = 20
+#: Maximum number of time ranges in a condition. For more ranges, it lists all hours.
+MOST_RANGES = 20
