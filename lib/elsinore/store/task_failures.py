@@ -15,6 +15,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore import errors
 from elsinore.errors import (
+    DataError,
     ElsinoreError,
     LostWorkerError,
     OutOfMemoryError,
@@ -44,6 +45,11 @@ _LOST = re.compile(
 _STRANGER = re.compile(r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)")
 #: A Python worker has reached its memory limit, by an error of Python, NumPy or Arrow.
 _NO_MEMORY = re.compile(r"^(?:[\w.]+\.)?(?:_Array|Arrow)?MemoryError\b.*", re.MULTILINE)
+#: A file of a table is missing or damaged, or its log lacks a commit, by Spark's conditions.
+_UNREADABLE = re.compile(
+    r"\[FAILED_READ_FILE(?:\.\w+)?\][^\n]*? reading file (?:file:(?://)?(?=/))?(?P<file>[^\n]+?)\.(?:\s|$)"
+    r"|\[DELTA_VERSIONS_NOT_CONTIGUOUS\] (?P<versions>[^\n]+?) are not contiguous"
+)
 #: An error of our own family, raised in a Python worker, as the last line of its traceback.
 _OURS = re.compile(r"^elsinore\.(?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 
@@ -61,6 +67,7 @@ def spark_failures() -> Iterator[None]:
 
     Raises:
         LostWorkerError: an executor, a Python worker or the server died.
+        DataError: a file of a table, or a commit of its log, is missing or damaged.
         SetupError: the server does not know us, a disk is full or read-only, or Spark has no
             connector for an object store, or the store refuses access.
         OutOfMemoryError: a Python worker has reached its memory limit.
@@ -97,6 +104,12 @@ def translate(error: PySparkException) -> ElsinoreError | None:
         return BrokenServerError(f"Spark has lost a class: {found[0]}")
     if found := _LOST.search(text):
         return LostWorkerError(f"a Spark process was lost: {first_line(text[found.start() :])}")
+    if found := _UNREADABLE.search(text):
+        problem = (
+            f"Spark cannot read {found['file']}: it is missing or damaged" if found["file"]
+            else f"the log of a table lacks a commit: {found['versions']}"
+        )  # fmt: skip
+        return DataError(problem, hint="restore it from a backup, or check ELSINORE_HOME")
     return None
 
 

@@ -10,6 +10,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from elsinore.errors import (
     ConflictError,
+    DataError,
     ElsinoreError,
     LostWorkerError,
     OutOfMemoryError,
@@ -61,6 +62,27 @@ def test_a_server_that_has_lost_a_class_is_to_be_replaced() -> None:
     error = translate(PySparkException(text))
     assert isinstance(error, BrokenServerError)
     assert error.transient
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+         "file:/lake/events/day=1/part-0.parquet. File does not exist. It is possible that",
+         "Spark cannot read /lake/events/day=1/part-0.parquet: it is missing or damaged"),
+        ("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+         "file:///lake/events/_delta_log/02.json.  SQLSTATE: KD001\n\tat org.apache.Spark",
+         "Spark cannot read /lake/events/_delta_log/02.json: it is missing or damaged"),
+        ("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3://b/l/e.parquet.",
+         "Spark cannot read s3://b/l/e.parquet: it is missing or damaged"),
+        ("[DELTA_VERSIONS_NOT_CONTIGUOUS] Versions (0, 2, 3) are not contiguous. \nA gap",
+         "the log of a table lacks a commit: Versions (0, 2, 3)"),
+    ],
+)  # fmt: skip
+def test_a_damaged_table_is_an_error_of_one_line(text: str, problem: str) -> None:
+    error = translate(PySparkException(text))
+    assert isinstance(error, DataError)
+    assert str(error) == f"{problem} (restore it from a backup, or check ELSINORE_HOME)"
 
 
 def test_a_full_disk_is_named_and_not_tried_again() -> None:
