@@ -289,8 +289,11 @@ def _head(source: Source) -> _Head:
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
         flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
-    columns, fields = [], []
+    columns, fields, seen = [], [], set[str]()
     for name, there in zip(flat.column_names, flat.columns, strict=True):
+        if name in seen:  # a field `a.b` next to an `a` that holds `b`; runs read only one
+            continue
+        seen.add(name)
         column = records.column(name)
         if types.is_null(column.type) and there.null_count < len(column):  # is not found
             column = pa.StructArray.from_arrays([one_chunk(there)], [name])

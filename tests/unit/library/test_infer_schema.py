@@ -458,6 +458,21 @@ def test_names_with_dots_are_found_inside_of_others_unless_hidden(tmp_path: Path
     assert [result[f"SUM(Event.{name})"].to_pylist() for name in "ei"] == [[3], [5]]
 
 
+@pytest.mark.parametrize("inner", ['"a.b": 1, "a": {"b": 2}', '"a": {"b": 2}, "a.b": 1'])
+@pytest.mark.parametrize(("frame", "field"), [("%s", "a.b"), ('"c": {%s}', "c.a.b")])
+def test_of_two_fields_with_one_path_the_schema_has_the_one_that_runs_read(
+    tmp_path: Path, inner: str, frame: str, field: str
+) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text(f'{{"time": 1, {frame % inner}}}\n')
+    schema = elsinore.infer_schema(path)
+    attributes = yaml.safe_load(schema)["types"]["Event"]
+    assert attributes == {"b": {"type": "long", "field": field}}
+    query = "QUERY q RETURN SUM(Event.b) PATTERN Event WITHIN 9;"
+    result = elsinore.workload(query, schema=schema).run(path)["q"]
+    assert result["SUM(Event.b)"].to_pylist() == [1]
+
+
 def test_times_are_numbers_where_nothing_else_is_there_in_all_events() -> None:
     frame = pd.DataFrame({"n": [1, 2], "seen": ["2020-01-01", None], "when": [1577836800000] * 2})
     schema = elsinore.infer_schema(frame)
