@@ -121,7 +121,7 @@ def test_the_whole_workload_gives_what_one_batch_gives_with_and_without_sharing(
     static = find_plan(fixed, observe(queries, events), optimizer=Optimizer.GWMIN)
     segments = shared_segments(static)
     assert len(segments) > 0
-    shared = RuntimePlan.of(queries.queries, segments=segments, alone=2.0, together=1.5)
+    shared = RuntimePlan.of(queries.queries, segments=segments, predicted=2.0, together=1.5)
     expected = computed(queries, events, owned)
     assert len({row["query"] for row in expected}) >= 10
     for plan in (None, shared):

@@ -142,7 +142,7 @@ def test_words_of_segments_and_sets() -> None:
     workload = _workload("".join(texts))
     plan = RuntimePlan.of(
         workload.queries,
-        segments=[places], sets=sets_of(workload).sets, alone=4.0, together=3.0,
+        segments=[places], sets=sets_of(workload).sets, predicted=4.0, together=3.0,
     )  # fmt: skip
     assert plan.in_words() == (
         "1 segment in 2 queries (saves 25.0%) and Kleene sub-patterns in 2 sets of 4 queries"

@@ -425,7 +425,7 @@ def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> Non
     workload = bind_workload(parse_workload(queries), SCHEMA)
     plan = RuntimePlan.of(
         workload.queries,
-        sets=sets_of(workload).sets, choices=choices, alone=5e9, together=2e9,
+        sets=sets_of(workload).sets, choices=choices, predicted=5e9, together=2e9,
     )  # fmt: skip
     for first_hour, bursts in (("10", 40), ("11", 10)):  # two slices
         counts = {"bursts": bursts, "shared": bursts // 2, "event snapshots": bursts * 100}

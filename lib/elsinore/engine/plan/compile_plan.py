@@ -88,7 +88,7 @@ def compile_plan(
         ordered=sets.ordered,
         sets=sets.hamlet,
         choices=[choices[query.name] for query in workload.queries],
-        alone=segments.alone,
+        predicted=segments.alone,
         together=segments.together,
     )
 

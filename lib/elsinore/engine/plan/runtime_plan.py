@@ -68,7 +68,7 @@ class RuntimePlan:
         ordered: Sequence[SharableSet] = (),
         sets: Sequence[SharableSet] = (),
         choices: Sequence[Choice] = (),
-        alone: float = 0.0,
+        predicted: float = 0.0,
         together: float = 0.0,
     ) -> RuntimePlan:
         """Return the plan with the given sharing; sharing does not affect the rows.
@@ -85,7 +85,7 @@ class RuntimePlan:
             ordered: queries that share order trees (`aggregate_ordered.ordered_sets`).
             sets: queries that Hamlet runs together.
             choices: the executor and the reason for each query.
-            alone: predicted nanoseconds without shared segments.
+            predicted: predicted nanoseconds without shared segments.
             together: predicted nanoseconds with shared segments.
         """
         classes = tuple(classes) or alike(queries)
@@ -107,7 +107,7 @@ class RuntimePlan:
         units += [AloneUnit((query,)) for query in rest.values()]
         left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
         given = tuple(queries), classes, tuple(units), left, tuple(choices)
-        return cls(*given, alone, together)
+        return cls(*given, predicted, together)
 
     def of_queries(self, names: Collection[str]) -> RuntimePlan:
         """Return the plan of some of the queries, with the sharing of this plan among them."""
