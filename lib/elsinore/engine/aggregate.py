@@ -1,4 +1,4 @@
-"""Runs one query over the events of a table: the greta executor."""
+"""Run one query over the events of a table: the executor greta."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ from elsinore.timeline import Interval
 def aggregate_query(
     query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of a query over events in any order, of all partitions.
+    """Return unfinished rows (`results.partial`) of one query for the events of a table.
 
-    Only of the windows that end in `owned`; None: of every window.
+    Args:
+        query: the query.
+        events: events in any order, of all partitions.
+        owned: compute only windows that end in this interval; None for every window.
 
     Raises:
-        UnsupportedQueryError: the query needs what greta lacks; see `greta_refusals`.
+        UnsupportedQueryError: greta does not support the query; see `greta_refusals`.
     """
     require([query])
     columns = EventColumns.of(events)
@@ -50,23 +53,29 @@ def aggregate_query(
     return merge_partials(pa.concat_tables(tables))
 
 
-# ---- AND: counts pairs of trends, one of each side (GRETA section 9)
+# ---- AND: the number of pairs of trends, one from each side (GRETA section 9)
 
-#: The codes of the keys that a trend carries, by their names, sorted.
+#: The name and the code of each key that a trend carries, sorted by name.
 KeyValues = tuple[tuple[str, int], ...]
 
-#: Numbers of trends by the keys that they carry.
+#: The number of trends by the keys that they carry.
 Counts = dict[KeyValues, int]
 
 
 def conjoined_rows(
     query: BoundQuery, codes: Mapping[str, KeyCodes], columns: EventColumns, owned: Interval | None
 ) -> pa.Table:
-    """Partial rows (`results.partial`) with the number of pairs of different trends.
+    """Return unfinished rows (`results.partial`) with the number of pairs of different trends.
 
-    A pair lies in one partition: its trends agree in every key that both of them carry. Where C1
-    and C2 trends match only one side and C12 both, these are `C1*C2 + C1*C12 + C2*C12 + (C12
-    choose 2)` pairs.
+    The trends of a pair are in one partition: they agree in every key that both carry. If C1 trends
+    match only the left side, C2 only the right side, and C12 both, the number of pairs is
+    `C1*C2 + C1*C12 + C2*C12 + (C12 choose 2)`.
+
+    Args:
+        query: a query whose pattern is a conjunction.
+        codes: the codes of its keys, by name.
+        columns: the events.
+        owned: compute only windows that end in this interval; None for every window.
     """
     conjoined = build_conjoined(query)
     left, right, both = (
@@ -87,7 +96,7 @@ def _counts(
     columns: EventColumns,
     owned: Interval | None,
 ) -> Mapping[int, Counts]:
-    """The trends of some templates: by window number, then by keys."""
+    """Return the number of trends of some templates, by window number, then by keys."""
     found: dict[int, Counts] = defaultdict(dict)
     bound = RowBound([query])
     for template in templates:
@@ -101,7 +110,14 @@ def _counts(
 
 
 def pairs_of(left: Counts, right: Counts, both: Counts) -> Iterator[tuple[KeyValues, int]]:
-    """Unordered pairs of different trends, by the keys that the two carry together.
+    """Yield numbers of unordered pairs of different trends, with the keys that a pair carries.
+
+    The same keys can occur several times; then the numbers must be added.
+
+    Args:
+        left: the number of trends that match the left side, by their keys.
+        right: the same for the right side.
+        both: the same for trends that match both sides.
 
     >>> dict(pairs_of({(): 3}, {(): 2}, {(): 1}))  # C1 = 2, C2 = 1, C12 = 1
     {(): 5}
@@ -109,7 +125,8 @@ def pairs_of(left: Counts, right: Counts, both: Counts) -> Iterator[tuple[KeyVal
     for one, other in _agreeing(left, right):
         together = dict(one) | dict(other)
         pairs = left[one] * right[other]
-        if one == other:  # not a trend with itself; two that match both sides once, not twice
+        if one == other:
+            # Exclude pairs of a trend with itself. Count two trends that match both sides once.
             alike = both.get(one, 0)
             pairs -= alike + comb(alike, 2)
         elif one < other:
@@ -118,7 +135,7 @@ def pairs_of(left: Counts, right: Counts, both: Counts) -> Iterator[tuple[KeyVal
 
 
 def _agreeing(left: Counts, right: Counts) -> Iterator[tuple[KeyValues, KeyValues]]:
-    """Keys of both sides that agree in what both carry."""
+    """Yield the keys of a left and a right trend that agree in every key that both carry."""
     for ours, theirs in product(_by_carried(left).items(), _by_carried(right).items()):
         shared = frozenset(ours[0]) & frozenset(theirs[0])
         alike: dict[KeyValues, list[KeyValues]] = defaultdict(list)

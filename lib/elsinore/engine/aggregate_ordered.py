@@ -1,8 +1,8 @@
-"""Runs queries that compare the same values together: one order tree for all of them.
+"""Run queries that compare the same values together, with common order trees.
 
-Queries of one sharable set whose conditions on pairs are single comparisons rank the same values.
-So they go through greta as one merged template; a node of a tree has a count for each query whose
-trends differ up to there.
+If all conditions on pairs are single comparisons, greta can run the queries of a sharable set as
+one merged template. Queries whose trends are the same up to a state share the counts of the tree
+nodes there.
 """
 
 from __future__ import annotations
@@ -37,29 +37,34 @@ from elsinore.windows import Window
 
 @dataclass(frozen=True, eq=False)
 class OrderedSet:
-    """Queries with one window, lowered."""
+    """Queries with one window clause, lowered to arrays."""
 
     found: SharableSet  #: the queries, a sharable set
-    backwards: bool  #: whether events are taken from the last to the first
-    #: the arrays of all of them as one template; each condition is answered by order.
+    backwards: bool  #: whether events are processed from the last to the first
+    #: the arrays of the merged template; order trees evaluate each of its conditions.
     layout: Layout
-    #: int64[Q + 1], the column of each query's count of trends in a total; its carriers follow.
+    #: int64[Q + 1], the column of each query's count of trends in a total; its other integer
+    #: accumulators follow.
     first: np.ndarray
-    lanes: Lanes  #: which columns go where
-    weights: WeightColumns  #: columns of weights by number
+    lanes: Lanes  #: the columns of each state, link and total
+    weights: WeightColumns  #: the columns of weights, numbered
 
 
 def only_compares(found: SharableSet) -> bool:
-    """Return whether every condition on pairs is one comparison, which trees answer."""
+    """Return whether trees can evaluate each condition on pairs: one comparison, or none."""
     conditions = (link.condition for link in found.merged.links)
     return all(condition == ALWAYS or is_comparison(condition) for condition in conditions)
 
 
 def ordered_sets(found: SharableSet) -> list[SharableSet]:
-    """Those queries of a set that only compares values that can share trees.
+    """Return the sharable sets of queries that can share order trees.
 
-    Their windows are the same; they ask for counts and whole numbers alone, and take the same
-    events at each state that they have in common.
+    The queries of a set have the same window clause, and they admit the same events at each state
+    that they have in common. Queries with sums of doubles or extremes are left out, because the
+    common rows hold only integers.
+
+    Args:
+        found: a sharable set for which `only_compares` is true.
     """
     merged = found.merged
     groups: list[tuple[Window, dict[int, Admission], list[BoundQuery]]] = []
@@ -81,11 +86,16 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
 
 
 def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> OrderedSet:
-    """All that can be worked out of one of `ordered_sets` before any event.
+    """Return the arrays of one of `ordered_sets`, as far as they do not depend on events.
 
-    A sum over trends is the same from their ends: `SEQ(S1, B+)` to `SEQ(S9, B+)` have one column
-    for what follows any S, and nine for what comes after S1 to S9. None takes events from the last
-    to the first where trees hold fewer columns that way.
+    Totals do not depend on the direction in which events are processed, but the number of columns
+    does. For example, take `SEQ(S1, B+)` to `SEQ(S9, B+)`. Forward, B has nine columns, one per
+    query. Backward, B has one column, because all trends end in the same B+.
+
+    Args:
+        found: the set.
+        backwards: whether to process events from the last to the first; None: do so if trees then
+            hold fewer columns.
     """
     merged = found.merged
     weights = WeightColumns()
@@ -104,7 +114,10 @@ def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> Order
 
 
 class _Count(NamedTuple):
-    """What a query counts at a merged state: its trends (0), or its carrier of that number."""
+    """A count of a query at a merged state.
+
+    It counts trends if `carrier` is 0, and is one of the query's integer accumulators otherwise.
+    """
 
     query: int
     carrier: int
@@ -112,16 +125,18 @@ class _Count(NamedTuple):
 
 
 class _Columns:
-    """Which counts of several queries are the same at a state, and so have one column there.
+    """The columns of the counts of several queries; equal counts at a state share a column.
 
-    They are where they start alike and come over the same links from counts that are the same.
+    Counts are equal if they start trends alike, add the same weights, and add equal counts over the
+    same links.
 
     Attributes:
-        ways: of the trends.
+        ways: the paths of the trends.
         first: see `OrderedSet`.
-        weight_of: the column of weights that each count adds up; -1 for none.
-        class_of: those that are the same have one number.
-        column: of each class at its state.
+        weight_of: the column of weights that each count adds; -1 for none.
+        class_of: the number of each count's class; equal counts have the same class.
+        column: the column of each class at its state.
+        columns: the largest number of columns at a state.
     """
 
     def __init__(self, merged: MergedTemplate, ways: Ways, weights: WeightColumns) -> None:
@@ -144,7 +159,11 @@ class _Columns:
         self.columns = max(taken.values())
 
     def _refined(self) -> dict[_Count, int]:
-        """The coarsest classes: all in one, parted by what they come from until that ends."""
+        """Return the coarsest classes of equal counts, by partition refinement.
+
+        All counts begin in one class. Classes are split by what their counts add, until none
+        changes.
+        """
         into: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for number, link in enumerate(self.ways.links):
             for query in link.queries:
@@ -168,22 +187,22 @@ class _Columns:
             found = refined
 
     def of(self, query: int, state: int) -> list[int]:
-        """The columns of a query's trends and carriers at a state."""
+        """Return the columns of a query's trends and accumulators at a state."""
         numbers = range(self.first[query + 1] - self.first[query])
         return [self.column[self.class_of[_Count(query, number, state)]] for number in numbers]
 
     def over(self, link: Link) -> list[tuple[int, int]]:
-        """The columns after and before a link, each pair once."""
+        """Return the pairs (later column, earlier column) of a link, sorted and distinct."""
         ends = ((self.of(q, link.later), self.of(q, link.earlier)) for q in link.queries)
         return sorted({pair for after, before in ends for pair in zip(after, before, strict=True)})
 
     @property
     def read(self) -> int:
-        """How many columns are read from trees."""
+        """Return the number of columns that are read from trees."""
         return sum(len(self.over(link)) for link in self.ways.links if link.condition != ALWAYS)
 
     def lanes(self) -> Lanes:
-        """For kernels."""
+        """Return the columns in the form that the kernels read."""
         shape = len(self.ways.starts), self.columns
         trends, weights = np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
         for count, number in self.class_of.items():
@@ -208,14 +227,14 @@ class _Columns:
 def _weight(
     merged: MergedTemplate, query: int, state: int, carrier: Carrier | None, weights: WeightColumns
 ) -> int:
-    """The column of weights that a query counts at a merged state; -1 for none."""
+    """Return the column of weights that a query adds at a merged state; -1 for none."""
     own = merged.templates[query].states[merged.states[state].members[query]]
     counts = carrier is not None and own.positions <= carrier.positions
     return weights.number(0, carrier) if carrier and counts else -1
 
 
 def _listed(rows: Sequence[Sequence[object]], *width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each list begins, and all of them in one."""
+    """Return the first index of each row, int64[R + 1], and all rows in one int64 array."""
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return starts, np.array([each for row in rows for each in row], np.int64).reshape(-1, *width)
 
@@ -223,7 +242,13 @@ def _listed(rows: Sequence[Sequence[object]], *width: int) -> tuple[np.ndarray, 
 def aggregate_ordered(
     lowered: OrderedSet, columns: EventColumns, owned: Interval | None = None
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of the windows that end in `owned`, or of all."""
+    """Return unfinished rows (`results.partial`) of queries that share order trees.
+
+    Args:
+        lowered: the queries.
+        columns: the events.
+        owned: compute only windows that end in this interval; None for every window.
+    """
     merged = lowered.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.standings, codes, columns)
@@ -245,7 +270,10 @@ def aggregate_ordered(
 
 
 def _turned(entries: StateEntries, spans: np.ndarray) -> tuple[StateEntries, np.ndarray]:
-    """Entries and spans from the last to the first; partitions keep their numbers in spans."""
+    """Return entries and spans from the last to the first, with negated times.
+
+    Spans keep the numbers of their partitions.
+    """
     size = entries.times.size
     turned = spans[::-1].copy()
     turned[:, :2] = size - spans[::-1, 1::-1]

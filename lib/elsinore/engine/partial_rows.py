@@ -1,6 +1,6 @@
-"""The totals of windows as partial rows, which merge over partitions and tasks, and back again.
+"""Convert the totals of windows to partial rows, and back.
 
-All of it goes by columns.
+Partial rows of several partitions and tasks can be merged. All conversions work by column.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from elsinore.results.partial import (
     encode_extreme,
 )
 
-#: Characters of an integer that fits 64 bits.
+#: An integer with at most this number of characters fits 64 bits.
 _SHORT = 18
-#: Totals below this did not wrap on their way.
+#: If the absolute values of a total add up to less, it fits int64.
 _SAFE = 2.0**62
-#: Limbs of 64 bits of integers that GMP turns into text sooner; of all that fit an array of texts.
+#: Maximum number of 64-bit limbs of an integer that is converted here; GMP converts wider ones
+#: faster. Maximum number of limbs of all integers, so that their digits fit one string array.
 _WIDEST, _MOST = 512, 2**25
 
 
@@ -38,27 +39,27 @@ _WIDEST, _MOST = 512, 2**25
 class WindowRows:
     """The totals of R windows, of several queries."""
 
-    keys: np.ndarray  #: int64[R, 3], partition, window number, number of the query
-    #: int64[R, *], counts and other integers; where one needs more bits, uint64[R, *, L] in two's
-    #: complement, or Python's own.
+    keys: np.ndarray  #: int64[R, 3]: partition, window number, number of the query
+    #: int64[R, *], counts and other integers. If one needs more bits: uint64[R, *, L] in two's
+    #: complement, or Python integers.
     counts: np.ndarray
-    #: float64[R, *] and int64[R, *], sums of doubles `sum * 2**exponent`.
+    #: float64[R, *] and int64[R, *]; a sum of doubles is `sum * 2**exponent`.
     sums: np.ndarray
     exponents: np.ndarray
-    ranks: np.ndarray  #: int64[R, *], of extremes
+    ranks: np.ndarray  #: int64[R, *], the ranks of extremes
 
     def where(self, chosen: np.ndarray) -> WindowRows:
-        """Some rows, by number or by a bool[R]."""
+        """Return some rows, chosen by number or by a bool[R]."""
         return WindowRows(*(column[chosen] for column in self._columns))
 
     def with_trend(self) -> WindowRows:
-        """The rows that count any trend, also if it is another query's."""
+        """Return the rows in which any count is not 0, of whatever query it is."""
         counts = self.counts
         return self.where(np.flatnonzero(counts.any(axis=tuple(range(1, counts.ndim)))))
 
     @classmethod
     def joined(cls, parts: Sequence[WindowRows]) -> WindowRows:
-        """The rows of one or more parts."""
+        """Return the rows of one or more parts as one."""
         if len(parts) == 1:
             return parts[0]
         if len({part.counts.shape[1:] for part in parts}) > 1:
@@ -73,27 +74,32 @@ class WindowRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rows of one query mean: their columns are its carriers in order, minima first."""
+    """The meaning of the rows of one query.
+
+    Their columns are the query's accumulators and extremes, in order, with minima before maxima.
+    """
 
     query: BoundQuery  #: the query
-    groups: pa.Array  #: text[P], the JSON array of group values of each partition
-    extremes: Sequence[Extremes]  #: what the ranks stand for
+    groups: pa.Array  #: string[P], the group of each partition as a JSON array
+    extremes: Sequence[Extremes]  #: the values of the ranks, by column
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many columns it has: integers, sums, minima and maxima."""
+        """Return the numbers of columns: integers, sums, minima and maxima."""
         return tuple(map(len, carriers_of(self.query).sides))
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What rows must agree in to be written together."""
+        """Return a key; rows of readings with equal keys are written to one table."""
         return id(self.groups), self.query.window, self.widths
 
 
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
-    """Rows of `results.partial`, a table for all queries whose columns are the same.
+    """Return rows as tables of `results.partial`, one for all queries that have the same columns.
 
-    Those of one query are of the number of its reading.
+    Args:
+        rows: the totals of windows.
+        readings: the meaning of the rows, by number of the query.
     """
     shapes: dict[object, list[int]] = {}
     for number, reading in enumerate(readings):
@@ -109,7 +115,7 @@ def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Tab
 
 
 def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.Table:
-    """Rows of queries that are read as the `first` of them."""
+    """Return the table of rows that all have the shape of the reading `first`."""
     size, window = rows.keys.shape[0], first.query.window
     integers, doubles, minima, maxima = first.widths
     names = pa.array([reading.query.name for reading in readings], pa.string())
@@ -129,7 +135,7 @@ def _table(rows: WindowRows, readings: Sequence[Reading], first: Reading) -> pa.
 
 
 def _flat(values: np.ndarray, width: int) -> np.ndarray:
-    """The first columns row by row, without a copy where they are all there are."""
+    """Return the first `width` columns row by row, without a copy if these are all columns."""
     return values[:, :width].reshape(-1, *values.shape[2:])
 
 
@@ -139,7 +145,7 @@ def _texts(integers: np.ndarray) -> pa.Array:
     if integers.ndim == 1:
         return pa.array([digits_of(each) for each in integers], pa.string())
     size, limbs = integers.shape
-    few = 8 * size < limbs  # for which the table of powers is not made up for
+    few = 8 * size < limbs  # too few to pay for the table of powers
     if few or limbs > _WIDEST or size * limbs > _MOST or integers[:, -1].max() >> 63:
         return _texts(exact(integers[:, None])[:, 0])
     scratch, ends = make_scratch(limbs), np.zeros(size + 1, np.int32)
@@ -149,7 +155,10 @@ def _texts(integers: np.ndarray) -> pa.Array:
 
 
 def _extremes(rows: WindowRows, readings: Sequence[Reading], first: int, width: int) -> pa.Array:
-    """The texts of some extremes row by row; what ranks mean depends on the row's query."""
+    """Return the texts of some columns of extremes, row by row.
+
+    The meaning of a rank depends on the query of the row.
+    """
     owners = rows.keys[:, 2]
     texts = np.empty((owners.size, width), object)
     for number in np.unique(owners).tolist() if width else ():
@@ -161,27 +170,27 @@ def _extremes(rows: WindowRows, readings: Sequence[Reading], first: int, width: 
 
 
 def _lists_of(flat: pa.Array, size: int) -> pa.ListArray:
-    """`size` lists of equal length out of one array."""
+    """Return the values of an array as `size` lists of equal length."""
     length = len(flat) // size if size else 0
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * length, pa.int32())
     return pa.ListArray.from_arrays(offsets, flat)
 
 
-# ---- and back again
+# ---- partial rows to states
 
 
 class States(NamedTuple):
-    """The states of R partial rows of one query, a column for each carrier, in their order."""
+    """The states of R partial rows of one query: a column per accumulator, in their order."""
 
-    #: int64[R], or Python's integers where one is longer; the first, None, are numbers of trends.
+    #: int64[R], or Python integers if one is longer. The first, None, are the numbers of trends.
     integers: dict[Carrier | None, np.ndarray]
-    #: float64[R] and int64[R], `sum * 2**exponent`.
+    #: float64[R] and int64[R]; a sum is `sum * 2**exponent`.
     sums: dict[Carrier, tuple[np.ndarray, np.ndarray]]
     extremes: dict[tuple[Carrier, bool], Column]  #: see `Carriers.extremes`
 
     @classmethod
     def of(cls, query: BoundQuery, rows: pa.Table) -> States:
-        """Of one row of `results.partial` or more."""
+        """Return the states of rows of `results.partial`, at least one."""
         carriers = carriers_of(query)
         counts, sums, *extremes = (
             _columns_of(rows[name].combine_chunks())
@@ -197,7 +206,7 @@ class States(NamedTuple):
 
 
 def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
-    """Lists of equal length by columns."""
+    """Return the columns of lists of equal length."""
     flat = pc.list_flatten(lists)
     width = len(flat) // len(lists)
     return [flat.take(pa.array(np.arange(n, len(flat), width))) for n in range(width)]
@@ -211,22 +220,27 @@ def _integers_of(texts: pa.Array) -> np.ndarray:
 
 def _extremes_of(texts: pa.Array) -> Column:
     known = np.asarray(texts.is_valid())
-    first = texts[int(known.argmax())].as_py()  # the others are of its type
+    first = texts[int(known.argmax())].as_py()  # all have the same type
     if first is not None and isinstance(decode_extreme(first), float):
         found = [0.0 if text is None else decode_extreme(text) for text in texts.to_pylist()]
         return Column(np.array(found, np.float64), known)
     return Column(np.asarray(pc.fill_null(texts.cast(pa.int64()), 0)), known)
 
 
-# ---- rows of one group
+# ---- several rows of one group
 
 
 def combine_groups(
     parts: Sequence[WindowRows], readings: Sequence[Reading]
 ) -> Sequence[WindowRows]:
-    """One row for each query, window and group; its partition is one of the group's.
+    """Return rows with one row per query, window and group.
 
-    Parts are joined only where partitions have groups in common.
+    The partition of a row is any partition of its group. If no group has several partitions, the
+    parts are returned unchanged.
+
+    Args:
+        parts: the totals of windows.
+        readings: the meaning of the rows, by number of the query.
     """
     shared = {}
     for texts, groups in {id(reading.groups): reading.groups for reading in readings}.items():
@@ -245,7 +259,7 @@ def combine_groups(
 
 
 def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
-    """The totals of the rows of each place."""
+    """Return the totals of the rows of each place; `places` is int64[R]."""
     size = int(places.max()) + 1
     counts, keys = exact(rows.counts), np.zeros((size, 3), np.int64)
     keys[places] = rows.keys
@@ -267,7 +281,7 @@ def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
 
 
 def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: float) -> np.ndarray:
-    """The values of each place combined, column by column."""
+    """Return the combined values of each place, column by column."""
     totals = np.full((int(places.max()) + 1, values.shape[1]), begin, values.dtype)
     for column in range(values.shape[1]):
         out = totals[:, column].copy()
@@ -278,18 +292,22 @@ def _total(combine: np.ufunc, values: np.ndarray, places: np.ndarray, begin: flo
 
 # ---- numbers of any size
 
-#: The exponent of a sum of doubles that is zero.
+#: The exponent of a sum that is zero.
 LOWEST = -(2**40)
 
 
 def normal(sums: np.ndarray, exponents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same sums of doubles with mantissas below 1, so that none overflows as they add up."""
+    """Return the same sums with mantissas below 1, so that adding them does not overflow."""
     sums, shifts = np.frexp(sums)
     return sums, np.where(sums == 0.0, LOWEST, exponents + shifts)
 
 
 def exact(counts: np.ndarray) -> np.ndarray:
-    """int64[R, K] as they are; uint64[R, K, L] in two's complement as Python's integers."""
+    """Return counts as an array of two dimensions.
+
+    uint64[R, K, L] in two's complement becomes Python integers, object[R, K]. Other arrays are
+    returned unchanged.
+    """
     if counts.ndim == 2:
         return counts
     limbs = counts.reshape(-1, counts.shape[2])

@@ -16,12 +16,12 @@ from elsinore.engine.partial_rows import WindowRows
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query.bound import BoundQuery
 
-#: Result rows of a query, and of all queries of `elsinore run` together. A finished row takes about
-#: 750 bytes of Python objects.
+#: Maximum number of result rows of a query, and of all queries of `elsinore run` together. A
+#: finished row takes about 750 bytes of Python objects.
 MOST_ROWS = 5_000_000
 
-#: Windows of the groups of a query that hold an event of its pattern. The greta and hamlet
-#: executors take about 150 bytes for each, whether or not it contains a trend.
+#: Maximum number of windows, over all groups of a query, that contain an event of its pattern. The
+#: executors greta and hamlet need about 150 bytes per window, whether or not it contains a trend.
 MOST_WINDOWS = 20_000_000
 
 _HINT = (
@@ -37,7 +37,7 @@ def require_few_windows(query: BoundQuery, windows: int) -> None:
 
 
 def require_few_rows(query: BoundQuery, rows: int) -> None:
-    """Raise QueryError if there are more than `MOST_ROWS`; `query` is the one to change."""
+    """Raise QueryError if there are more than `MOST_ROWS` rows; the error names `query`."""
     if rows > MOST_ROWS:
         raise _refused(query, f"more than {MOST_ROWS:,} result rows, the limit of a run")
 
@@ -49,12 +49,12 @@ def _refused(query: BoundQuery, what: str) -> QueryError:
 
 @dataclass
 class RowBound:
-    """Counts the rows of queries while executors make them.
+    """The number of rows of each query, counted while executors make them.
 
-    Threads may share one. A count may then miss some rows; each thread still stops in time.
+    Threads may share an object. Then it may miss some rows, but each thread still stops in time.
     """
 
-    queries: Sequence[BoundQuery]  #: by the numbers in `WindowRows.keys`
+    queries: Sequence[BoundQuery]  #: the queries, by their numbers in `WindowRows.keys`
     _rows: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,14 +64,14 @@ class RowBound:
         """Count some rows.
 
         Raises:
-            QueryError: a query has more than `MOST_ROWS`.
+            QueryError: a query has more than `MOST_ROWS` rows.
         """
         self._rows += np.bincount(rows.keys[:, 2], minlength=len(self.queries))
         most = int(self._rows.argmax())
         require_few_rows(self.queries[most], int(self._rows[most]))
 
     def counted(self, parts: Iterable[WindowRows]) -> Iterator[WindowRows]:
-        """Yield the parts and count their rows; raises as `add`."""
+        """Yield the parts and count their rows; raise as `add`."""
         for rows in parts:
             self.add(rows)
             yield rows

@@ -1,4 +1,4 @@
-"""Runs one template of a query over the events of a table."""
+"""Run one template of a query over the events of a table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from elsinore.timeline import Interval
 
 @dataclass(frozen=True)
 class Propagated:
-    """What a template came to."""
+    """The result of a template."""
 
     entries: Entries[tuple[int, int]]  #: the events, by partition
-    extremes: list[Extremes]  #: the meaning of the extremes' ranks
-    rungs: list[WindowRows]  #: the windows that have a trend, by the width of their counts
+    extremes: list[Extremes]  #: the values of the ranks, by extreme
+    rungs: list[WindowRows]  #: the windows with a trend, by precision level
 
 
 def run_template(
@@ -45,9 +45,17 @@ def run_template(
     columns: EventColumns,
     owned: Interval | None,
 ) -> Propagated:
-    """The carriers of every window, of those that end in `owned`, of every partition with a trend.
+    """Return the totals of all windows with a trend, in all partitions.
 
-    `codes` are the query's keys by name.
+    Args:
+        query: the query.
+        template: one of its templates.
+        codes: the codes of its keys, by name.
+        columns: the events.
+        owned: compute only windows that end in this interval; None for every window.
+
+    Raises:
+        QueryError: more than `row_bound.MOST_WINDOWS` windows contain an event.
     """
     standings = standings_of([query], [template])
     entries = make_entries(standings, codes, columns)
@@ -66,9 +74,13 @@ def run_template(
 def spans_of(
     query: BoundQuery, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
 ) -> np.ndarray:
-    """int64[*, 4], see `kernels.entries`: the windows that end in `owned` and hold an entry.
+    """Return the windows that contain an entry as int64[*, 4], see `kernels.entries`.
 
-    `offsets` are int64[P + 1], where each partition's entries begin; `owned` is None for all.
+    Args:
+        query: the query.
+        offsets: int64[P + 1], the first entry of each partition.
+        times: int64[N], the time of each entry.
+        owned: compute only windows that end in this interval; None for every window.
 
     Raises:
         QueryError: there are more than `row_bound.MOST_WINDOWS`.
@@ -80,7 +92,7 @@ def spans_of(
 
 # ---- under `contiguous`: the last event of the partition before each entry
 
-#: No event before.
+#: The time of the last event if there is none.
 NONE = np.iinfo(np.int64).min
 
 
@@ -154,7 +166,14 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bo
 def weigh_at_states(
     template: Template, carriers: Carriers, columns: EventColumns, entries: StateEntries
 ) -> EventWeights:
-    """What entries add to the carriers, where their states count, in the order of the carriers."""
+    """Return the weights of entries for each accumulator and extreme, in their order.
+
+    Args:
+        template: the template.
+        carriers: the accumulators and extremes of its query.
+        columns: the events.
+        entries: the entries; a weight is empty (0, or `NO_RANK`) at states that do not count.
+    """
     asked = WeightColumns()
     longs, doubles, ranked = (
         [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
@@ -162,7 +181,10 @@ def weigh_at_states(
     weights = weigh_events(asked, columns, entries.rows)
 
     def counted(weights: np.ndarray, asking: Iterable[Carrier], nothing: float) -> np.ndarray:
-        """The weights where a state counts, which its positions agree in."""
+        """Return the weights at states that count, and `nothing` at other states.
+
+        Either all positions of a state count, or none.
+        """
         counts = [[s.positions <= c.positions for s in template.states] for c in asking]
         at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
         return np.where(at_state[:, entries.states], weights, nothing)
@@ -183,10 +205,15 @@ def build_graph(
     last_events: np.ndarray,
     lanes: Lanes | None = None,
 ) -> Graph:
-    """The graph of a template over its entries.
+    """Return the graph of a template over its entries.
 
-    `last_events` is int64[N] where a floor is contiguous, else empty; `lanes` are for the template
-    of several queries.
+    Args:
+        layout: the arrays of the template.
+        columns: the events.
+        entries: the entries of its states.
+        weights: the weights of the entries.
+        last_events: int64[N], see `last_events`; empty if no floor is contiguous.
+        lanes: the counts of several queries; None for one query.
     """
     slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
     return Graph(
@@ -205,16 +232,23 @@ def build_graph(
     )
 
 
-# ---- the columns that pair programs read, as the kernels want them
+# ---- the columns that pair programs read
 
 
 def fill_slots(
     slots: tuple[Slot, ...], columns: EventColumns, rows: np.ndarray, states: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns that programs read, filled at the entries of their states.
+    """Return the columns that programs read, filled at the entries of their states.
 
-    `rows` are int64[N], the event of each entry, `states` int[N]. Of int64[K, N] and float64[K, N]
-    each of the K slots uses one; bool[K, N] is what is known.
+    Args:
+        slots: the columns, K of them.
+        columns: the events.
+        rows: int64[N], the event of each entry.
+        states: int[N], the state of each entry.
+
+    Returns:
+        int64[K, N] and float64[K, N], of which each slot uses one, and bool[K, N], whether a value
+        is known.
     """
     size = len(slots), rows.size
     longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)

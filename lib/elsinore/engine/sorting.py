@@ -1,21 +1,20 @@
-"""Sorts rows by several integer columns: the order of events by partition and time."""
+"""Sort rows by several integer columns, for example events by partition and time."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Bits of a word that is never negative.
+#: Bits of a nonnegative int64.
 _WORD = 63
 
 
 def ascending(*keys: np.ndarray) -> np.ndarray:
-    """int64[N]: the rows in ascending order of the keys, the first one most significant.
+    """Return the ascending order of rows by keys as int64[N], the most significant key first.
 
-    Rows that agree in all keys stay in their order, so that sums of doubles do not depend on what
-    else is sorted with them.
+    The sort is stable, so sums of doubles do not depend on other rows that are sorted with them.
 
-    As many keys as fit are packed into one word with the row's own number, and the words sorted by
-    value: a million events by partition and time take 12 ms, 83 with `np.lexsort`.
+    As many keys as fit are packed into one word with the row number. Then the words are sorted by
+    value. For a million events by partition and time this takes 12 ms; `np.lexsort` takes 83 ms.
 
     Args:
         keys: int64[N] or int32[N] each, at least one.
@@ -42,7 +41,10 @@ def _width(key: np.ndarray) -> int:
 
 
 def _fitting(keys: list[np.ndarray], place: int) -> int:
-    """How many of the last keys fit into a word beside the number of a row; at least one."""
+    """Return how many of the last keys fit into a word with the row number; at least one.
+
+    `place` is the number of bits of a row number.
+    """
     taken, number = place, 0
     for key in reversed(keys):
         taken += _width(key)
@@ -53,7 +55,7 @@ def _fitting(keys: list[np.ndarray], place: int) -> int:
 
 
 def _sorted_once(keys: list[np.ndarray]) -> np.ndarray:
-    """The order by keys that fit into a word, or by a single one that does not."""
+    """Return the order by keys that fit into a word, or by a single key that does not fit."""
     size = keys[0].size
     place = (size - 1).bit_length()
     widths = [_width(key) for key in keys]

@@ -1,4 +1,4 @@
-"""Runs the queries of one sharable set over the events of a table: the Hamlet executor."""
+"""Run the queries of one sharable set over the events of a table: the executor Hamlet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 
-#: Bytes that the members of open windows may take.
+#: Maximum number of bytes for the members of open windows.
 LARGEST_SCRATCH = 2**30
 
 
@@ -43,17 +43,17 @@ def aggregate_set(
     decisions: Decisions = DYNAMIC,
     observer: Observer | None = None,
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of sharable queries over all events of a table.
+    """Return unfinished rows (`results.partial`) of sharable queries for the events of a table.
 
-    Where the events that edge predicates may ask for, with a value for each window of each query,
-    take more than `LARGEST_SCRATCH`, every query is run by greta instead.
+    Events that edge predicates may compare are stored with a value per window of each query. If
+    they need more than `LARGEST_SCRATCH` bytes, greta runs each query separately instead.
 
     Args:
-        queries: one sharable set, or its tables.
-        events: in any order; all partitions together.
-        owned: only the windows that end in this interval; None for every window.
-        decisions: which queries share a burst.
-        observer: is told what was done.
+        queries: one sharable set, its queries, or its tables.
+        events: events in any order, of all partitions.
+        owned: compute only windows that end in this interval; None for every window.
+        decisions: decides which queries share a burst.
+        observer: receives a record of the run; None for no record.
 
     Raises:
         ParameterError: the queries are not one sharable set.
@@ -84,7 +84,10 @@ def aggregate_set(
 def _climb(
     prepared: Prepared, decisions: Decisions, observer: Observer
 ) -> Iterator[WindowRows | None]:
-    """The rows of windows that have a trend, rung by rung; None where they take too much."""
+    """Yield the rows of windows that have a trend, by precision level.
+
+    Yield None and stop if a level needs more than `LARGEST_SCRATCH` bytes.
+    """
     graph, limbs = prepared.graph, 1
     reach = int(graph.queries["within"].max())
     states = graph.kinds.size - 1
@@ -127,17 +130,24 @@ def _output(graph: MergedGraph, limbs: int) -> Output:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A graph and what its numbers mean."""
+    """A graph, and the meaning of its numbers."""
 
     graph: MergedGraph  #: the arrays
-    weights: EventWeights  #: of the events
-    keys: np.ndarray  #: int64[R, 3], of each window of the graph, see `WindowRows`
+    weights: EventWeights  #: the weights of the events
+    keys: np.ndarray  #: int64[R, 3], one row per window of the graph, see `WindowRows`
 
 
 def prepare(
     tables: Tables, columns: EventColumns, entries: StateEntries, owned: Interval | None
 ) -> Prepared:
-    """The graph of a set over its entries, with all windows that hold any."""
+    """Return the graph of a set over its entries, with all windows that contain an entry.
+
+    Args:
+        tables: the compiled set.
+        columns: the events.
+        entries: the entries of the set's states, by partition and time.
+        owned: compute only windows that end in this interval; None for every window.
+    """
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
     found = [spans_of(query, entries.offsets, entries.times, owned) for query in queries]
     query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])

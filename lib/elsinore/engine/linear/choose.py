@@ -1,7 +1,7 @@
-"""What the work of segment programs costs on this engine, as measured, and what is shared by that.
+"""Predict the cost of segment programs on this engine, and choose the segments to share.
 
-`elsinore bench segment-costs` measures the constants again and prints them beside these;
-docs/internals/sharon.md has the measurement.
+`elsinore bench segment-costs` measures the constants again and prints them next to the constants
+here. docs/internals/sharon.md describes the measurement.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from elsinore.sharing.statistics import Statistics
 
 @dataclass(frozen=True, slots=True)
 class SegmentCosts:
-    """Nanoseconds, on one core of the machine that docs/internals/sharon.md names.
+    """Costs in nanoseconds, on one core of the machine that docs/internals/sharon.md names.
 
     Attributes:
-        operation: to begin one addition of a row to another, whatever its width.
-        lane: to add one lane of one plane.
-        skipped: to see that there is nothing to add.
+        operation: the fixed cost of adding a row to another, independent of its width.
+        lane: the cost of adding one lane of one plane.
+        skipped: the cost of an operation that has nothing to add.
     """
 
     operation: float = 5.75
@@ -38,25 +38,31 @@ class SegmentCosts:
     skipped: float = 2.0
 
 
-#: As measured.
+#: The measured costs.
 MEASURED = SegmentCosts()
 
-#: Seconds for the solver; what it has by then is a valid choice.
+#: Time limit of the solver in seconds. Its best choice by then is valid.
 TIME_LIMIT = 10.0
 
-#: A row of one plane holds counts of so many bits.
+#: Bits of the counts that a row of one plane holds.
 _FIRST_PLANE = 60
 
 
 def calibrated_savings(candidate: Candidate, workload: Workload, statistics: Statistics) -> Savings:
-    """What sharing a candidate saves on this engine, in nanoseconds per tick of the stream.
+    """Return the savings of a candidate on this engine, in nanoseconds per tick of the stream.
 
-    By itself a query pays for each event of the segment one operation and the addition of its
-    lanes, or one glance where no prefix has matched yet. Sharing it pays the operation once for all
-    of them. The lanes remain, even where the query alone had nothing to add; but where the segment
-    begins the queries, those with equal windows share the lanes as well. There are no other costs
-    of combining: the slot before the segment is where the prefix is counted, and that after it is
-    where the suffix reads.
+    Without sharing, each event of the segment costs a query one operation and the addition of its
+    lanes, or `skipped` if no prefix has matched yet. With sharing, the operation is paid only once.
+    Each query still pays for the addition of its lanes, even if it would have skipped it. If the
+    segment begins the queries, the lanes are shared too, which holds for equal windows.
+
+    Combining costs nothing else. The segment reads the row that counts the prefix, and the suffix
+    reads the last row of the segment.
+
+    Args:
+        candidate: the candidate.
+        workload: the queries.
+        statistics: rates and numbers of partitions of the stream.
     """
     gains, once = {}, {}
     for place in candidate.occurrences:
@@ -90,31 +96,39 @@ def _gain_and_once(
 
 
 def window_rate(query: BoundQuery, position: int, statistics: Statistics) -> float:
-    """Mean number of events of a position in one window of one partition."""
+    """Return the mean number of events of a position in one window of one partition."""
     keys = [key.attribute for key in query.keys if position in key.positions]
     return statistics.rate(query.positions[position].type, query.window.within, keys)
 
 
 def _planes(rates: list[float]) -> int:
-    """Planes that the counts of a prefix take: about the product of the rates over l!."""
+    """Return the number of planes for the counts of a prefix of length l.
+
+    Such a count is about the product of the rates, divided by l!.
+    """
     bits = sum(log2(max(rate, 1.0)) for rate in rates) - lgamma(len(rates) + 1) / log(2)
     return planes_for(bits)
 
 
 def planes_for(bits: float) -> int:
-    """Planes that counts of so many bits take."""
+    """Return the number of planes that counts of some bits need."""
     return 1 + max(0, ceil((bits - _FIRST_PLANE) / DIGIT))
 
 
-# ---- whole programs, operation by operation, as they will run
+# ---- the cost of whole programs, operation by operation
 
 
 def predict(
     workload: Workload, shared: Sequence[Sequence[Segment]], statistics: Statistics
 ) -> float:
-    """Nanoseconds per tick of the stream that a workload takes under some shared segments.
+    """Return the predicted nanoseconds per tick of the stream for a workload with shared segments.
 
-    Left out is what no plan changes: reading, sorting, closing windows.
+    Costs that no plan changes are left out: reading, sorting, closing windows.
+
+    Args:
+        workload: queries of fixed length.
+        shared: the segments, each by its occurrences in the queries that share it.
+        statistics: rates and numbers of partitions of the stream.
     """
     return sum(
         _program_cost(lower_segments(queries, shared), statistics)
@@ -123,7 +137,11 @@ def predict(
 
 
 def _program_cost(lowered: Lowered, statistics: Statistics) -> float:
-    """Each operation in proportion to its events; rows that nothing has reached yet are skipped."""
+    """Return the predicted nanoseconds per tick of the stream for one program.
+
+    Each operation costs in proportion to the rate of its events. It is skipped if the row that it
+    reads does not hold a count yet.
+    """
     ops, owners = lowered.program.ops, lowered.symbol_of
     often = np.array([statistics.rate(s.type, 1) for s in lowered.symbols])[owners]
     rates = np.array([window_rate(s.query, s.position, statistics) for s in lowered.symbols])
@@ -134,7 +152,7 @@ def _program_cost(lowered: Lowered, statistics: Statistics) -> float:
 
 
 def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How likely each row holds a count at all, and the planes of its counts."""
+    """Return the probability that each row holds a count, and the planes of its counts."""
     ops, rows = lowered.program.ops, lowered.program.rows
     live, bits, depths = np.zeros(rows), np.zeros(rows), np.zeros(rows, np.int64)
     live[START] = 1.0
@@ -148,7 +166,7 @@ def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.n
     return live, np.array([planes_for(size) for size in bits])
 
 
-# ---- the segments that pay by these costs, not by the paper's model
+# ---- the segments that pay by measured costs, not by the paper's model
 
 
 def choose_segments(
@@ -156,11 +174,17 @@ def choose_segments(
     statistics: Statistics,
     planned: Sequence[Sequence[Segment]] | None = None,
 ) -> list[list[Segment]]:
-    """The segments with which a workload should be quickest by measured costs.
+    """Return the segments that make a workload fastest, by measured costs.
 
-    They are what pays of a plan, or, without one, the solver's choice by measured savings; of these
-    those without which the program is predicted to be quicker are left out. A segment's savings are
-    estimated by itself; what it does to the program shows only in there.
+    The first choice is the part of a plan that pays or, without a plan, the solver's choice by
+    measured savings. It estimates the savings of each segment separately, without the effect on the
+    rest of the program. So a segment is then dropped if the program is predicted to be faster
+    without it.
+
+    Args:
+        workload: queries of fixed length.
+        statistics: rates and numbers of partitions of the stream.
+        planned: the segments of a static plan, each by its occurrences; None: any segments.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.
@@ -179,11 +203,11 @@ def choose_segments(
 
 
 def _solved(workload: Workload, statistics: Statistics) -> list[list[Segment]]:
-    """What the static plan's solver chooses by measured savings instead of the paper's benefit."""
+    """Return the solver's choice by measured savings instead of the paper's benefit."""
     candidates = mine_candidates(workload)
     if not candidates:
         return []
-    from elsinore.sharing.find_plan import Problem, choose  # the solver takes its time to load
+    from elsinore.sharing.find_plan import Problem, choose  # lazy: slow to load
 
     savings = {c.id: calibrated_savings(c, workload, statistics) for c in candidates}
     chosen = choose(Problem(candidates, savings, TIME_LIMIT), Optimizer.OPTIMAL)
@@ -196,7 +220,7 @@ def _solved(workload: Workload, statistics: Statistics) -> list[list[Segment]]:
 def _paying(
     planned: Sequence[Sequence[Segment]], workload: Workload, statistics: Statistics
 ) -> list[list[Segment]]:
-    """A plan's segments, without the queries and segments that lose by measured costs."""
+    """Return a plan's segments, without segments and queries that lose by measured costs."""
     kept = []
     for places in planned:
         candidate = Candidate("p", places[0].types, tuple(places))

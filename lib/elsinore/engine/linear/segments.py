@@ -1,4 +1,4 @@
-"""Runs queries of fixed length over the events of a table: the executors aseq and sharon."""
+"""Run queries of fixed length over the events of a table: the executors aseq and sharon."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def aggregate_segments(
     *,
     owned: Interval | None = None,
 ) -> pa.Table:
-    """Unfinished rows (`results.partial`) of queries over all events of a table.
+    """Return unfinished rows (`results.partial`) of queries of fixed length for a table's events.
 
     Args:
-        queries: what aseq can run.
-        events: in any order; all partitions together.
-        shared: the segments of a plan, each with its places in the queries that share it, no two of
-            which overlap (`shared_segments`); None for A-Seq, which shares nothing.
-        owned: only the windows that end in this interval; None for every window.
+        queries: queries that aseq supports.
+        events: events in any order, of all partitions.
+        shared: the segments of a plan, each by its occurrences in the queries that share it
+            (`shared_segments`). Occurrences must not overlap. None for A-Seq, which shares nothing.
+        owned: compute only windows that end in this interval; None for every window.
 
     Raises:
-        UnsupportedQueryError: a query needs what these executors lack; see `aseq_refusals`.
+        UnsupportedQueryError: these executors do not support a query; see `aseq_refusals`.
     """
     require(queries, "aseq" if shared is None else "sharon", aseq_refusals)
     return run_passes(lower_passes(queries, shared or ()), EventColumns.of(events), owned)
@@ -56,14 +56,19 @@ def aggregate_segments(
 def lower_passes(
     queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]
 ) -> tuple[Lowered, ...]:
-    """A program for all queries whose keys have the same names (`BoundQuery.named_keys`)."""
+    """Return a program for each group of queries whose keys have the same names.
+
+    Args:
+        queries: queries of fixed length.
+        shared: the segments, each by its occurrences in the queries that share it.
+    """
     return tuple(lower_segments(members, shared) for members in passes(queries))
 
 
 def run_passes(
     lowered: Sequence[Lowered], columns: EventColumns, owned: Interval | None
 ) -> pa.Table:
-    """Runs programs, each in one pass over the events; see `aggregate_segments`."""
+    """Run programs, each in one pass over the events; see `aggregate_segments`."""
     tables = [PARTIAL_SCHEMA.empty_table()]
     for program in lowered:
         tables += _run_pass(program, columns, owned)
@@ -96,7 +101,10 @@ def _run_pass(
 
 
 def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Table:
-    """The rows of windows whose sums outgrow a double: greta's ladder has wide exponents."""
+    """Return the rows of windows whose sums overflow a double, computed by greta.
+
+    The wider precision levels of greta have wide exponents. `numbers` are the windows, ascending.
+    """
     low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
     table = aggregate_query(
         query, events.between(low.start, high.end), owned=Interval(low.end - 1, high.end)
@@ -106,7 +114,7 @@ def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Ta
 
 
 def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
-    """What a plan shares: for each chosen candidate its place in each query that shares it."""
+    """Return the occurrences of each chosen candidate of a plan in the queries that share it."""
     return [
         [
             Segment(place.query, place.start, plan.by_id[name].pattern)
@@ -119,7 +127,14 @@ def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
 def run_segments(
     lowered: Lowered, entries: Entries[int], weights: EventWeights, owned: Interval | None
 ) -> Iterator[WindowRows]:
-    """The rows of all queries in all windows that end in `owned` (None: in every window)."""
+    """Yield the rows of all queries of a program.
+
+    Args:
+        lowered: the program.
+        entries: the events by partition and time.
+        weights: their weights, without column 0 of integers.
+        owned: compute only windows that end in this interval; None for every window.
+    """
     events = read_events(entries.classes, entries, weights)
     windows = lowered.program.windows.copy()
     for chain in lowered.chains:
@@ -136,7 +151,10 @@ def run_segments(
 
 
 def _planes_needed(lowered: Lowered, entries: Entries[int], longs: np.ndarray) -> int:
-    """Planes that hold any count: no more trends than choices of their events."""
+    """Return a number of planes that is enough for any count.
+
+    There are at most as many trends as choices of one event per position.
+    """
     amounts = np.zeros(len(lowered.symbols), np.int64)
     numbers = np.bincount(entries.codes, minlength=len(entries.classes)).tolist()
     for symbols, number in zip(entries.classes, numbers, strict=False):
@@ -150,7 +168,7 @@ def _planes_needed(lowered: Lowered, entries: Entries[int], longs: np.ndarray) -
 
 
 def _make_lanes(lowered: Lowered, planes: int) -> Lanes:
-    """Clear lanes for a program."""
+    """Return the initial lanes of a program: only the row `START` counts a trend."""
     counts, doubles, ranks = lowered.starts[:, -1].tolist()
     rows = lowered.starts.shape[1] - 1
     lanes = Lanes(

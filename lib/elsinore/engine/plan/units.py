@@ -1,4 +1,4 @@
-"""What runs together: queries, who runs them, and all that can be worked out before any event."""
+"""Define units of execution: queries, their executor, and all that is computed before any event."""
 
 from __future__ import annotations
 
@@ -25,38 +25,33 @@ from elsinore.sharing.candidates import Segment
 from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 
-#: Who runs a unit; twostep is for queries that no compiled executor can run, which are in none.
+#: The executors of units. Queries that only twostep can run are in no unit.
 SEGMENTS, SWEEP, HAMLET, GRETA = "segments", "sweep", "hamlet", "greta"
 TWOSTEP = "twostep"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who runs a query, and why."""
+    """The executor of a query, and the reason."""
 
-    query: str  #: its name
+    query: str  #: name of the query
     executor: str  #: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`
-    why: str  #: in words, for people
+    why: str  #: the reason, as text for people
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of all units alike.
+    """Parameters of a run that are the same for all units."""
 
-    Attributes:
-        owned: only the windows that end in this interval; None for every window.
-        observe: makes what is told of a set's bursts.
-        threads: how many may work side by side, where an executor can make use of them.
-        tell: is told the names of the queries that are run next.
-    """
-
-    owned: Interval | None = None
+    owned: Interval | None = None  #: compute only windows that end here; None: every window
+    #: returns the observer of a sharable set that Hamlet runs; None: no observers.
     observe: Callable[[SharableSet], Observer] | None = None
-    threads: int = 1
+    threads: int = 1  #: maximum number of threads, for executors that can use several
+    #: called with the names of the queries that run next.
     tell: Callable[[Sequence[str]], None] = lambda names: None
 
 
-#: All windows; nobody is told anything.
+#: All windows, on one thread, without observers.
 EVERYTHING = Request()
 
 
@@ -65,49 +60,54 @@ class Unit(ABC):
     """Queries that one executor runs together."""
 
     executor: ClassVar[str]  #: `SEGMENTS`, `SWEEP`, `HAMLET` or `GRETA`
-    queries: tuple[BoundQuery, ...]  #: which
+    queries: tuple[BoundQuery, ...]  #: the queries
 
     @abstractmethod
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Unfinished rows (`results.partial`) of the queries over all events."""
+        """Return unfinished rows (`results.partial`) of the queries for all events.
+
+        Args:
+            columns: the events, in any order, of all partitions.
+            request: the windows to compute, and how.
+        """
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the queries."""
+        """Return the names of the queries."""
         return tuple(query.name for query in self.queries)
 
 
 @dataclass(frozen=True, eq=False)
 class AloneUnit(Unit):
-    """One query, by greta."""
+    """One query that greta runs."""
 
     executor = GRETA
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """As `Unit.run`."""
+        """Return unfinished rows of the query; see `Unit.run`."""
         return aggregate_query(self.queries[0], columns, owned=request.owned)
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedUnit(Unit):
-    """Queries that share order trees, by greta."""
+    """Queries that share order trees and that greta runs."""
 
     executor = GRETA
     lowered: OrderedSet
 
     @classmethod
     def of(cls, found: SharableSet) -> OrderedUnit:
-        """Lowers a set."""
+        """Return the unit of a set, lowered."""
         return cls(found.queries, lower_ordered(found))
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """As `Unit.run`."""
+        """Return unfinished rows of the queries; see `Unit.run`."""
         return aggregate_ordered(self.lowered, columns, request.owned)
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentsUnit(Unit):
-    """Queries of fixed length, with the segments that they share: A-Seq and Sharon."""
+    """Queries of fixed length, with the segments that they share (A-Seq and Sharon)."""
 
     executor = SEGMENTS
     shared: tuple[tuple[Segment, ...], ...]
@@ -115,34 +115,34 @@ class SegmentsUnit(Unit):
 
     @classmethod
     def of(cls, queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> SegmentsUnit:
-        """Lowers the queries."""
+        """Return the unit of some queries, lowered."""
         return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """As `Unit.run`."""
+        """Return unfinished rows of the queries; see `Unit.run`."""
         return run_passes(self.passes, columns, request.owned)
 
 
 @dataclass(frozen=True, eq=False)
 class SweepUnit(Unit):
-    """Collapsed queries that are partitioned alike."""
+    """Queries that are swept together because they are partitioned alike."""
 
     executor = SWEEP
     swept: SweepSet
 
     @classmethod
     def of(cls, swept: SweepSet) -> SweepUnit:
-        """The unit of a set."""
+        """Return the unit of a set."""
         return cls(swept.queries, swept)
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """As `Unit.run`."""
+        """Return unfinished rows of the queries; see `Unit.run`."""
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
 
 
 @dataclass(frozen=True, eq=False)
 class HamletUnit(Unit):
-    """A sharable set, and how to decide who shares a burst."""
+    """A sharable set, with the rule that decides which queries share a burst."""
 
     executor = HAMLET
     lowered: Tables
@@ -150,11 +150,11 @@ class HamletUnit(Unit):
 
     @classmethod
     def of(cls, found: SharableSet, decisions: Decisions = DYNAMIC) -> HamletUnit:
-        """Lowers a set."""
+        """Return the unit of a set, lowered."""
         return cls(found.queries, make_tables(found), decisions)
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """As `Unit.run`."""
+        """Return unfinished rows of the queries; see `Unit.run`."""
         observer = request.observe(self.lowered.found) if request.observe else None
         return aggregate_set(
             self.lowered, columns,
