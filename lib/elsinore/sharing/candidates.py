@@ -36,21 +36,21 @@ class Segment:
 
     @property
     def stop(self) -> int:
-        """The index after the last position."""
+        """Return the index after the last position."""
         return self.start + len(self.types)
 
     @property
     def places(self) -> list[Place]:
-        """The positions."""
+        """Return the positions."""
         return [(self.query, position) for position in range(self.start, self.stop)]
 
 
 def segments(query: BoundQuery) -> tuple[Segment, ...]:
-    """The maximal runs of plain event types (no Kleene, no NOT, no choice) at the top of a query.
+    """Return the maximal runs of plain event types at the top level of a query's pattern.
 
-    A NOT between two types ends a run: its gap must stay visible to whoever combines the parts.
-    Queries with other semantics than skip-till-any-match have none: what is adjacent there depends
-    on events outside of the run.
+    Runs contain no Kleene operator, NOT or choice. A NOT between two types ends a run, because the
+    gap must remain visible when the parts are combined. Queries with other semantics than
+    skip-till-any-match have no runs, because adjacency then depends on events outside the run.
     """
     if query.semantics is not Semantics.ANY:
         return ()
@@ -66,10 +66,10 @@ def segments(query: BoundQuery) -> tuple[Segment, ...]:
 
 
 def sub_segments(query: BoundQuery) -> Iterator[Segment]:
-    """All contiguous sub-patterns of length > 1 that stand on their own (Sharon Algorithm 7).
+    """Yield all contiguous sub-patterns of length > 1 that can be counted separately.
 
-    A sub-pattern with an edge predicate across its border is left out: its count alone does not say
-    which of its matches fit the events before or after it.
+    This is Sharon Algorithm 7. A sub-pattern with an edge predicate across its border is left out,
+    because its count does not show which matches fit the events before or after it.
     """
     for whole in segments(query):
         for start in range(whole.start, whole.stop - 1):
@@ -82,18 +82,20 @@ def sub_segments(query: BoundQuery) -> Iterator[Segment]:
 
 # ---- what queries must agree on to share one count (section 7.2)
 
-#: `a > b` says what `b < a` says.
+#: Equivalent operators with exchanged operands: `a > b` is `b < a`.
 _MIRRORED = {">": "<", ">=": "<="}
 
 
 def signature(query: BoundQuery, segment: Segment) -> str:
-    """The sharing signature of a sub-pattern in a query: equal where one count serves both.
+    """Return the sharing signature of a sub-pattern; equal signatures can share one count.
 
-    Canonical JSON of the event types, the local and edge predicates inside of the sub-pattern and
-    the key attributes that its events carry; positions are counted from the sub-pattern's first, so
-    that aliases and whatever stands around it do not matter. RETURN does not matter: one
-    propagation carries every aggregate. Nor do windows: counts are kept per START event of the
-    sub-pattern, each window reads those that it holds, and they expire with the longest window.
+    The signature is canonical JSON of the event types, the local and edge predicates inside the
+    sub-pattern, and the attributes of the keys that its events carry. Positions are counted from
+    the first position of the sub-pattern, so aliases and the rest of the pattern do not matter.
+
+    RETURN does not matter, because one propagation carries every aggregate. Windows do not matter,
+    because there is a count per START event of the sub-pattern. Each window reads the counts of its
+    own START events, and counts expire with the longest window.
     """
     inside = range(segment.start, segment.stop)
     local = [
@@ -122,18 +124,18 @@ def signature(query: BoundQuery, segment: Segment) -> str:
 
 
 def keys_of(query: BoundQuery, segment: Segment) -> tuple[Key, ...]:
-    """The keys of a query that some event of a sub-pattern carries."""
+    """Return the keys of a query that some event of a sub-pattern carries."""
     inside = range(segment.start, segment.stop)
     return tuple(key for key in query.keys if any(i in inside for i in key.positions))
 
 
 def _unordered(items: list[Any]) -> list[Any]:
-    """In one order and without repetition: conjuncts may be written in any."""
+    """Return distinct items in canonical order, because conjuncts may be in any order."""
     return [item for _, item in sorted({canonical_json(item): item for item in items}.items())]
 
 
 def _canonical(expression: BoundExpression, base: int) -> list[Any]:
-    """A bound expression as nested lists; positions are relative to `base`."""
+    """Return a bound expression as nested lists; positions are relative to `base`."""
     kind = expression.type
     inner = [_canonical(operand, base) for operand in operands_of(expression)]
     match expression:

@@ -1,4 +1,4 @@
-"""Fingerprints, sha256 over one canonical JSON spelling of a value, and what is stored with one."""
+"""Compute fingerprints (sha256 of canonical JSON), and store values with their fingerprint."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from elsinore.query.bound import Workload
 
 
 def canonical_json(value: Any) -> str:
-    """The one JSON spelling of a value: keys sorted, no spaces, shortest decimal of each double.
+    """Return the canonical JSON of a value: sorted keys, no spaces, shortest decimals of doubles.
 
     Raises:
-        ValueError: the value holds NaN or an infinity, which JSON has no word for.
+        ValueError: the value contains NaN or an infinity, which JSON cannot represent.
 
     >>> canonical_json({"b": [1.50, None], "a": "x"})
     '{"a":"x","b":[1.5,null]}'
@@ -28,20 +28,20 @@ def canonical_json(value: Any) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """sha256 of the canonical JSON of a value, as 64 hexadecimal digits."""
+    """Return the sha256 of the canonical JSON of a value, as 64 hexadecimal digits."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def workload_fingerprint(workload: Workload) -> str:
-    """The fingerprint of a workload: of its queries, in whatever order they were written.
+    """Return the fingerprint of a workload; the order of its queries does not matter.
 
-    Each query's own fingerprint covers its name, its canonical text and the parts of the schema
-    that it uses, so that any of these changes it (a plan for another workload is stale).
+    It depends on the name and the canonical text of each query, and on the parts of the schema that
+    the query uses. If any of these changes, a plan for the workload is stale.
     """
     return fingerprint(sorted(query.fingerprint for query in workload.queries))
 
 
-# ---- what is stored with its fingerprint
+# ---- values that are stored with their fingerprint
 
 _PRINTED = "print a plan with `elsinore plan WORKLOAD --schema SCHEMA --events FILE --json`"
 
@@ -50,22 +50,22 @@ NEW_PLAN = f"{_PRINTED}; in the pipeline, run `elsinore aggregate`"
 
 
 class Part(pydantic.BaseModel):
-    """Frozen; nothing that is not declared, no number that JSON does not have."""
+    """A frozen model without undeclared fields, and without NaN or infinities."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Artifact(Part):
-    """A value with a JSON form."""
+    """A value with a versioned JSON form and a fingerprint."""
 
-    CALLED: ClassVar[str]  #: what it is, for people
-    #: whether it is read without a fingerprint, too: earlier builds wrote it so.
+    CALLED: ClassVar[str]  #: what messages call it
+    #: whether JSON without a fingerprint can be read, because earlier builds wrote it.
     UNSIGNED: ClassVar[bool] = False
-    version: int  #: of the JSON form; other versions are refused
+    version: int  #: version of the JSON form; other versions are rejected
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the canonical JSON of everything that it says."""
+        """Return the sha256 of the canonical JSON of all fields."""
         return fingerprint(self.model_dump(mode="json"))
 
     def to_json(self) -> str:
@@ -74,12 +74,20 @@ class Artifact(Part):
 
     @classmethod
     def is_current(cls, text: str) -> bool:
-        """Return whether JSON has the current version; PlanError: it is not a JSON object."""
+        """Return whether JSON has the current version.
+
+        Raises:
+            PlanError: the text is not a JSON object.
+        """
         return bool(cls._parsed(text).get("version") == cls.model_fields["version"].default)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The value of a JSON text; PlanError: of another version, or not what was written."""
+        """Return the value of a JSON text that `to_json` wrote.
+
+        Raises:
+            PlanError: the text is not JSON of this kind, has another version, or was changed.
+        """
         document = cls._parsed(text)
         version, current = document.get("version"), cls.model_fields["version"].default
         if version is None:
@@ -91,7 +99,8 @@ class Artifact(Part):
             )
         stated = document.pop("fingerprint", None)
         try:
-            # As JSON text, so that strictness admits arrays for tuples and names for fates.
+            # Validate JSON text, because strict mode then accepts arrays for tuples, and strings
+            # for enums.
             found = cls.model_validate_json(canonical_json(document), strict=True)
         except ValueError as error:
             raise PlanError(f"the {cls.CALLED} is damaged: {error}", hint=NEW_PLAN) from error

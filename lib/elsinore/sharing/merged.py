@@ -24,13 +24,13 @@ from elsinore.template.template import (
     leading_to,
 )
 
-#: What an event must meet to stand at a state: conditions that all hold, and sets of conditions of
-#: which not all do.
+#: The conditions on an event at a state: conditions that must all hold, and sets of conditions. In
+#: each of these sets, at least one condition must not hold.
 Admission = tuple[frozenset[BoundExpression], frozenset[frozenset[BoundExpression]]]
 
 
 def admission_of(query: BoundQuery, state: State) -> Admission:
-    """What a query asks of single events at a state of one of its templates."""
+    """Return the conditions on single events at a state of one of a query's templates."""
     if not query.local_predicates:
         return frozenset(), frozenset()
     return (
@@ -41,37 +41,38 @@ def admission_of(query: BoundQuery, state: State) -> Admission:
 
 Place = TypeVar("Place", bound=Hashable)
 
-#: An event type, and the names of the keys that its events carry at some places.
+#: An event type, and the names of the keys that events of this type carry at a place.
 Kind = tuple[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What an event must be to stand at a place."""
+    """The requirements on an event at a place."""
 
     type: str
     #: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
     keys: frozenset[str]
     needed: frozenset[str]  #: the names of keys whose values must be neither NULL nor NaN
-    admission: Admission  #: what is asked of single events
+    admission: Admission  #: the conditions on single events
 
 
 @dataclass(frozen=True)
 class Standings(Generic[Place]):
-    """Where events of some queries may stand, as far as it takes to part a stream by their keys.
+    """The places at which events of some queries can be, and how their keys partition the stream.
 
     A place is a state of a query's template, or a position of its pattern.
     """
 
-    by_place: Mapping[Place, Standing]  #: of each place
-    #: where trends may start and end, and which place may follow which.
+    by_place: Mapping[Place, Standing]  #: the requirements at each place
+    #: the places where trends may start and end, and the pairs (earlier, later) of places that may
+    #: follow each other.
     starts: frozenset[Place]
     ends: frozenset[Place]
     arrows: frozenset[tuple[Place, Place]]
 
     @cached_property
     def by_kind(self) -> dict[Kind, list[Place]]:
-        """The places of each kind of events."""
+        """Return the places of each kind of event."""
         found: dict[Kind, list[Place]] = {}
         for place, standing in self.by_place.items():
             found.setdefault((standing.type, standing.keys), []).append(place)
@@ -79,16 +80,16 @@ class Standings(Generic[Place]):
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The names of the keys that partition the trends."""
+        """Return the names of the keys that partition the trends."""
         return frozenset(name for standing in self.by_place.values() for name in standing.keys)
 
     @cached_property
     def useful(self) -> set[Place]:
-        """The places of trends from which an end can be reached."""
+        """Return the places from which an end can be reached."""
         return leading_to(self.ends, self.arrows)
 
     def leads_through(self, places: Set[Place]) -> bool:
-        """Return whether a way from a start to an end leads through the given places alone."""
+        """Return whether a path from a start to an end uses only the given places."""
         arrows = ((a, b) for a, b in self.arrows if a in places and b in places)
         return not (self.starts & places).isdisjoint(leading_to(self.ends & places, arrows))
 

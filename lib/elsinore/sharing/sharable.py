@@ -1,10 +1,12 @@
-"""Breaks a workload into sets of sharable queries (Hamlet Definitions 3.1 and 3.2).
+"""Divide a workload into sets of sharable queries (Hamlet Definitions 3.1 and 3.2).
 
-Queries are sharable if their patterns hold a common Kleene sub-pattern E+ and their trends are
-partitioned alike. Two conditions of the paper are not needed here. Aggregates: every query of a set
-has lanes of its own, and all linear aggregates ride along the same edges, MIN and MAX beside them;
-so COUNT(*) shares with SUM, and either with MIN. Windows: bursts end where a window of the set
-begins or ends, which is never more often than at the borders of panes as long as the gcd.
+Queries are sharable if their patterns contain a common Kleene sub-pattern E+ and their trends are
+partitioned alike. Two conditions of the paper are not needed here:
+
+- Aggregates: each query of a set has separate lanes, and all aggregates propagate along the same
+  edges. So COUNT(*) shares with SUM, and both share with MIN.
+- Windows: a burst ends where a window of the set begins or ends. This happens at most as often as
+  at the borders of panes whose length is the gcd.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from elsinore.template.template import Template
 
 @of_query
 def plain_template(query: BoundQuery) -> Template | str:
-    """The one template of a query without NOT under skip-till-any-match; else why it has none."""
+    """Return the template of a query that can be shared, or the reason why it cannot.
+
+    Such a query has a single template, no NOT and no AND, and uses skip-till-any-match.
+    """
     if isinstance(query.pattern, Conjunction):
         return "AND counts pairs of trends"
     if query.semantics is not Semantics.ANY:
@@ -45,10 +50,12 @@ def plain_template(query: BoundQuery) -> Template | str:
 
 # ---- sharable sets
 
-#: Queries that one set holds at most; more make several sets, since lanes are kept side by side.
+#: Maximum number of queries of a set, whose lanes are stored next to each other. More queries are
+#: divided into several sets.
 LARGEST_SET = 256
 
-#: Ways to choose among the events of a type that one set tells apart; each is a bit of an entry.
+#: Maximum number of classes of queries at a state. Queries of a class admit the same events. Each
+#: class is a bit of an entry.
 MOST_CLASSES = 62
 
 
@@ -61,29 +68,29 @@ class SharableSet:
 
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
-        """Two or more; those that ask for the same stand side by side."""
+        """Return the queries, at least two; queries with equal demands are neighbors."""
         return self.merged.queries
 
     @property
     def pane(self) -> int:
-        """Length of a pane: the gcd of all WITHIN and SLIDE (section 3.1)."""
+        """Return the length of a pane: the gcd of all WITHIN and SLIDE (section 3.1)."""
         return gcd(*(n for q in self.queries for n in (q.window.within, q.window.slide)))
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What a workload can share."""
+    """The sharable sets of a workload, and its other queries."""
 
     sets: tuple[SharableSet, ...]  #: disjoint sets of sharable queries
-    #: the other queries, with the reason why each runs by itself.
+    #: the other queries, each with the reason why it runs separately.
     beside: tuple[tuple[BoundQuery, str], ...]
 
 
 def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
-    """Partition queries into sharable sets and those that run beside them.
+    """Divide queries into sharable sets, and queries that run separately.
 
-    A query with several Kleene sub-patterns goes where most queries are; E+ that its set has in
-    common beside the set's own are shared all the same.
+    A query with several Kleene sub-patterns joins the set that most queries can join. The queries
+    of a set also share any other E+ that they have in common.
     """
     templates: dict[str, Template] = {}
     beside: dict[str, str] = {}
@@ -104,12 +111,12 @@ def sharable_sets(queries: Sequence[BoundQuery]) -> Sharing:
 
 
 def sets_of(workload: Workload) -> Sharing:
-    """The sharable sets of a workload; the order of its queries does not matter."""
+    """Return the sharable sets of a workload; the order of its queries does not matter."""
     return sharable_sets(sorted(workload.queries, key=lambda query: query.name))
 
 
 def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
-    """All of the queries as one sharable set; None if they are not one."""
+    """Return all of the queries as one sharable set; None if they are not one."""
     sharing = sharable_sets(queries)
     if sharing.beside or len(sharing.sets) != 1:
         return None
@@ -117,7 +124,7 @@ def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
 
 
 def partition_signature(query: BoundQuery, template: Template) -> object:
-    """What must agree for the events of two queries to be partitioned alike."""
+    """Return a value that is equal for queries whose events are partitioned alike."""
     return (
         tuple(key.attribute for key in query.group_keys),
         frozenset((key.attribute, key.equivalence) for key in query.keys),
@@ -128,7 +135,10 @@ def partition_signature(query: BoundQuery, template: Template) -> object:
 def _sets_of(
     group: list[BoundQuery], templates: dict[str, Template], beside: dict[str, str]
 ) -> list[SharableSet]:
-    """Sets of queries that are partitioned alike, by their most common Kleene types."""
+    """Divide queries that are partitioned alike into sets, by their most common Kleene types.
+
+    Queries that cannot share are added to `beside`, with the reason.
+    """
     left = list(group)
     found = []
     while left:
@@ -149,9 +159,10 @@ def _sets_of(
 
 
 def _told_apart(sharing: list[BoundQuery], templates: dict[str, Template]) -> MergedTemplate:
-    """As many of the queries as one set can tell apart; those that ask for the same side by side.
+    """Return the merged template of some of the queries, few enough for the classes of one set.
 
-    What neighbours have in common is one operation on all of their lanes.
+    Queries with equal demands become neighbors, because an operation on neighbors with common work
+    processes all of their lanes. If there are too many classes, the second half is left out.
     """
     alike: dict[object, list[BoundQuery]] = {}
     for query in sharing:
@@ -165,7 +176,7 @@ def _told_apart(sharing: list[BoundQuery], templates: dict[str, Template]) -> Me
 
 
 def _demands(query: BoundQuery, template: Template) -> object:
-    """What a query asks of events at its Kleene states and of pairs of them."""
+    """Return the conditions of a query on events at its Kleene states, and on pairs of them."""
     loops = [a for a in template.transitions if a.earlier == a.later]
     positions = {p for state in template.loops for p in template.states[state].meets}
     events = frozenset(condition for p in positions for condition in query.local_conditions(p))
