@@ -324,25 +324,27 @@ def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
 
 # ---- whether one event can meet several local predicates together
 #
-# A condition depends on how its terms lie to the constants that they are compared with. A term is
-# an attribute, or any expression that is compared with a constant, or which of two expressions is
-# the smaller. So a few values of each term decide: the constants, what lies next to them, and NULL
-# (with NaN no comparison is true, so that it meets no more than other values do). Terms are taken
-# to be independent of each other, so that "no" is certain and "yes" may be wrong.
+# A condition depends on the order of its terms and the constants that they are compared with. A
+# term is an attribute, another expression that is compared with a constant, or the order of two
+# expressions. So it is enough to test a few values of each term: the constants, their neighbors,
+# and NULL. NaN is not tested: no comparison with NaN is true, so NaN meets no more conditions than
+# other values. Terms are treated as independent, so "no" is certain and "yes" may be wrong.
 
-#: Comparisons that are looked at for conditions with terms in common; of more, all may be met.
+#: Maximum number of comparisons to test conditions with common terms. Conditions that need more
+#: are treated as possible together.
 MOST_TRIED = 5_000
-#: Sets of local predicates that are compared with each other; of more, none are told apart.
+#: Maximum number of sets of local predicates that are compared in pairs. If there are more, all
+#: pairs are treated as possible together.
 MOST_COMPARED = 64
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "!=": ne,
 }  # fmt: skip
-#: Doubles tell all integers apart up to here.
+#: Doubles represent all integers up to this one exactly.
 _EXACT = 2**53
 
-#: A condition, and whether it is to be true or false; unknown is neither.
+#: A condition, and the truth value that it must have. Unknown is neither true nor false.
 _Demand = tuple[BoundExpression, bool]
 
 
@@ -354,7 +356,10 @@ class _Comparison(NamedTuple):
 
 @of_query
 def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
-    """Pairs of positions of one type whose local predicates no event meets together, both ways."""
+    """Return pairs of positions of one type whose local predicates no event meets together.
+
+    Each pair is included in both orders.
+    """
     alike: dict[tuple[str, frozenset[BoundExpression]], list[int]] = {}
     for position in query.positions:
         local = query.local_conditions(position.index)
@@ -368,7 +373,10 @@ def told_apart(query: BoundQuery) -> frozenset[tuple[int, int]]:
 
 
 def can_meet(conditions: Iterable[BoundExpression]) -> bool:
-    """Whether some event may meet all of these conditions, whatever position they are about."""
+    """Return whether an event may meet all of these conditions, of any positions.
+
+    False is certain, but True may be wrong.
+    """
     groups: list[tuple[set[BoundExpression], list[_Demand]]] = []
     for demand in _demands(Applied("AND", tuple(conditions)), True):
         terms, together = {term for term, _ in _samples(demand[0])}, [demand]
@@ -381,7 +389,7 @@ def can_meet(conditions: Iterable[BoundExpression]) -> bool:
 
 
 def _demands(condition: BoundExpression, truth: bool) -> Iterator[_Demand]:
-    """What must hold each by itself for a condition to be true, or false."""
+    """Yield the demands that must all be met so that a condition is true, or false."""
     match condition:
         case Applied("NOT", (operand,)):
             yield from _demands(operand, not truth)
@@ -406,7 +414,7 @@ def _some_values_meet(demands: list[_Demand]) -> bool:
 
 
 def _samples(condition: BoundExpression) -> Iterator[tuple[BoundExpression, tuple[Any, ...]]]:
-    """The terms of a condition, each with values on all sides of what it is compared with."""
+    """Yield the terms of a condition, each with values around the constant it is compared with."""
     match condition:
         case Applied("NOT" | "AND" | "OR", parts):
             for part in parts:
@@ -424,7 +432,7 @@ def _samples(condition: BoundExpression) -> Iterator[tuple[BoundExpression, tupl
 
 
 def _around(value: Any, kind: AttributeType) -> tuple[Any, ...]:
-    """A value and its neighbours; between 1 and 2 there is no long."""
+    """Return a value and its neighbors, as values of the given type."""
     match value:
         case bool():
             return True, False
@@ -439,7 +447,7 @@ def _around(value: Any, kind: AttributeType) -> tuple[Any, ...]:
 
 
 def _truth(condition: BoundExpression, values: Mapping[BoundExpression, Any]) -> bool | None:
-    """A condition for some values of its terms; None is unknown."""
+    """Return whether a condition is true for some values of its terms; None if unknown."""
     match condition:
         case Applied("NOT", (operand,)):
             truth = _truth(operand, values)
@@ -460,7 +468,11 @@ def _truth(condition: BoundExpression, values: Mapping[BoundExpression, Any]) ->
 
 
 def _comparison(condition: BoundExpression) -> _Comparison:
-    """A condition as the comparison of a term with a constant; as one with TRUE, if it is none."""
+    """Return a condition as the comparison of a term with a constant.
+
+    A comparison of two expressions becomes a comparison of their order with 0. Any other condition
+    is compared with TRUE.
+    """
     match condition:
         case Applied(operator, (Constant() as constant, term)) if operator in _COMPARE:
             operator = _MIRRORED[operator]
