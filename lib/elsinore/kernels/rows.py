@@ -1,9 +1,9 @@
-"""Rows of carriers, and what propagation does with them, on every rung of the exact ladder.
+"""Operations of propagation on rows of accumulators, at every precision level.
 
-On the first rung counts are int64 and sums plain doubles; above it counts are `wide` limbs and sums
-scaled doubles, so that neither wraps nor overflows. Which of the two is known when the kernels are
-compiled: the counts of all rows have two dimensions, or three. The arrays are passed whole, with a
-row number, which saves making a view of each row.
+At the first level, counts are int64 and sums are plain doubles. At wider levels, counts are `wide`
+limbs and sums are scaled doubles, so neither overflows. Kernels are compiled separately for both
+cases: the counts of all rows have two dimensions, or three. Arrays are passed whole, with a row
+number, because a view of each row would take time.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from elsinore.kernels.wide import (
     to_scaled,
 )
 
-#: No 64-bit value kept exceeds this, so the sum of two never wraps; then the next rung takes over.
+#: Maximum of a stored 64-bit value, so that the sum of two never overflows. Larger values are
+#: computed at the next precision level.
 LIMIT = 2**62 - 1
 
 
 class Rows(NamedTuple):
-    """R rows of carriers: C counts (see `graph.Lanes`), M sums, E extremes.
+    """R rows of accumulators: C counts (see `graph.Lanes`), M sums, E extremes.
 
     Attributes:
         counts: int64[R, C], or uint64[R, C, L] in two's complement.
         sums, exponents: float64[R, M] and int64[R, M]; `sum * 2**exponent`.
-        ranks: int64[R, E], the smallest rank met.
+        ranks: int64[R, E], the smallest rank so far.
     """
 
     counts: np.ndarray
@@ -45,7 +46,7 @@ class Rows(NamedTuple):
 def make_rows(
     rows: int, counts: int, sums: int, extremes: int, limbs: int, no_rank: int = 0
 ) -> Rows:
-    """Rows of zeros and of `no_rank`; 1 limb means the first rung."""
+    """Return rows of zeros and of `no_rank`; with 1 limb, of the first precision level."""
     shape = (rows, counts) if limbs == 1 else (rows, counts, limbs)
     return Rows(
         np.zeros(shape, np.int64 if limbs == 1 else np.uint64),
@@ -56,25 +57,25 @@ def make_rows(
 
 
 def rows_for(graph: Graph, rows: int, limbs: int) -> Rows:
-    """Rows of zeros for the carriers of a graph."""
+    """Return rows of zeros for the accumulators of a graph."""
     return make_rows(rows, *widths_of(graph), limbs)
 
 
 def totals_for(graph: Graph, rows: int, limbs: int) -> Rows:
-    """Rows of zeros for what trends of a graph come to."""
+    """Return rows of zeros for the totals of a graph's trends."""
     counts, sums, extremes = widths_of(graph)
     counts = counts if graph.lanes is None else graph.lanes.finished
     return make_rows(rows, counts, sums, extremes, limbs)
 
 
 def widths_of(graph: Graph) -> tuple[int, int, int]:
-    """How many counts, sums and extremes a row has."""
+    """Return the numbers of counts, sums and extremes of a row."""
     counts = 1 + graph.count_weights.shape[0] if graph.lanes is None else graph.lanes.columns
     return counts, graph.sum_weights.shape[0], graph.ranks.shape[0]
 
 
 def widened_rows(rows: Rows, limbs: int) -> Rows:
-    """The same rows with counts of more limbs; at least 2."""
+    """Return the same rows with counts of more limbs, at least 2."""
     counts = rows.counts.view(np.uint64).reshape(*rows.counts.shape[:2], -1)
     wide = np.empty((*rows.counts.shape[:2], limbs), np.uint64)
     wide[..., : counts.shape[2]] = counts
@@ -98,7 +99,7 @@ def clear_count(counts, row, k):
 
 @inlined
 def copy_count(target, row, k, source, other, j):
-    """Make a count a copy of another."""
+    """Set a count to the value of another."""
     if target.ndim == 2:
         target[row, k] = source[other, j]
     else:
@@ -108,7 +109,7 @@ def copy_count(target, row, k, source, other, j):
 
 @inlined
 def start_trend(counts, row, k):
-    """Let a cleared count be 1."""
+    """Set a cleared count to 1."""
     if counts.ndim == 2:
         counts[row, k] = 1
     else:
@@ -117,7 +118,7 @@ def start_trend(counts, row, k):
 
 @inlined
 def counts_any(counts, row, k):
-    """Whether a count is not 0."""
+    """Return whether a count is not 0."""
     if counts.ndim == 2:
         return counts[row, k] != 0
     return not is_zero(counts[row, k])
@@ -134,7 +135,7 @@ def _add_count(counts, row, k, more, other, column):
 
 @inlined
 def weigh_count(counts, row, k, source, other, trend, weight, limb_scratch):
-    """Add `weight` times a count of trends to a count; True if it outgrew its width."""
+    """Add `weight` times a count of trends to a count; return whether it outgrew its width."""
     if counts.ndim == 3:
         return add_product(counts[row, k], source[other, trend], weight, limb_scratch)
     trends = source[other, trend]
@@ -176,7 +177,7 @@ def clear(rows, row, no_rank):
 
 @inlined
 def copy_row(target, row, source, other):
-    """Make a row of `target` a copy of a row of `source`."""
+    """Set a row of `target` to a row of `source`."""
     for k in range(target.counts.shape[1]):
         copy_count(target.counts, row, k, source.counts, other, k)
     for m in range(target.sums.shape[1]):
@@ -188,7 +189,7 @@ def copy_row(target, row, source, other):
 
 @inlined
 def has_trend(lanes, counts, row):
-    """Whether one row of counts counts any trend of any query."""
+    """Return whether a row of counts counts a trend of any query."""
     for k in range(1 if lanes is None else counts.shape[1]):  # noqa: SIM110 (as in `wide`)
         if counts_any(counts, row, k):
             return True
@@ -197,7 +198,7 @@ def has_trend(lanes, counts, row):
 
 @inlined
 def start_trends(lanes, state, counts, row):
-    """Let one row of zero counts count the trends that start at a state."""
+    """Count the trends that start at a state in a row of zero counts."""
     if lanes is None:
         start_trend(counts, row, 0)
     else:
@@ -221,7 +222,10 @@ def _add_sums(counts, target, row, source, other):
 
 @inlined
 def add_others(counts, target, row, source, other):
-    """Add what is not a count to a row of `target`; `counts` are anyone's of the rung."""
+    """Add everything except the counts to a row of `target`.
+
+    `counts` may be any counts of the same precision level.
+    """
     _add_sums(counts, target, row, source, other)
     for x in range(target.ranks.shape[1]):
         target.ranks[row, x] = min(target.ranks[row, x], source.ranks[other, x])
@@ -229,7 +233,7 @@ def add_others(counts, target, row, source, other):
 
 @inlined
 def add_row(target, row, source, other):
-    """Add a row of `source` to a row of `target`; True if a count outgrew its width."""
+    """Add a row of `source` to a row of `target`; return whether a count outgrew its width."""
     add_others(target.counts, target, row, source, other)
     over = False
     for k in range(target.counts.shape[1]):
@@ -239,7 +243,10 @@ def add_row(target, row, source, other):
 
 @inlined
 def _add_listed(target, row, source, other, columns, first, after):
-    """`add_row` for some columns of both, which stand side by side in `columns`."""
+    """Add a row as `add_row` does, but only some columns.
+
+    Each item of `columns`, from `first` to before `after`, is a pair of columns of both rows.
+    """
     add_others(target.counts, target, row, source, other)
     over = False
     for place in range(first, after):
@@ -250,7 +257,7 @@ def _add_listed(target, row, source, other, columns, first, after):
 
 @inlined
 def add_over(lanes, link, target, row, source, other):
-    """`add_row` over a transition."""
+    """Add a row as `add_row` does, over a transition."""
     if lanes is None:
         return add_row(target, row, source, other)
     first, after = lanes.link_from[link], lanes.link_from[link + 1]
@@ -259,7 +266,7 @@ def add_over(lanes, link, target, row, source, other):
 
 @inlined
 def add_ended(lanes, state, target, row, source, other):
-    """Add to a total what ends at an END state."""
+    """Add the trends that end at an END state to a total; return as `add_row`."""
     if lanes is None:
         return add_row(target, row, source, other)
     first, after = lanes.end_from[state], lanes.end_from[state + 1]
@@ -289,7 +296,7 @@ def _own_count(counts, row, k, trend, weight, limb_scratch):
 
 @inlined
 def add_own(graph, entry, rows, row, limb_scratch):
-    """Add what an entry itself contributes for each trend that ends at it; True if outgrown."""
+    """Add the weights of an entry for each trend that ends at it; return as `add_row`."""
     for m in range(graph.sum_weights.shape[0]):
         if graph.sum_weights[m, entry] != 0.0:
             weight = graph.sum_weights[m, entry]

@@ -1,9 +1,9 @@
-"""Sums over the predecessors of an event by the order of a value (Fenwick, 1994).
+"""Sum over the predecessors of an event in the order of a value (Fenwick, 1994).
 
-A Fenwick tree over ranks 1 to n: node i holds the sum of the ranks `i - (i & -i) + 1` to i. A
-prefix is the sum of the nodes `i, i & (i - 1), ...`; an event is added to the nodes `i, i + (i &
--i), ...`: log2(n) additions for both together. Nothing is subtracted, so that sums of doubles and
-extremes stay right. Where equal values are asked for, nodes are the ranks themselves.
+A Fenwick tree covers ranks 1 to n. Node i holds the sum of the ranks `i - (i & -i) + 1` to i. A
+prefix is the sum of the nodes `i, i & (i - 1), ...`. An event is added to the nodes `i, i + (i &
+-i), ...`. Both together take log2(n) additions. Nothing is subtracted, so sums of doubles and
+extremes stay right. If a comparison is an equality, each node is one rank.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from elsinore.kernels.words import (
     to_words,
 )
 
-#: Limbs up to which nodes hold counts as they are: 128 bits take half of the time of words.
+#: Maximum number of limbs of counts that nodes hold as limbs, not as words. For 128 bits, limbs
+#: take half the time of words.
 _PLAIN = 2
 
-#: Nodes that are multiples of this are few enough to stay in a near cache.
+#: Nodes that are multiples of this are not prefetched, because they are few enough to stay in a
+#: near cache.
 _NEAR = 512
 
 
@@ -52,7 +54,7 @@ _NEAR = 512
 def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     """Begin to load `array[index]` (one dimension, contiguous) into the nearest cache.
 
-    Numba has no call for it.
+    Numba has no function for it.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -69,14 +71,15 @@ def prefetch(_typing: Any, array: Any, index: Any) -> Any:
 
 
 class Trees(NamedTuple):
-    """O trees of N nodes each, node 0 of no use; node i of tree o has row `o * N + i`.
+    """O trees of N nodes each. Node 0 is not used. Node i of tree o has row `o * N + i`.
 
     Attributes:
         nodes: N.
-        rows: a row for each node; without its counts where these are words.
-        words, used, width: counts of more than 128 bits, see `words.Cells`; a width of 0 for none.
-        row: int64[*], one cell's words and more.
-        limbs: uint64[*], the same as limbs.
+        rows: a row per node, without counts if these are words.
+        words, used, width: counts of more than 128 bits, see `words.Cells`; a width of 0 if there
+            are none.
+        row: int64[*], scratch for the words of a cell.
+        limbs: uint64[*], scratch for the limbs of a cell.
     """
 
     nodes: int
@@ -89,7 +92,7 @@ class Trees(NamedTuple):
 
 
 def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
-    """Trees for the largest domain; what they hold means nothing yet."""
+    """Return trees for the largest domain, with undefined contents."""
     trees, nodes = orders.exact.size, int(orders.sizes.max(initial=0)) + 1
     counts, sums, extremes = widths_of(graph)
     width = BLOCK * blocks_for(limbs) if limbs > _PLAIN else 0
@@ -107,7 +110,7 @@ def make_trees(graph: Graph, orders: Orders, limbs: int) -> Trees:
 
 @inlined
 def empty_trees(graph, orders, trees, carriers, row):
-    """Empty all trees for span `row`."""
+    """Clear all trees for span `row`."""
     for tree in range(orders.exact.size):
         base = tree * trees.nodes
         for node in range(base, base + orders.sizes[row] + 1):
@@ -119,9 +122,10 @@ def empty_trees(graph, orders, trees, carriers, row):
 
 @inlined
 def add_predecessors(graph, orders, trees, transition, place, entries, row):
-    """Add the predecessors over a transition to row `row` of `entries`; True if outgrown.
+    """Add the predecessors over a transition to row `row` of `entries`.
 
-    `place` is that of the later entry in the domains.
+    `place` is the index of the later entry in the domains. Return whether a count outgrew its
+    width.
     """
     tree = orders.transition_tree[transition]
     base, exact = tree * trees.nodes, orders.exact[tree]
@@ -167,7 +171,7 @@ def _cells(trees, carriers):
 
 @outlined
 def _add_pairs(nodes, carrier, base, bound, exact, target):
-    """Add a prefix to a count of 128 bits; True if outgrown."""
+    """Add a prefix to a count of 128 bits; return whether it outgrew its width."""
     low, high = target[0], target[1]
     over = False
     i = bound
@@ -184,7 +188,7 @@ def _add_pairs(nodes, carrier, base, bound, exact, target):
 
 @outlined
 def _enter_pair(nodes, carrier, base, rank, size, exact, source):
-    """Add a count of 128 bits to the nodes above a rank; True if one is outgrown."""
+    """Add a count of 128 bits to the nodes that include a rank; return whether one is outgrown."""
     low, high = source[0], source[1]
     over = False
     i = rank
@@ -210,8 +214,9 @@ def _add_path(cells, carrier, base, bound, exact, row, scratch, target):
 def enter_trees(orders, trees, state, place, size, entries, row):
     """Add row `row` of `entries`, of an event at `state`, to all trees of its state.
 
-    `place` is that of the event in the domains, `size` the highest rank of its domain. Returns
-    whether a node is outgrown; it is still right then, but may be added to no more.
+    `place` is the index of the event in the domains, and `size` the highest rank of its domain.
+    Return whether a node outgrew its width. Such a node is still right, but nothing more may be
+    added to it.
     """
     over = False
     for tree in range(orders.tree_start[state], orders.tree_start[state + 1]):
@@ -251,7 +256,7 @@ def _enter(cells, carrier, base, rank, size, exact, row, source):
 
 @inlined
 def fetch_paths(graph, orders, trees, entry, place, size, carriers):
-    """Begin to load the nodes that an entry will want, where they may be far away."""
+    """Begin to load the nodes that an entry will use, except those in a near cache."""
     state, cells = graph.states[entry], _cells(trees, carriers)
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         tree = orders.transition_tree[t]
@@ -283,7 +288,7 @@ def _move(words, used, width, target, wider):
 
 
 def _lift(trees: Trees, wide: Trees) -> None:
-    """Write counts of 128 bits to cells: three words of each that is not 0."""
+    """Write counts of 128 bits to cells: three words per count that is not 0."""
     low, high = trees.rows.counts.reshape(-1, _PLAIN).T
     filled = np.flatnonzero(low | high)
     low, high = low[filled], high[filled]
@@ -296,7 +301,7 @@ def _lift(trees: Trees, wide: Trees) -> None:
 
 
 def widened_trees(graph: Graph, orders: Orders, trees: Trees, limbs: int) -> Trees:
-    """The same trees, with room for counts of more limbs; at least 2."""
+    """Return the same trees, with room for counts of more limbs, at least 2."""
     if limbs <= _PLAIN:
         return trees._replace(rows=widened_rows(trees.rows, limbs))
     wide = make_trees(graph, orders, limbs)
