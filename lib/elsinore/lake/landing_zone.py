@@ -39,18 +39,19 @@ _PIECE = 1 << 20
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
-#: A middling level of gzip, for raw files.
+#: The gzip level of raw files, a compromise between speed and size.
 COMPRESSION = 4
 
-#: `events-<hour>`, whatever the producer adds to tell its files of one hour apart, and a suffix.
+#: `events-<hour>`, any characters that distinguish several files of one hour, and a suffix.
 RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
 _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re.DOTALL)
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
-#: What a longer stop of the scheduler leaves is history.
+#: The longest stop of the scheduler after which runs ingest the missed hours without being asked.
 _LONGEST_STOP = 31 * DAY
-#: What is, or will be, the name of a raw file: no finished one that is packed otherwise.
+#: Names of raw files, also of files that are still being written. Finished files in another
+#: compression format do not match.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
 
 

@@ -34,10 +34,10 @@ from elsinore.wording import command
 #: The table, and its directory of metrics that are not recorded yet; Delta ignores such names.
 TABLE, _NOTED = "run_metrics", "_noted"
 
-#: A figure, or a text.
+#: A number, or a string.
 Metric = float | int | str
 
-#: Names of steps; that of planning is a kind of rows of `plans`, too.
+#: Names of steps. The name of the planning step is `plans.PLAN`.
 INGEST_STEP, AGGREGATE_STEP, VALIDATE_STEP = "ingest", "aggregate", "validate"
 PUBLISH_STEP, MAINTAIN_STEP = "publish", "maintain"
 
@@ -87,7 +87,12 @@ def note_metrics(
 
 
 def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None:
-    """Put the figures that steps of runs within an interval have noted into the table, or all.
+    """Write the stored metrics of steps to the table, in one commit.
+
+    Args:
+        lake: the tables.
+        run: name of the run, for the history of the table.
+        within: only the metrics of runs within this interval; None for all runs.
 
     Raises:
         ConflictError: others kept writing meanwhile.
@@ -107,15 +112,15 @@ def record_metrics(lake: Lake, run: str, within: Interval | None = None) -> None
     ]
     lake.record(TABLE, [row for *_, rows in noted for row in rows], where=steps, run=run)
     for file, text, *_ in noted:
-        with suppress(FileNotFoundError):  # another report has recorded it, too
+        with suppress(FileNotFoundError):  # another report recorded it too
             if file.read_text(encoding="utf-8") == text:  # else the step was run again meanwhile
                 file.unlink()
 
 
 def _noted(lake: LakePath) -> Iterator[tuple[Path, str, Interval, list[dict[str, Any]]]]:
-    """Figures that are not recorded yet: the file, its text, the interval of the run, the rows."""
+    """Yield stored metrics that are not recorded yet: file, text, interval of the run, rows."""
     for file in sorted((lake / TABLE / _NOTED).glob("*.json")):
-        with suppress(FileNotFoundError):  # recorded this very moment
+        with suppress(FileNotFoundError):  # another process has just recorded it
             text = file.read_text(encoding="utf-8")
             try:
                 start, end, rows = json.loads(text)
@@ -148,7 +153,7 @@ def run_keys(lake: LakePath) -> list[str]:
 
 
 def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
-    """For each row, which step of which run of which workload it is of."""
+    """Return a key of the run, the workload and the step of each row."""
     keys = [metrics[name] for name in ("run_key", "workload_fingerprint", "step")]
     return pc.binary_join_element_wise(*keys, " ")
 
@@ -156,10 +161,16 @@ def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
 def text_metrics(
     lake: Lake, workload: Workload, step: str, metric: str, interval: Interval | None = None
 ) -> dict[str, str]:
-    """A metric that is a text, of all runs of a workload, by run key.
+    """Return a metric whose value is a string, for all runs of a workload, by run key.
 
-    Of the run over exactly an interval alone, if it is given and that run has just noted its own:
-    to read what 90 days have recorded takes 60 ms.
+    Args:
+        lake: the tables.
+        workload: the queries.
+        step: name of the step.
+        metric: name of the metric.
+        interval: an interval that the caller needs. If the metric of its run is stored but not
+            recorded yet, only this run is returned, because the table is slow to read: 90 days
+            take 60 ms.
     """
     own = {"workload_fingerprint": workload_fingerprint(workload), "step": step, "metric": metric}
     alone = own | {"run_key": interval and run_key(interval)}
@@ -173,14 +184,20 @@ def text_metrics(
 def find_text(
     lake: Lake, workload: Workload, interval: Interval, step: str, metric: str
 ) -> str | None:
-    """A metric that is a text, of the run over exactly this interval; None where it has none."""
+    """Return a metric whose value is a string, of the run over exactly this interval.
+
+    Returns:
+        The value; None if the run has none.
+    """
     return text_metrics(lake, workload, step, metric, interval).get(run_key(interval))
 
 
 def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
-    """The executor of each query and why, the sets, what sharing is predicted to save, and counts.
+    """Return the metrics of sharing: executors with reasons, sets, predicted costs and counts.
 
-    `counts` are those of Hamlet's observers, over all tasks.
+    Args:
+        plan: the plan of the run.
+        counts: the counts of Hamlet's observers, summed over all tasks.
     """
     found: dict[str, Metric] = {
         f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in plan.choices
@@ -200,24 +217,28 @@ def is_of_sharing(metric: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """What was shared in a run, over all of its slices."""
+    """The sharing of a run, over all of its slices."""
 
-    ran: Mapping[tuple[str, str], Collection[str]]  #: by executor, and why it, the queries
+    ran: Mapping[tuple[str, str], Collection[str]]  #: the queries, by executor and reason
     sets: tuple[tuple[str, ...], ...]  #: the queries of each Hamlet set
-    counts: dict[str, int]  #: what Hamlet's observers counted
-    #: predicted seconds without and with sharing, over the span of the statistics; 0 where nothing
-    #: could be shared.
+    counts: dict[str, int]  #: the counts of Hamlet's observers
+    #: predicted seconds without and with sharing, over the span of the statistics; 0 if nothing can
+    #: be shared.
     alone: float
     together: float
 
     @property
     def saved(self) -> float:
-        """Predicted seconds that sharing saves."""
+        """Return the predicted seconds that sharing saves."""
         return self.alone - self.together
 
 
 def run_time_sharing(metrics: Iterable[tuple[str, float | None, str | None]]) -> RunTime:
-    """The figures of `sharing_metrics` of all slices of a run, as `(metric, value, detail)`."""
+    """Return the sharing of a run, from the metrics of all of its slices.
+
+    Args:
+        metrics: metrics of `sharing_metrics`, as `(metric, value, detail)`.
+    """
     ran: dict[tuple[str, str], dict[str, None]] = {}
     sets: dict[tuple[str, ...], None] = {}
     counts: dict[str, int] = {}
@@ -231,6 +252,6 @@ def run_time_sharing(metrics: Iterable[tuple[str, float | None, str | None]]) ->
         elif metric.startswith(_COUNT):
             name = metric.removeprefix(_COUNT)
             counts[name] = counts.get(name, 0) + int(value or 0)
-        elif metric in seconds:  # each slice has the plan's, for the span of the plan
+        elif metric in seconds:  # each slice repeats the plan's prediction
             seconds[metric] = max(seconds[metric], value or 0.0)
     return RunTime(ran, tuple(sets), counts, seconds[_ALONE], seconds[_TOGETHER])
