@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.prose.__main__ import CEILINGS, ROOT, areas, lowered
+from tests.prose.__main__ import ROOT, areas, problems
 from tests.prose.read_prose import Kind, module_texts, page_texts
 from tests.prose.rules import CELL_WORDS, MARKS, PARAGRAPH_WORDS, SENTENCE_WORDS, marks, too_long
 
@@ -87,13 +87,10 @@ def test_every_page_is_checked() -> None:
     assert all((ROOT / page).is_file() for page in pages)
 
 
-def test_a_ceiling_never_rises() -> None:
-    findings = {"README.md": marks(page_texts("Mend it anew."))}
-    assert lowered(findings, {"README.md": 1}) == {"README.md": 1}
-    assert lowered(findings, {"README.md": 5}) == {"README.md": 2}
-    assert lowered(findings, {}) == {}
-
-
-def test_ceilings_are_sorted_as_lower_writes_them() -> None:
-    lines = CEILINGS.read_text(encoding="utf-8").splitlines()
-    assert lines == sorted(lines)
+def test_findings_fail_and_are_listed() -> None:
+    found = marks(page_texts("Mend it anew."))
+    assert len(found) == 2
+    first, *lines = problems({"README.md": found, "docs/index.md": []})
+    assert first == "README.md: 2 findings"
+    assert len(lines) == 2
+    assert problems({"README.md": []}) == []

@@ -28,7 +28,7 @@ from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines,
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.safe_files import open_file
-from elsinore.timeline import DAY, Interval, hour_label, hours_of
+from elsinore.timeline import Interval, hour_label, hours_of
 from elsinore.wording import command
 
 #: Records of small files are decoded together, because each call takes milliseconds.
@@ -48,8 +48,6 @@ _NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re
 _OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
 #: Endings of files that are still being written.
 _PARTS = (".part", ".tmp")
-#: The longest stop of the scheduler after which runs ingest the missed hours without being asked.
-_LONGEST_STOP = 31 * DAY
 #: Names of raw files, also of files that are still being written. Finished files in another
 #: compression format do not match.
 _RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
