@@ -243,6 +243,16 @@ def memory_failures(doing: str, *, hint: str) -> Iterator[None]:
         raise OutOfMemoryError.of(doing, error, hint) from error
 
 
+#: Messages of Arrow and Python about a thread that the system does not start: its stack exceeds the
+#: memory limit, or the user has too many processes.
+_NO_THREAD = re.compile("Failed to launch worker thread|can't start new thread")
+
+
+def lacks_thread(text: str) -> bool:
+    """Return whether an error says that no thread could be started."""
+    return _NO_THREAD.search(text) is not None
+
+
 @contextmanager
 def pipeline_packages(what: str) -> Iterator[None]:
     """Raise SetupError with an install command if `what` needs a package of the pipeline."""

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from elsinore.cli.main import run_command
 from elsinore.cli.registry import COMMANDS, READ_FILES
 from elsinore.errors import ParameterError
 from elsinore.memory_limit import MEMORY_LIMIT, _bytes, available_memory
@@ -60,3 +62,31 @@ def test_a_command_that_needs_more_ends_with_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith("elsinore: out of memory"), line
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_a_command_without_a_thread_ends_with_one_line(
+    error: Exception,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The stack of a thread can be what exceeds the limit."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("elsinore.cli.run.read_events", failing)
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    (tmp_path / "q.sase").write_text(QUERY)
+    (tmp_path / "e.jsonl").write_text("{}\n")
+    names = [str(tmp_path / name) for name in ("q.sase", "s.yaml", "e.jsonl")]
+    assert run_command(["run", names[0], "--schema", names[1], "--input", names[2]]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("elsinore: out of memory or processes: no thread can be started (")

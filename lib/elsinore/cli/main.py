@@ -25,6 +25,7 @@ from elsinore.errors import (
     OutOfMemoryError,
     ParameterError,
     SetupError,
+    lacks_thread,
     pipeline_packages,
     storage_failures,
 )
@@ -148,11 +149,11 @@ def _warnings_of_commands() -> Iterator[None]:
 @contextmanager
 def _process_failures() -> Iterator[None]:
     """Raise errors of memory, nesting and files as errors of Elsinore."""
+    less = f"read fewer events, or set a higher {MEMORY_LIMIT}"
     try:
         yield
     except MemoryError as error:
-        hint = f"read fewer events, or set a higher {MEMORY_LIMIT}"
-        raise OutOfMemoryError("out of memory", hint=hint) from error
+        raise OutOfMemoryError("out of memory", hint=less) from error
     except RecursionError as error:
         hint = "write it with fewer levels"
         raise ParameterError("something given is nested too deeply", hint=hint) from error
@@ -163,6 +164,11 @@ def _process_failures() -> Iterator[None]:
         is_home = home and str(error.filename).startswith(home)
         other = "set ELSINORE_HOME to a directory that can be made" if is_home else None
         raise SetupError(f"cannot use {error.filename}: {error.strerror}", hint=other) from error
+    except Exception as error:
+        if not lacks_thread(str(error)):
+            raise
+        problem = "out of memory or processes: no thread can be started"
+        raise OutOfMemoryError(problem, hint=less) from error
 
 
 def warn_of_open_home(home: Path) -> None:

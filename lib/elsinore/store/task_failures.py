@@ -20,6 +20,7 @@ from elsinore.errors import (
     LostWorkerError,
     OutOfMemoryError,
     SetupError,
+    lacks_thread,
     storage_error,
 )
 from elsinore.lake.delta_log import first_line
@@ -87,10 +88,14 @@ def translate(error: PySparkException) -> ElsinoreError | None:
     text = _describe(error)
     if known := _own(text):
         return known
+    hint = f"give Spark's workers more memory, and set a higher {MEMORY_LIMIT}"
     if found := _NO_MEMORY.search(text):
-        hint = f"give Spark's workers more memory, and set a higher {MEMORY_LIMIT}"
         return OutOfMemoryError(
             f"a Python worker of Spark is out of memory: {first_line(found[0])}", hint=hint
+        )
+    if lacks_thread(text):
+        return OutOfMemoryError(
+            "Spark is out of memory or processes: no thread can be started", hint=hint
         )
     if _STRANGER.search(text):
         return SetupError(

@@ -109,6 +109,20 @@ def test_a_worker_without_memory_is_named_with_the_setting(line: str) -> None:
     assert not error.transient
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: can't start new thread",
+        "pyarrow.lib.ArrowException: Unknown error: Failed to launch worker thread: Resource",
+    ],
+)
+def test_a_worker_that_cannot_start_a_thread_is_out_of_memory(line: str) -> None:
+    text = f'PythonException: Traceback (most recent call last):\n  File "x.py", line 1\n{line}\n'
+    error = translate(PySparkException(text))
+    assert isinstance(error, OutOfMemoryError)
+    assert "no thread can be started" in error.message
+
+
 def test_a_server_that_is_gone_or_another_is_a_lost_process() -> None:
     """Spark 4.2: the status of gRPC, and what a new server says of a session of the old one."""
     gone = SparkConnectGrpcException(message="", grpc_status_code=StatusCode.UNAVAILABLE)
