@@ -13,7 +13,7 @@ import pyarrow as pa
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partial_rows import Reading, exact, partial_tables
+from elsinore.engine.partial_rows import Reading, exact, group_tables
 from elsinore.engine.row_bound import RowBound
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
@@ -48,8 +48,7 @@ def aggregate_query(
         found = run_template(query, template, codes, columns, owned)
         groups = found.entries.group_texts(query, codes)
         reading = Reading(query, groups, found.extremes)
-        for rows in bound.counted(found.rungs):
-            tables += partial_tables(rows, [reading])
+        tables += group_tables(list(bound.counted(found.rungs)), [reading])
     return merge_partials(pa.concat_tables(tables))
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
-from elsinore.engine.partial_rows import Reading, partial_tables
+from elsinore.engine.partial_rows import Reading, group_tables
 from elsinore.engine.run_template import build_graph, spans_of
 from elsinore.engine.weights import weigh_events
 from elsinore.kernels.graph import Lanes
@@ -260,13 +260,12 @@ def aggregate_ordered(
     last = np.empty(0, np.int64)
     graph = build_graph(lowered.layout, columns, placed, weights, last, lowered.lanes)
     groups = entries.group_texts(merged.queries[0], codes)
-    readings = [Reading(query, groups, []) for query in merged.queries]
-    parts = [PARTIAL_SCHEMA.empty_table()]
-    for rows in climb(graph, spans, lowered.layout.orders):
-        for reading, (low, high) in zip(readings, pairwise(lowered.first.tolist()), strict=True):
-            own = replace(rows, counts=rows.counts[:, low:high])
-            parts += partial_tables(own.with_trend(), [reading])
-    return merge_partials(pa.concat_tables(parts))
+    climbed = climb(graph, spans, lowered.layout.orders)
+    tables = [PARTIAL_SCHEMA.empty_table()]
+    for query, (low, high) in zip(merged.queries, pairwise(lowered.first.tolist()), strict=True):
+        own = [replace(rows, counts=rows.counts[:, low:high]).with_trend() for rows in climbed]
+        tables += group_tables(own, [Reading(query, groups, [])])
+    return merge_partials(pa.concat_tables(tables))
 
 
 def _turned(entries: StateEntries, spans: np.ndarray) -> tuple[StateEntries, np.ndarray]:

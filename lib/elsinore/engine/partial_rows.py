@@ -5,7 +5,7 @@ Partial rows of several partitions and tasks can be merged. All conversions work
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -230,6 +230,24 @@ def _extremes_of(texts: pa.Array) -> Column:
 # ---- several rows of one group
 
 
+def group_tables(parts: Sequence[WindowRows], readings: Sequence[Reading]) -> Iterator[pa.Table]:
+    """Yield rows of `results.partial` whose states are added up by group while they are numbers.
+
+    Only counts of equal width are added up, since others become Python integers if they are joined.
+    `merge_partials` merges the few rows that differ only in width.
+
+    Args:
+        parts: rows of windows, each part with counts of one width.
+        readings: the meaning of the rows of each query.
+    """
+    widths: dict[tuple[int, ...], list[WindowRows]] = {}
+    for rows in parts:
+        widths.setdefault(rows.counts.shape[1:], []).append(rows)
+    for alike in widths.values():
+        for combined in combine_groups(alike, readings):
+            yield from partial_tables(combined, readings)
+
+
 def combine_groups(
     parts: Sequence[WindowRows], readings: Sequence[Reading]
 ) -> Sequence[WindowRows]:
@@ -264,8 +282,9 @@ def _added_up(rows: WindowRows, places: np.ndarray) -> WindowRows:
     counts, keys = exact(rows.counts), np.zeros((size, 3), np.int64)
     keys[places] = rows.keys
     if counts.dtype != object:
-        largest = np.abs(counts.astype(np.float64)).max(axis=1)
-        safe = np.bincount(places, largest).max() < _SAFE
+        # Without a copy of all counts; the negative of -2**63 needs a double.
+        sizes = np.maximum(counts.max(axis=1), -counts.min(axis=1).astype(np.float64))
+        safe = np.bincount(places, sizes).max() < _SAFE
         counts = counts if safe else counts.astype(object)
     sums, exponents = normal(rows.sums, rows.exponents)
     highest = _total(np.maximum, exponents, places, LOWEST)

@@ -15,7 +15,7 @@ from elsinore.engine.entries import StateEntries, at_states, key_codes, make_ent
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
-from elsinore.engine.partial_rows import Reading, WindowRows, partial_tables
+from elsinore.engine.partial_rows import Reading, WindowRows, group_tables
 from elsinore.engine.run_template import fill_slots, spans_of
 from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
@@ -71,14 +71,15 @@ def aggregate_set(
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
     readings = [Reading(q, groups, prepared.weights.meanings(q)) for q in merged.queries]
-    parts = [PARTIAL_SCHEMA.empty_table()]
+    parts: list[WindowRows] = []
     for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
             return pa.concat_tables(
                 [aggregate_query(query, columns, owned=owned) for query in found.queries]
             )
-        parts += partial_tables(rows, readings)
-    return merge_partials(pa.concat_tables(parts))
+        parts.append(rows)
+    added = group_tables(parts, readings)
+    return merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *added]))
 
 
 def _climb(
