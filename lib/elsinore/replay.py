@@ -32,9 +32,8 @@ from elsinore.errors import (
     QueryError,
     SetupError,
 )
-from elsinore.generate.flights import generate_flights, hour_path
+from elsinore.generate.flights import generate_flights
 from elsinore.lake.answered import own_name
-from elsinore.lake.landing_zone import RAW_NAMES
 from elsinore.lake.regions import Hours, run_key
 from elsinore.lake.validate import EVERY_AGGREGATE
 from elsinore.ledger.fold import Fold
@@ -63,6 +62,7 @@ from elsinore.quality.staged import checks_of_staged
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
+from elsinore.raw_names import RAW_NAMES, hour_path
 from elsinore.results.published import shorten_count
 from elsinore.settings import RENAMED, Settings
 from elsinore.spark.server import server_url

@@ -27,10 +27,10 @@ from elsinore.errors import (
     ParameterError,
     SetupError,
 )
-from elsinore.generate.flights import hour_path
 from elsinore.orchestration.callbacks import PROGRESS_FILE, TaskProgress
 from elsinore.orchestration.run_params import run_interval
 from elsinore.quality.check_expectations import FILE_NAME, ValidationResults
+from elsinore.raw_names import hour_path
 from elsinore.replay import ProgressPrinter, print_open_windows, print_results, run_dag
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, hours_of

@@ -38,7 +38,6 @@ from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.read_parquet import Frame
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, rejected_rows
 from elsinore.files.type_records import Decoded, decoded_schema
-from elsinore.generate.flights import hour_path
 from elsinore.lake.collect import (
     ASIDE,
     GAP,
@@ -47,13 +46,13 @@ from elsinore.lake.collect import (
     HourLines,
     hours_between,
 )
-from elsinore.lake.landing_zone import COMPRESSION
 from elsinore.library.infer_schema import infer
 from elsinore.orchestration.run_step import at_work
 from elsinore.places import is_here, make_home, whole_file
 from elsinore.quality.open_windows import replay_command, show_minute, split_at
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
+from elsinore.raw_names import COMPRESSION, hour_path
 from elsinore.safe_files import private_directory
 from elsinore.settings import RESERVED, STREAM_NAME, Settings
 from elsinore.timeline import HOUR, Interval, hour_label, instant_of

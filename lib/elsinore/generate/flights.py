@@ -21,7 +21,8 @@ import pandas as pd
 
 from elsinore.errors import DataError, SetupError
 from elsinore.places import whole_file
-from elsinore.timeline import HOUR, MAX_INSTANT, MIN_INSTANT, Interval, hour_label, instant_of
+from elsinore.raw_names import hour_path
+from elsinore.timeline import HOUR, MAX_INSTANT, MIN_INSTANT, Interval, instant_of
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 #: A middling level: level 9 takes three times as long for one per cent.
@@ -107,12 +108,6 @@ def _as_lines(table: pd.DataFrame) -> pd.DataFrame:
     names = list(fields)
     lines = [_encode(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
     return table[["hour", "time", "id", "type"]].assign(line=lines)
-
-
-def hour_path(output: Path, hour: int) -> Path:
-    """Return the path in a landing zone of the hour of a timestamp, in microseconds."""
-    label = hour_label(hour)
-    return output / label[:10].replace("-", "/") / f"events-{label}.jsonl.gz"
 
 
 def flight_events(tables: FlightTables, span: Interval) -> list[pd.DataFrame]:

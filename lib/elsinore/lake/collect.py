@@ -32,9 +32,7 @@ from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import line_times
 from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import UnreadableFile, printable
-from elsinore.generate.flights import hour_path
 from elsinore.lake.landing_zone import (
-    COMPRESSION,
     LandingFile,
     Source,
     base_of,
@@ -43,6 +41,7 @@ from elsinore.lake.landing_zone import (
     find_sources,
 )
 from elsinore.places import move, read_below, whole_file
+from elsinore.raw_names import COMPRESSION, hour_path
 from elsinore.safe_files import private_directory
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour, parse_instant
 from elsinore.wording import command

@@ -27,6 +27,14 @@ from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
 from elsinore.places import is_here, local_copy, place, state, whole_file
+from elsinore.raw_names import (
+    COMPRESSION,
+    RAW_BEGINNING,
+    RAW_NAME,
+    RAW_NAMES,
+    RAW_PATH,
+    UNFINISHED,
+)
 from elsinore.safe_files import open_file
 from elsinore.timeline import Interval, hour_label, hours_of
 from elsinore.wording import command
@@ -38,19 +46,6 @@ _AT_ONCE = 8_192
 _PIECE = 1 << 20
 
 _INSTANT = pa.timestamp("us", tz="UTC")
-
-#: The gzip level of raw files, a compromise between speed and size.
-COMPRESSION = 4
-
-#: `events-<hour>`, any characters that distinguish several files of one hour, and a suffix.
-RAW_NAMES = "raw files are YYYY/MM/DD/events-YYYY-MM-DDTHH*.jsonl or .jsonl.gz in the landing zone"
-_NAME = re.compile(r"events-(\d{4}-\d{2}-\d{2}T\d{2})(?!\d).*\.jsonl(\.gz)?", re.DOTALL)
-_OWN = re.compile(rf"\d{{4}}/\d{{2}}/\d{{2}}/{_NAME.pattern}", re.DOTALL)
-#: Endings of files that are still being written.
-_PARTS = (".part", ".tmp")
-#: Names of raw files, also of files that are still being written. Finished files in another
-#: compression format do not match.
-_RAW = re.compile(rf"{_NAME.pattern}(?!\.(?i:gz|bz2|xz|zip|zst|lz4|snappy|br)$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -143,7 +138,7 @@ def find_sources(
             name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
             told = rule.told(name)
             own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
-            if told is None or name in seen or _OWN.fullmatch(own) or _is_aside(rule, name):
+            if told is None or name in seen or RAW_PATH.fullmatch(own) or _is_aside(rule, name):
                 continue
             table, problem = None, ""
             try:
@@ -208,7 +203,7 @@ def _is_aside(rule: SourceRule, name: str) -> bool:
     """Return whether a file is hidden or still being written; `*` must not match such files."""
     parts = zip(name.split("/"), rule.files.split("/"), strict=True)
     hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
-    return hidden or name.endswith(_PARTS)
+    return hidden or name.endswith(UNFINISHED)
 
 
 def landing_files(
@@ -253,7 +248,7 @@ def readable_files(
 def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:
     """Return the raw files of all hours; see `landing_files`."""
     found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
-    named = [(path, name[1]) for path in found if (name := _NAME.fullmatch(path.name))]
+    named = [(path, name[1]) for path in found if (name := RAW_NAME.fullmatch(path.name))]
     named += _raw_sources(zone, rules, None)
     return tuple(sorted(describe(zone, path, label) for path, label in named))
 
@@ -342,14 +337,16 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
     found = [path for path in zone.iterdir() if not re.fullmatch(r"\d{4}", path.name)]
     found += (p for f in above for p in f.glob("*") if not re.fullmatch(r"\d{2}", p.name))
     for day, folder in days.items():
-        found += (path for path in folder.glob("*") if not _is_of(_RAW.match(path.name), day))
+        found += (
+            path for path in folder.glob("*") if not _is_of(RAW_BEGINNING.match(path.name), day)
+        )
     for rule in (rule for rule in rules if not rule.base):
         for day in _days(interval):
             beside = Path(rule.glob(day)).parent.as_posix()
             # Raw files of the same directories are checked above.
             others = zone.glob(f"{beside}/*") if beside != "." else ()
-            found += (path for path in others if not _RAW.match(path.name))
-    shown = {path for path in found if path.name[0] not in "._" and path.suffix not in _PARTS}
+            found += (path for path in others if not RAW_BEGINNING.match(path.name))
+    shown = {path for path in found if path.name[0] not in "._" and path.suffix not in UNFINISHED}
 
     def is_read(name: str, rule: SourceRule) -> bool:
         path = zone / name
@@ -380,7 +377,7 @@ def _named(
     for day in _days(interval):
         folder = zone.joinpath(*day.split("-"))
         for path in folder.iterdir() if folder.is_dir() else ():
-            match = _NAME.fullmatch(path.name)
+            match = RAW_NAME.fullmatch(path.name)
             if _is_of(match, day) and match[1] in hours:
                 yield path, match[1]
 
