@@ -11,7 +11,6 @@ from collections import defaultdict
 import numpy as np
 
 from elsinore.engine.partial_rows import WindowRows
-from elsinore.engine.sorting import ascending
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.orders import Domains, Orders, fill_dense, fill_domains, fill_ranks
 from elsinore.kernels.propagate import propagate
@@ -19,6 +18,7 @@ from elsinore.kernels.rows import Rows, totals_for, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side
+from elsinore.sorting import ascending
 
 #: Minimum number of entries of a window that is evaluated by trees instead of pairs of events.
 #: CPU nanoseconds per event of `A+` with `A.v < NEXT(A).v` over random doubles, for all of

@@ -18,11 +18,11 @@ import pyarrow as pa
 from elsinore.engine.columns import EventColumns, plain_values
 from elsinore.engine.evaluate import admitted
 from elsinore.engine.key_codes import Columns, KeyCodes, join_keys, joined_texts, numbered
-from elsinore.engine.sorting import ascending
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Admission, Kind, Place, Standings
+from elsinore.sorting import ascending
 
 #: No conditions on the events or on their keys.
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()

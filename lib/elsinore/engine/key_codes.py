@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import EventColumns, plain_values
-from elsinore.engine.sorting import ascending
 from elsinore.query.bound import Key
+from elsinore.sorting import ascending
 
 _INTEGERS = (AttributeType.LONG, AttributeType.TIMESTAMP)
 #: Maximum range of integers whose distance from the smallest one is their code.

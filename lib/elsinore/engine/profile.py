@@ -13,7 +13,6 @@ import pyarrow as pa
 from elsinore.engine.columns import Column, EventColumns
 from elsinore.engine.evaluate import admitted, work_out
 from elsinore.engine.key_codes import KeyCodes, numbered
-from elsinore.engine.sorting import ascending
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import BoundExpression, Field
@@ -30,6 +29,7 @@ from elsinore.sharing.profile import (
     TypeRate,
 )
 from elsinore.sharing.sharable import SharableSet, sharable_sets
+from elsinore.sorting import ascending
 from elsinore.timeline import Interval
 
 #: Maximum number of pairs of events that are sampled per edge predicate.

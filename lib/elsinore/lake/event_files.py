@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.engine.sorting import ascending
 from elsinore.errors import ConflictError, DataError, storage_error
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
 from elsinore.row_hashes import row_hashes
+from elsinore.sorting import ascending
 from elsinore.timeline import HOUR, MAX_INSTANT, Interval, instant_of
 from elsinore.windows import joint_reach
 

@@ -17,7 +17,6 @@ from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.partial_rows import Reading, WindowRows, group_tables
 from elsinore.engine.run_template import fill_slots, spans_of
-from elsinore.engine.sorting import ascending
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet import addresses_for, prepare_work, share_propagation
@@ -29,6 +28,7 @@ from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.sharing.sharable import SharableSet
+from elsinore.sorting import ascending
 from elsinore.timeline import Interval
 
 #: Maximum number of bytes for the members of open windows.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elsinore.engine.sorting import ascending
+from elsinore.sorting import ascending
 
 SMALL, LARGE = 3, 2**62
 KEYS = st.integers(1, 3)
