@@ -28,6 +28,7 @@ BREACHES = [
     ("Ingest and publication know no queries", "ingest", "elsinore.generate"),
     ("Imports point one way", "raw_names", "elsinore.events"),
     ("Imports point one way", "sorting", "elsinore.timeline"),
+    ("Imports point one way", "tasks", "elsinore.catalog"),
     ("The store knows neither", "store", "elsinore.files"),
     ("The ledger knows no queries", "ledger", "elsinore.query"),
     ("Only elsinore.quality knows", "results", "great_expectations"),

@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,16 +32,7 @@ from elsinore.timeline import hour_label, parse_hour
 #: The directory of cached files, next to the directories of the tables.
 FOLDER = "kept"
 
-#: Calls a function with each number below a limit, in tasks, and returns its results, as JSON has
-#: them.
-InTasks = Callable[[int, Callable[[int], Any]], list[Any]]
-
 _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.parquet")
-
-
-def in_turn(number: int, do: Callable[[int], Any]) -> list[Any]:
-    """Call a function with each number in this process, one after another."""
-    return [do(each) for each in range(number)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import hour_shares
-from elsinore.lake.kept_hours import InTasks, KeptHours, in_turn, read_kept
+from elsinore.lake.kept_hours import KeptHours, read_kept
 from elsinore.lake.regions import interval_of, step_command
 from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
@@ -26,6 +26,7 @@ from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, Replan, replan, verify
 from elsinore.sharing.statistics import Statistics
+from elsinore.tasks import InTasks, in_turn
 from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 
 #: Kinds of rows of the table.

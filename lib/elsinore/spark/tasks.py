@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from elsinore.lake.kept_hours import InTasks
 from elsinore.results.task_rows import Counts, results_of, split, with_counts
 from elsinore.settings import Settings
 from elsinore.spark.aggregate_worker import Task, each_number
 from elsinore.spark.session import open_session
 from elsinore.store.task_failures import spark_failures
+from elsinore.tasks import InTasks
 
 #: The rows of tasks that return values: a number and its value as JSON.
 _TOLD = pa.schema({"number": pa.int64(), "told": pa.string()})
