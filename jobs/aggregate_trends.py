@@ -13,7 +13,8 @@ from elsinore.errors import ElsinoreError
 from elsinore.lake.answered import Answered, answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics, plan_run
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
-from elsinore.lake.run_metrics import note_metrics, sharing_metrics
+from elsinore.lake.run_metrics import note_metrics
+from elsinore.lake.sharing_metrics import sharing_metrics
 from elsinore.ledger.of_run import OF_HOURS, RunLedger
 from elsinore.ledger.results import event_changes, lost, require_kept
 from elsinore.ledger.rows import State, hours_in
@@ -90,7 +91,8 @@ def _staged(
         version=version, changes=changes,
     )  # fmt: skip
     figures = done.figures()
-    shared = sharing_metrics(plan, done.counts)
+    choices = ((choice.query, choice.executor, choice.why) for choice in plan.choices)
+    shared = sharing_metrics(choices, plan.sets, plan.alone, plan.together, done.counts)
     for one in answered:
         columns = {
             "events_version": version, "results_version": done.versions[one.name],
@@ -98,5 +100,5 @@ def _staged(
         }  # fmt: skip
         ledger.append(State.AGGREGATED, hours, one.title, columns)
         own = {"rows": done.rows_of.get(one.name, 0)}
-        note_metrics(one.lake, one.workload, hours, STEP, figures | own | shared)
+        note_metrics(one.lake, one.fingerprint, hours, STEP, figures | own | shared)
     return figures

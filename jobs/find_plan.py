@@ -24,5 +24,5 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
         )
     if len(answered) > 1:  # for the report of each
         for one in answered:
-            note_metrics(one.lake, one.workload, interval, PLAN, found.figures)
+            note_metrics(one.lake, one.fingerprint, interval, PLAN, found.figures)
     return {**found.figures, "reused": found.reused}

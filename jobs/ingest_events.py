@@ -76,7 +76,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
     if fails := unread and not figures["files"]:  # then the next run reports them
         noted.pop(NOT_COLLECTED, None)
     for one in answered:
-        note_metrics(one.lake, one.workload, interval, STEP, noted)
+        note_metrics(one.lake, one.fingerprint, interval, STEP, noted)
     if fails:
         raise DataError(
             f"no file of these hours arrived, but unrecognized files: {unread}",
@@ -130,7 +130,7 @@ def _emptied_first(
     found: dict[str, list[str]] = json.loads(figures.get(EMPTIED, "{}"))
     if not found:
         return {}
-    told = text_metrics(one.lake, one.workload, STEP, EMPTIED)
+    told = text_metrics(one.lake, one.fingerprint, STEP, EMPTIED)
     told.pop(run_key(interval), None)
     recent = [
         json.loads(text)
@@ -144,6 +144,6 @@ def _emptied_first(
 
 def _reported(one: Answered, interval: Interval, metric: str) -> Collection[str]:
     """Return a metric of the ingests of all other runs."""
-    texts = text_metrics(one.lake, one.workload, STEP, metric)
+    texts = text_metrics(one.lake, one.fingerprint, STEP, metric)
     texts.pop(run_key(interval), None)
     return texts.values()

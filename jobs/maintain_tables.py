@@ -33,7 +33,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             if removed.get("reports_expired"):
                 write_index(own.reports)
             unused = maintain(tables, keep_hours=own.vacuum_retention_hours, run=run)
-            note_metrics(tables.lake, None, arguments.interval, MAINTAIN_STEP, removed | unused)
+            note_metrics(tables.lake, "", arguments.interval, MAINTAIN_STEP, removed | unused)
             # Metrics of runs that did not reach their report, too.
             record_metrics(tables.lake, run)
             done.update(removed | unused)

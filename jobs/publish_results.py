@@ -74,7 +74,7 @@ def main(arguments: Arguments, settings: Settings) -> Figures:
             hint="run the step again",
         )
     version = figures.pop("version")
-    note_metrics(one.lake, one.workload, hours, STEP, figures)
+    note_metrics(one.lake, one.fingerprint, hours, STEP, figures)
     found = {"changed_hours": sorted(changed), "published_version": version}
     return {**figures, **standing(state), **found}
 

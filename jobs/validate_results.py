@@ -70,6 +70,6 @@ def _validate(
     columns = {**what.columns(), "checked_rows": checked}
     ledger.append(State.VALIDATED, hours, one.title, columns)
     figures = validation.figures()
-    note_metrics(one.lake, one.workload, hours, STEP, figures)
+    note_metrics(one.lake, one.fingerprint, hours, STEP, figures)
     warnings, docs = len(expectations.failed("warning")), expectations.docs_index
     return {**figures, "warnings": warnings, "data_docs": docs}

@@ -106,7 +106,7 @@ def plan_run(
     own, source = plan.workload_fingerprint, plan.statistics_fingerprint
     for profile in _found_from(lake, "fingerprint", own, source, kind=PROFILE)[:1]:
         figures[PROFILE_FINGERPRINT] = profile
-    note_metrics(lake, workload, interval, PLAN, figures)
+    note_metrics(lake, own, interval, PLAN, figures)
     return FoundPlan(plan, stored is not None, figures)
 
 
@@ -183,8 +183,8 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         DataError: No run with a stored plan contains or follows the interval.
         PlanError: The plan is damaged, or not valid for the workload.
     """
-    named = text_metrics(lake, workload, PLAN, PLAN_FINGERPRINT, interval)
     own = workload_fingerprint(workload)  # leaves out joint plans of several workloads
+    named = text_metrics(lake, own, PLAN, PLAN_FINGERPRINT, interval)
     found = _rows(lake, "fingerprint", kind=PLAN, workload_fingerprint=own)
     there = {row["fingerprint"] for row in found}
     runs = {interval_of(key): name for key, name in named.items() if name in there}

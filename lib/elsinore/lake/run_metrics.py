@@ -7,9 +7,8 @@ one commit, because a commit per step would make the log of this table the longe
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -18,15 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import DataError
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.regions import of_step, run_key
 from elsinore.lake.tables import Lake
 from elsinore.places import whole_file
-from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.step_clock import step_times
 from elsinore.timeline import Interval
 from elsinore.wording import command
@@ -53,15 +49,9 @@ UNCHECKED = "unchecked_doubts"
 #: The metric of planning that names the profile of a run's stream.
 PROFILE_FINGERPRINT = "profile_fingerprint"
 
-_CHOICE = "executor of "
-_SET = "hamlet set "
-_COUNT = "hamlet: "
-_ALONE, _TOGETHER = "predicted seconds alone", "predicted seconds together"
-_NANOSECONDS = 1e-9
-
 
 def note_metrics(
-    lake: Lake, workload: Workload | None, interval: Interval, step: str,
+    lake: Lake, workload_fingerprint: str, interval: Interval, step: str,
     metrics: Mapping[str, Metric],
 ) -> None:  # fmt: skip
     """Store the metrics of a step of a run, in place of earlier ones of the same step and hours.
@@ -70,13 +60,15 @@ def note_metrics(
 
     Args:
         lake: the tables.
-        workload: the queries; None for steps that have none, such as maintenance.
+        workload_fingerprint: the fingerprint of the queries; "" for steps without queries, such as
+            maintenance.
         interval: the hours of the run.
         step: name of the step.
         metrics: numbers and strings by name.
     """
-    own = "" if workload is None else workload_fingerprint(workload)
-    key = {"run_key": run_key(interval), "workload_fingerprint": own, "step": step}
+    key = {
+        "run_key": run_key(interval), "workload_fingerprint": workload_fingerprint, "step": step,
+    }  # fmt: skip
     rows = [
         {**key, "metric": metric, "value": None, "detail": None}
         | ({"detail": value} if isinstance(value, str) else {"value": float(value)})
@@ -159,20 +151,24 @@ def _step_of(metrics: pa.Table) -> pa.ChunkedArray:
 
 
 def text_metrics(
-    lake: Lake, workload: Workload, step: str, metric: str, interval: Interval | None = None
+    lake: Lake,
+    workload_fingerprint: str,
+    step: str,
+    metric: str,
+    interval: Interval | None = None,
 ) -> dict[str, str]:
     """Return a metric whose value is a string, for all runs of a workload, by run key.
 
     Args:
         lake: the tables.
-        workload: the queries.
+        workload_fingerprint: the fingerprint of the queries.
         step: name of the step.
         metric: name of the metric.
         interval: an interval that the caller needs. If the metric of its run is stored but not
             recorded yet, only this run is returned, because the table is slow to read: 90 days
             take 60 ms.
     """
-    own = {"workload_fingerprint": workload_fingerprint(workload), "step": step, "metric": metric}
+    own = {"workload_fingerprint": workload_fingerprint, "step": step, "metric": metric}
     alone = own | {"run_key": interval and run_key(interval)}
     noted = (row for *_, rows in _noted(lake.root) for row in rows)
     found = [row for row in noted if alone.items() <= row.items()]
@@ -182,76 +178,11 @@ def text_metrics(
 
 
 def find_text(
-    lake: Lake, workload: Workload, interval: Interval, step: str, metric: str
+    lake: Lake, workload_fingerprint: str, interval: Interval, step: str, metric: str
 ) -> str | None:
     """Return a metric whose value is a string, of the run over exactly this interval.
 
     Returns:
         The value; None if the run has none.
     """
-    return text_metrics(lake, workload, step, metric, interval).get(run_key(interval))
-
-
-def sharing_metrics(plan: RuntimePlan, counts: Mapping[str, int]) -> dict[str, Metric]:
-    """Return the metrics of sharing: executors with reasons, sets, predicted costs and counts.
-
-    Args:
-        plan: the plan of the run.
-        counts: the counts of Hamlet's observers, summed over all tasks.
-    """
-    found: dict[str, Metric] = {
-        f"{_CHOICE}{c.query}": f"{c.executor}: {c.why}" for c in plan.choices
-    }
-    found |= {f"{_SET}{n}": ", ".join(names) for n, names in enumerate(plan.sets, start=1)}
-    found |= {f"{_COUNT}{name}": number for name, number in counts.items()}
-    if plan.alone:
-        found[_ALONE] = plan.alone * _NANOSECONDS
-        found[_TOGETHER] = plan.together * _NANOSECONDS
-    return found
-
-
-def is_of_sharing(metric: str) -> bool:
-    """Return whether `sharing_metrics` made a metric."""
-    return metric in (_ALONE, _TOGETHER) or metric.startswith((_CHOICE, _SET, _COUNT))
-
-
-@dataclass(frozen=True, slots=True)
-class RunTime:
-    """The sharing of a run, over all of its slices."""
-
-    ran: Mapping[tuple[str, str], Collection[str]]  #: the queries, by executor and reason
-    sets: tuple[tuple[str, ...], ...]  #: the queries of each Hamlet set
-    counts: dict[str, int]  #: the counts of Hamlet's observers
-    #: predicted seconds without and with sharing, over the span of the statistics; 0 if nothing can
-    #: be shared.
-    alone: float
-    together: float
-
-    @property
-    def saved(self) -> float:
-        """Return the predicted seconds that sharing saves."""
-        return self.alone - self.together
-
-
-def run_time_sharing(metrics: Iterable[tuple[str, float | None, str | None]]) -> RunTime:
-    """Return the sharing of a run, from the metrics of all of its slices.
-
-    Args:
-        metrics: metrics of `sharing_metrics`, as `(metric, value, detail)`.
-    """
-    ran: dict[tuple[str, str], dict[str, None]] = {}
-    sets: dict[tuple[str, ...], None] = {}
-    counts: dict[str, int] = {}
-    seconds = {_ALONE: 0.0, _TOGETHER: 0.0}
-    for metric, value, detail in metrics:
-        if metric.startswith(_CHOICE):
-            executor, _, why = (detail or "").partition(": ")
-            ran.setdefault((executor, why), {})[metric.removeprefix(_CHOICE)] = None
-        elif metric.startswith(_SET):
-            sets[tuple((detail or "").split(", "))] = None
-        elif metric.startswith(_COUNT):
-            name = metric.removeprefix(_COUNT)
-            counts[name] = counts.get(name, 0) + int(value or 0)
-        elif metric in seconds:  # each slice repeats the plan's prediction
-            seconds[metric] = max(seconds[metric], value or 0.0)
-    return RunTime(ran, tuple(sets), counts, seconds[_ALONE], seconds[_TOGETHER])
+    return text_metrics(lake, workload_fingerprint, step, metric, interval).get(run_key(interval))

@@ -27,7 +27,7 @@ import pandas as pd
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import invalid_records
 from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import RunTime
+from elsinore.lake.sharing_metrics import RunTime
 from elsinore.lake.views import view_names
 from elsinore.ledger.days import LEGEND, Cell
 from elsinore.ledger.fold import Fold

@@ -32,12 +32,10 @@ from elsinore.lake.run_metrics import (
     UNCHECKED,
     UNREAD,
     VALIDATE_STEP,
-    RunTime,
-    is_of_sharing,
     read_metrics,
-    run_time_sharing,
 )
 from elsinore.lake.sample import EVERY_GROUP
+from elsinore.lake.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
 from elsinore.lake.stored_ties import stored_ties
 from elsinore.ledger.days import Cell, calendar, completeness, day_labels
 from elsinore.ledger.fold import Fold

@@ -21,6 +21,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.find_plan import find_plan
+from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
@@ -92,6 +93,10 @@ def landed(lake: Lake, tmp_path: Path) -> Lake:
 
 def stored(lake: Lake, workload: Workload, interval: Interval) -> StoredEvents:
     return StoredEvents.of(lake.path("events"), workload, interval)
+
+
+def reason(lake: Lake, workload: Workload, interval: Interval) -> str | None:
+    return find_text(lake, workload_fingerprint(workload), interval, "plan", "reason")
 
 
 def plan(lake: Lake, workload: Workload, interval: Interval, *changed: int) -> FoundPlan:
@@ -211,7 +216,7 @@ def test_a_plan_is_found_once_and_found_again_by_the_run(landed: Lake) -> None:
     assert landed.version("plans") == before + 1
     # Again, so that a repeated run leaves the same.
     assert again.figures == first.figures
-    assert find_text(landed, workload, interval, "plan", "reason") == "no plan was stored"
+    assert reason(landed, workload, interval) == "no plan was stored"
     # The run's slices have the run's plan, and earlier, missed hours; later ones have none.
     assert load_plan(landed, workload, interval) == first.plan
     assert load_plan(landed, workload, hours(11, 12)) == first.plan
@@ -287,7 +292,7 @@ def test_a_later_run_over_the_whole_day_does_not_change_what_a_repeated_run_says
     reasons = []
     for interval in (hours(11, 12), hours(10, 13), hours(11, 12)):
         plan(landed, workload, interval)
-        reasons.append(find_text(landed, workload, interval, "plan", "reason"))
+        reasons.append(reason(landed, workload, interval))
     assert reasons[0] == reasons[2] == "no plan was stored"
 
 
@@ -363,7 +368,9 @@ def test_a_plan_of_an_older_build_is_found_anew(landed: Lake) -> None:
         key=["fingerprint"],
         run="test",
     )  # fmt: skip
-    note_metrics(landed, workload, hours(9, 10), "plan", {"plan_fingerprint": "0" * 64})
+    note_metrics(
+        landed, workload_fingerprint(workload), hours(9, 10), "plan", {"plan_fingerprint": "0" * 64}
+    )
     with pytest.raises(PlanError, match="version 2; this release reads version 4"):
         load_plan(landed, workload, hours(9, 10))
     anew = plan(landed, workload, interval)

@@ -18,22 +18,18 @@ import pytest
 from deltalake import write_deltalake
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.plan import GRETA, HAMLET, Choice, RuntimePlan
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD, sharing_metrics
+from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD
 from elsinore.lake.run_metrics import UNCHECKED as UNCHECKED_DOUBTS
+from elsinore.lake.sharing_metrics import sharing_metrics
 from elsinore.quality.charts import Trend, trends, value_ticks
 from elsinore.quality.check_expectations import ValidationResults, Verdict
 from elsinore.quality.report import templates
 from elsinore.quality.report_data import ReportData
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.load_workload import load_workload
-from elsinore.query.parse import parse_workload
 from elsinore.sharing.profile import BurstLengths, PartitionSkew, Spread, StreamProfile, TypeRate
-from elsinore.sharing.sharable import sets_of
 from elsinore.timeline import HOUR, Interval
 from tests.golden_cases import stream_schema
-from tests.property.random_cases import SCHEMA
 from tests.unit.quality import lake
 from tests.written_tables import declared, write_table
 
@@ -413,27 +409,19 @@ def test_axes_have_round_numbers_and_times(tmp_path: Path, rows: Rows) -> None:
 
 
 def test_what_was_shared_at_run_time_is_shown(tmp_path: Path, rows: Rows) -> None:
-    choices = (
-        Choice("delays", HAMLET, "set 1 saves 60 %"),
-        Choice("cascade", HAMLET, "set 1 saves 60 %"),
-        Choice("lonely", GRETA, "shares with no other"),
-    )
-    queries = "".join(
-        f"QUERY {name} RETURN COUNT(*) PATTERN SEQ({kind}, B+) WITHIN 10;"
-        for name, kind in (("delays", "A"), ("cascade", "C"))
-    )
-    workload = bind_workload(parse_workload(queries), SCHEMA)
-    plan = RuntimePlan.of(
-        workload.queries,
-        sets=sets_of(workload).sets, choices=choices, predicted=5e9, together=2e9,
-    )  # fmt: skip
+    choices = [
+        ("delays", "hamlet", "set 1 saves 60 %"),
+        ("cascade", "hamlet", "set 1 saves 60 %"),
+        ("lonely", "greta", "shares with no other"),
+    ]
+    sets = [("cascade", "delays")]
     for first_hour, bursts in (("10", 40), ("11", 10)):  # two slices
         counts = {"bursts": bursts, "shared": bursts // 2, "event snapshots": bursts * 100}
         key = f"2013-01-01T{first_hour}_2013-01-01T{int(first_hour) + 1}"
         rows["run_metrics"] += [
             lake.metric("shares", name, None if isinstance(value, str) else float(value),
                         value if isinstance(value, str) else None) | {"run_key": key}
-            for name, value in sharing_metrics(plan, counts).items()
+            for name, value in sharing_metrics(choices, sets, 5e9, 2e9, counts).items()
         ]  # fmt: skip
     page = _page(tmp_path, rows, _validation())
     cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
