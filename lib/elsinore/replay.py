@@ -35,7 +35,6 @@ from elsinore.errors import (
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.answered import own_name
 from elsinore.lake.regions import Hours, run_key
-from elsinore.lake.validate import EVERY_AGGREGATE
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import state_of
 from elsinore.ledger.to_compute import in_words, named
@@ -59,6 +58,7 @@ from elsinore.quality.open_windows import (
     split_at,
 )
 from elsinore.quality.staged import checks_of_staged
+from elsinore.quality.validate import EVERY_AGGREGATE
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of

@@ -7,8 +7,8 @@ import pytest
 
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.lake.checked_events import Wanted
-from elsinore.lake.sample import EVERY_GROUP, Place
+from elsinore.quality.checked_events import Wanted
+from elsinore.quality.sample import EVERY_GROUP, Place
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import group_text
 from elsinore.results.row import ResultRow

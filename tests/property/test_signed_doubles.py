@@ -10,9 +10,9 @@ import pytest
 
 from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
-from elsinore.lake.sample import Check, Place
-from elsinore.lake.validate import ENUMERATED, Compared, compare
 from elsinore.library.results import answer
+from elsinore.quality.sample import Check, Place
+from elsinore.quality.validate import ENUMERATED, Compared, compare
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.budget import BUDGET

@@ -15,11 +15,11 @@ import elsinore
 from elsinore.cli.main import run_command
 from elsinore.errors import SetupError
 from elsinore.lake.tables import RESULTS, Lake
-from elsinore.lake.validate import VALIDATIONS
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_params import run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.quality.open_windows import open_windows
+from elsinore.quality.validate import VALIDATIONS
 from elsinore.query.load_workload import load_workload
 from elsinore.replay import print_results
 from elsinore.settings import Settings

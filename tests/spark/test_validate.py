@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 
 from elsinore.lake.regions import Hours
-from elsinore.lake.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.lake.tables import Lake
-from elsinore.lake.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
+from elsinore.quality.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
+from elsinore.quality.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
 from elsinore.settings import Settings
 from elsinore.timeline import EPOCH, Interval, parse_hour
 from tests.spark.results_lake import (
@@ -125,7 +125,7 @@ def test_a_single_missing_result_is_found_by_the_others_of_its_window(spoilt: La
 def test_a_window_of_too_many_groups_is_not_searched_and_that_is_said(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elsinore.lake.sample.MAX_GROUPS", 1)
+    monkeypatch.setattr("elsinore.quality.sample.MAX_GROUPS", 1)
     validation = check(lake, SampleSize(windows=3, steps=100_000, seed=0))
     figures = validation.figures()
     skipped = [item for item in validation.compared if item.whole and not item.checked]

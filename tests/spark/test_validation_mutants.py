@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.lake.sample import SampleSize
 from elsinore.lake.tables import Lake
-from elsinore.lake.validate import Validation, validate
+from elsinore.quality.sample import SampleSize
+from elsinore.quality.validate import Validation, validate
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Meter
 from elsinore.reference.two_step import Method, answer_windows
@@ -52,7 +52,7 @@ def _each_search_once() -> Iterator[None]:
         return [replace(row, query=query.name) for row in rows]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("elsinore.lake.validate.answer_windows", answer)
+        patch.setattr("elsinore.quality.validate.answer_windows", answer)
         yield
 
 

@@ -13,10 +13,10 @@ from elsinore.errors import QueryError, UnsupportedQueryError, ValidationError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.plans import PLAN
 from elsinore.lake.tables import RESULTS, STAGED, Lake
-from elsinore.lake.validate import VALIDATIONS
 from elsinore.ledger.results import publications, stale
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.validate import VALIDATIONS
 from elsinore.settings import Settings
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import (
@@ -149,7 +149,7 @@ def test_what_is_wrong_with_one_workload_keeps_no_other_from_being_published(
     aggregate_trends.main(own, settings)
     with monkeypatch.context() as patch:
         # The reference finds nothing, so every result of this workload is wrong.
-        patch.setattr("elsinore.lake.validate.answer_windows", lambda *_: [])
+        patch.setattr("elsinore.quality.validate.answer_windows", lambda *_: [])
         with pytest.raises(ValidationError, match="differ from the reference"):
             validate_results.main(own, ops)
         with pytest.raises(ValidationError):

@@ -20,8 +20,8 @@ from elsinore.catalog.yaml_text import read_yaml
 from elsinore.cli.main import run_command
 from elsinore.errors import ParameterError, SchemaError
 from elsinore.integers import digits_of, from_json, integer_of, to_json
-from elsinore.lake.sample import shows_more
 from elsinore.quality.lake import TopResult
+from elsinore.quality.sample import shows_more
 from elsinore.results.row import ResultRow, encode_row
 from elsinore.wording import shown
 

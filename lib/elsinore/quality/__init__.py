@@ -1,1 +1,4 @@
-"""The only package that knows Great Expectations."""
+"""Data quality: results of a sample against the reference, expectations, and reports.
+
+Only this package imports Great Expectations.
+"""

@@ -34,7 +34,6 @@ from elsinore.lake.run_metrics import (
     VALIDATE_STEP,
     read_metrics,
 )
-from elsinore.lake.sample import EVERY_GROUP
 from elsinore.lake.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
 from elsinore.lake.stored_ties import stored_ties
 from elsinore.ledger.days import Cell, calendar, completeness, day_labels
@@ -57,6 +56,7 @@ from elsinore.quality.lake import (
     unsettled_hours,
 )
 from elsinore.quality.open_windows import OpenWindows, open_windows
+from elsinore.quality.sample import EVERY_GROUP
 from elsinore.quality.staged import aggregated, checks_of_staged, hours_in
 from elsinore.quality.stories import TOPS, Earlier, Story, earlier_hours, tell
 from elsinore.query.bound import Workload

@@ -13,14 +13,14 @@ import pyarrow.dataset as ds
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
-from elsinore.lake.checked_events import MAX_EVENTS, Wanted
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import event_table
-from elsinore.lake.sample import Place, group_json
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication
 from elsinore.ledger.rows import State
 from elsinore.library.why import told_trends
+from elsinore.quality.checked_events import MAX_EVENTS, Wanted
+from elsinore.quality.sample import Place, group_json
 from elsinore.query.bound import Workload
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import list_trends

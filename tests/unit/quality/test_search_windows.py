@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.lake.sample import EVERY_GROUP, Check, Place
 from elsinore.lake.tables import Lake
-from elsinore.lake.validate import MAX_EXHAUSTED, Compared, check_all
+from elsinore.quality.sample import EVERY_GROUP, Check, Place
+from elsinore.quality.validate import MAX_EXHAUSTED, Compared, check_all
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
@@ -46,7 +46,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Search:
             windows = [known.by_name[p.query].window.bounds(p.window) for p in places]
             return [table.between(window.start, window.end) for window in windows]
 
-        monkeypatch.setattr("elsinore.lake.validate.events_of_places", found)
+        monkeypatch.setattr("elsinore.quality.validate.events_of_places", found)
         return list(check_all(cast("Lake", None), asked, checks, 0, steps))
 
     return made

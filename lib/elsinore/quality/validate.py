@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
 from elsinore.events import EventTable
-from elsinore.lake.checked_events import MAX_EVENTS, events_of_places
 from elsinore.lake.regions import Hours, of_workload
-from elsinore.lake.sample import (
+from elsinore.lake.staged import Staged
+from elsinore.lake.tables import Lake
+from elsinore.quality.checked_events import MAX_EVENTS, events_of_places
+from elsinore.quality.sample import (
     EVERY_GROUP,
     MAX_GROUPS,
     Check,
@@ -23,8 +25,6 @@ from elsinore.lake.sample import (
     read_results,
     shows_more,
 )
-from elsinore.lake.staged import Staged
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Meter
 from elsinore.reference.tally import tally_trends

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
-from elsinore.lake.sample import Place
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
+from elsinore.quality.sample import Place
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant, Field
 from elsinore.query.syntax import Semantics, required
