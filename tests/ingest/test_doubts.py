@@ -12,16 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.ingest.doubts import (
-    COPIES,
-    EMPTIED,
-    UNCHECKED,
-    doubts,
-    emptied_fields,
-    lost_corrections,
-)
+from elsinore.ingest.doubts import doubts, emptied_fields, lost_corrections
 from elsinore.ingest.ingest_run import ingest_run
 from elsinore.ingest.tables import IngestTables
+from elsinore.lake.run_metrics import COPIES, EMPTIED, UNCHECKED
 from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.table import Ledger

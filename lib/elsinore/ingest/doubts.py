@@ -22,17 +22,12 @@ from elsinore.files.file_names import lost_records, order_doubt, order_of_name, 
 from elsinore.lake.delta_log import aggregate_rows, read_rows
 from elsinore.lake.landing_zone import find_sources
 from elsinore.lake.regions import Landings
+from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNCHECKED
 from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.rows import Longs, State, labels
 from elsinore.settings import LakePath, Settings
 from elsinore.timeline import DAY, Interval, hour_label, parse_hour
-
-#: Metrics of ingest, as JSON: by hour the fields without values, sentences about corrections that
-#: lost, and pairs of files of which one may be a compressed copy.
-EMPTIED, LOST, COPIES = "emptied_fields", "lost_corrections", "packed_copies"
-#: The metric with the reason why the tables could not be checked for these problems.
-UNCHECKED = "unchecked_doubts"
 
 #: Number of earlier hours that an hour is compared with.
 _HISTORY = 7 * DAY
