@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from elsinore.query.bound import Workload
-from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.sharing.profile import (
     BurstLengths,
     EdgeSelectivity,

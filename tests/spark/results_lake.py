@@ -26,10 +26,10 @@ from elsinore.lake.staged import Staged
 from elsinore.lake.tables import STAGED, Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.parse import parse_workload
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval
 from tests.data_tables import create_tables, laid_out
 from tests.long_rows import to_long

@@ -25,11 +25,11 @@ from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
 from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import load_workload
 from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.settings import Settings
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sets_of
 from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours

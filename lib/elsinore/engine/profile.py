@@ -16,9 +16,9 @@ from elsinore.engine.key_codes import KeyCodes, numbered
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import BoundExpression, Field
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.print_query import print_bound
 from elsinore.sharing.benefit import partition_keys
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.profile import (
     BurstLengths,
     EdgeSelectivity,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from elsinore.errors import ElsinoreError, QueryError, UnsupportedQueryError
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.template.support import require
 
 

@@ -18,9 +18,9 @@ from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics,
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.sharing.benefit import partition_keys
 from elsinore.sharing.find_plan import find_plans
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile

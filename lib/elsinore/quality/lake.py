@@ -22,8 +22,8 @@ from elsinore.publish.changed_results import unrecorded_changes
 from elsinore.quality.ingested_hours import is_table
 from elsinore.quality.staged import hours_in, staged_by_day
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.settings import LakePath
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval
 
 #: The columns that identify a result.

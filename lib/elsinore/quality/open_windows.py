@@ -10,7 +10,7 @@ from elsinore.ledger.fold import Fold
 from elsinore.ledger.inputs import event_ranges
 from elsinore.ledger.results import published
 from elsinore.query.bound import Workload
-from elsinore.sharing.fingerprints import workload_fingerprint
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, MAX_INSTANT, Interval, format_instant, hour_label
 from elsinore.windows import owning_hour
 

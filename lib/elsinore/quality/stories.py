@@ -20,9 +20,9 @@ from elsinore.ledger.results import Publication
 from elsinore.quality.lake import ResultCounts, TopResult, results_by_day, told_by
 from elsinore.query.automaton import automaton
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.syntax import Conjunction
 from elsinore.settings import LakePath
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
 
 #: How many groups of a query are named.

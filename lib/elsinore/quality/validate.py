@@ -26,12 +26,12 @@ from elsinore.quality.sample import (
     shows_more,
 )
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.reference.budget import Meter
 from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR, Interval, format_instant, hour_label
 
 VALIDATIONS = "validations"

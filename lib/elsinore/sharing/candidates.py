@@ -9,6 +9,7 @@ from typing import Any
 
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.expressions import Applied, BoundExpression, Constant, Field, operands_of
+from elsinore.query.fingerprints import canonical_json
 from elsinore.query.syntax import (
     EventPattern,
     KleenePlus,
@@ -20,7 +21,6 @@ from elsinore.query.syntax import (
     event_patterns,
     parts_of,
 )
-from elsinore.sharing.fingerprints import canonical_json
 
 #: A position of a query's pattern, by the query's name.
 Place = tuple[str, int]

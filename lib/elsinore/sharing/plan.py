@@ -10,8 +10,8 @@ from typing import Literal
 import pydantic
 
 from elsinore.choices import Optimizer
+from elsinore.sharing.artifact import Artifact, Part
 from elsinore.sharing.candidates import Place
-from elsinore.sharing.fingerprints import Artifact, Part
 from elsinore.sharing.sharable import SharableSet
 from elsinore.template.template import ALWAYS
 

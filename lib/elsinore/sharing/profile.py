@@ -12,7 +12,7 @@ import numpy as np
 import pydantic
 from numpy.typing import ArrayLike
 
-from elsinore.sharing.fingerprints import Artifact, Part
+from elsinore.sharing.artifact import Artifact, Part
 
 
 class Spread(Part):

@@ -12,7 +12,7 @@ import pydantic
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import AuthorError, Diagnostic, Location, ParameterError, SchemaError
-from elsinore.sharing.fingerprints import Artifact, Part
+from elsinore.sharing.artifact import Artifact, Part
 from elsinore.timeline import NUMBER_LENGTHS, UNITS, Interval, TimeUnit
 from elsinore.wording import some_of, suggest
 

@@ -16,9 +16,9 @@ from elsinore.lake.tables import Lake, load_tables
 from elsinore.publish.stage import Target, stage
 from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.spark.compute import Computed, compute
 from elsinore.store.spark_tables import SparkTables
 from elsinore.store.task_failures import spark_failures

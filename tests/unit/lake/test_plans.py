@@ -19,9 +19,9 @@ from elsinore.lake.stored_events import StoredEvents
 from elsinore.lake.tables import Lake
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics

@@ -19,9 +19,9 @@ from elsinore.ledger.inputs import arrived, late, missing
 from elsinore.ledger.results import lost, provisional, published, stale, waiting
 from elsinore.ledger.rows import State
 from elsinore.ledger.table import Ledger
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import HOUR
 from tests.unit.ledger.ledgers import SCHEMA, START, at, label, numbers
 from tests.unit.ledger.test_hours import listing

@@ -10,8 +10,8 @@ from elsinore.catalog.load_schema import read_schema
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.rows import State
 from elsinore.quality.open_windows import is_reached, open_windows
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import read_workload
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, HOUR, MINUTE, Interval, hour_label
 from elsinore.windows import owning_hour
 from tests.draws import draws

@@ -11,8 +11,8 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.ledger.fold import Fold
 from elsinore.quality.lake import published_hours
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import read_workload
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import Interval
 from tests.unit.quality.lake import hour_row, result, state_of
 from tests.unit.quality.lake import published as published_row

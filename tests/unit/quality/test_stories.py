@@ -23,9 +23,9 @@ from elsinore.quality.report import movers
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.stories import Story
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import load_workload
 from elsinore.results.published import numbers_of
-from elsinore.sharing.fingerprints import workload_fingerprint
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.golden_cases import stream_schema
 from tests.unit.quality import lake

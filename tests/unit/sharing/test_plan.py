@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from elsinore.choices import Optimizer
 from elsinore.errors import PlanError
 from elsinore.query.bound import Workload
+from elsinore.query.fingerprints import fingerprint
 from elsinore.sharing.explain import cut_query, explain_cuts, explain_plan, explain_savings, reason
 from elsinore.sharing.find_plan import find_plan
-from elsinore.sharing.fingerprints import fingerprint
 from elsinore.sharing.plan import Fate, StaticPlan, plan_schema
 from elsinore.sharing.replan import verify
 from elsinore.sharing.statistics import Statistics
