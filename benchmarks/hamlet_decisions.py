@@ -77,6 +77,6 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
 
 def _prepared(found: SharableSet, events: EventTable) -> Prepared:
     columns, tables = EventColumns(events), make_tables(found)
-    entries = make_entries(found.merged.standings, {}, columns)  # no query has a key
-    placed = at_states(entries, found.merged.standings, found.merged.merged_places)
+    entries = make_entries(found.merged.placements, {}, columns)  # no query has a key
+    placed = at_states(entries, found.merged.placements, found.merged.merged_places)
     return prepare(tables, columns, placed, None)

@@ -27,8 +27,8 @@ from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, sides_of
 from elsinore.query.syntax import Semantics
 from elsinore.results.row import ResultRow, Value, sorted_rows
-from elsinore.sharing.merged import Standings, standings_of
 from elsinore.template.build import build_templates
+from elsinore.template.placement import Placements, placements_of
 from elsinore.template.template import TREND, Every, Floor, Holds, Reaches, Template, leaves_of
 from elsinore.timeline import Instant
 
@@ -88,7 +88,7 @@ class Partitions:
 
     queries: tuple[BoundQuery, ...]
     templates: tuple[Template, ...]
-    standings: Standings[tuple[int, int]]
+    placements: Placements[tuple[int, int]]
     entries: Entries[tuple[int, int]]
     columns: EventColumns
     base: int
@@ -108,14 +108,14 @@ class Partitions:
             refuse(query, system, [] if alike else ["other keys or another window than the rest"])
         columns, window = EventColumns(events), first.window
         codes = {name: found for q in queries for name, found in key_codes(q, columns).items()}
-        standings = standings_of(queries, templates)
-        entries = make_entries(standings, codes, columns)
+        placements = placements_of(queries, templates)
+        entries = make_entries(placements, codes, columns)
         numbers = [0, -1]
         if len(events):
             times = columns.times
             numbers = [window.indices(int(times.min()))[0], window.indices(int(times.max()))[-1]]
         base, windows = numbers[0], numbers[1] - numbers[0] + 1
-        return cls(tuple(queries), templates, standings, entries, columns, base, windows)
+        return cls(tuple(queries), templates, placements, entries, columns, base, windows)
 
     def totals(self, number: int) -> np.ndarray:
         """int64[P, W + 1, C + 1] of zeros: by partition and window, as differences to the next."""
@@ -125,7 +125,7 @@ class Partitions:
     def entries_of(self, number: int, kept: frozenset[int]) -> StateEntries:
         """The entries of one query at some states."""
         places = {(number, state): (state, 0) for state in kept}
-        return at_states(self.entries, self.standings, places)
+        return at_states(self.entries, self.placements, places)
 
     def rows(self, number: int, totals: np.ndarray) -> list[ResultRow]:
         """The rows of one query, of what its trends added to `totals`."""

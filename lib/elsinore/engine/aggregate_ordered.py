@@ -28,8 +28,9 @@ from elsinore.lowering.conditions import is_comparison
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.bound import BoundQuery
 from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
-from elsinore.sharing.merged import Admission, Link, MergedTemplate, Ways
+from elsinore.sharing.merged import Link, MergedTemplate, Ways
 from elsinore.sharing.sharable import SharableSet, sharable_sets
+from elsinore.template.placement import Admission
 from elsinore.template.template import ALWAYS
 from elsinore.timeline import Interval
 from elsinore.windows import Window
@@ -251,8 +252,8 @@ def aggregate_ordered(
     """
     merged = lowered.found.merged
     codes = key_codes(merged.queries[0], columns)
-    entries = make_entries(merged.standings, codes, columns)
-    placed = at_states(entries, merged.standings, merged.merged_places)
+    entries = make_entries(merged.placements, codes, columns)
+    placed = at_states(entries, merged.placements, merged.merged_places)
     spans = spans_of(merged.queries[0], placed.offsets, placed.times, owned)
     if lowered.backwards:
         placed, spans = _turned(placed, spans)

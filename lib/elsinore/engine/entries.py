@@ -21,8 +21,8 @@ from elsinore.engine.key_codes import Columns, KeyCodes, join_keys, joined_texts
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.merged import Admission, Kind, Place, Standings
 from elsinore.sorting import ascending
+from elsinore.template.placement import Admission, Kind, Place, Placements
 
 #: No conditions on the events or on their keys.
 _OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
@@ -79,20 +79,20 @@ def key_codes(query: BoundQuery, columns: EventColumns) -> dict[str, KeyCodes]:
 
 
 def make_entries(
-    standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Return the entries of queries that have the same partition keys.
 
     Args:
-        standings: the states or positions of the queries, and the events that they admit.
+        placements: the states or positions of the queries, and the events that they admit.
         codes_of: the codes of all keys by name.
         columns: the events.
     """
-    by_kind, names = standings.by_kind, standings.keys
+    by_kind, names = placements.by_kind, placements.keys
     complete = all(carried == names for _, carried in by_kind)
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
-        return _joined(standings, codes_of, columns)
-    codes, classes = _code_events(standings, by_kind, codes_of, columns)
+        return _joined(placements, codes_of, columns)
+    codes, classes = _code_events(placements, by_kind, codes_of, columns)
     times = _times(columns)
     order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
     keys = {name: codes_of[name] for name in sorted(names)}
@@ -135,7 +135,7 @@ def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
 
 
 def _code_events(
-    standings: Standings[Place],
+    placements: Placements[Place],
     by_kind: Mapping[Kind, list[Place]],
     codes_of: Mapping[str, KeyCodes],
     columns: EventColumns,
@@ -153,8 +153,8 @@ def _code_events(
     for (kind, _), mine in by_kind.items():
         asked: dict[tuple[Admission, frozenset[str]], list[Place]] = {}
         for place in mine:
-            standing = standings.by_place[place]
-            what = standing.admission, standing.needed & barring
+            placement = placements.by_place[place]
+            what = placement.admission, placement.needed & barring
             asked.setdefault(what, []).append(place)
         classes[numbers[kind]] = frozenset(mine)
         if asked.keys() != {_OPEN}:
@@ -207,7 +207,7 @@ _ROW, _PARTITION = "row", "partition"
 
 
 def _joined(
-    standings: Standings[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Return the entries if the events carry different sets of keys.
 
@@ -216,14 +216,14 @@ def _joined(
     """
     classes: list[frozenset[Place]] = []
     carried, codes, rows_of = [], [], []
-    for kind, mine in standings.by_kind.items():
-        coded, own = _code_events(standings, {kind: mine}, codes_of, columns)
+    for kind, mine in placements.by_kind.items():
+        coded, own = _code_events(placements, {kind: mine}, codes_of, columns)
         rows = np.flatnonzero(np.array([*map(bool, own)], np.bool_)[coded])
         codes.append(coded[rows].astype(np.int64) + len(classes))
         classes += own
         carried.append({name: codes_of[name].values[rows] for name in sorted(kind[1])})
         rows_of.append(rows)
-    partitions = _find_partitions(standings, carried)
+    partitions = _find_partitions(placements, carried)
     size = next(iter(partitions.values())).size
     placed = [
         join_keys(
@@ -240,12 +240,12 @@ def _joined(
     times = _times(columns)[rows]
     order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
-    held = {name: partitions[name] for name in standings.keys}
+    held = {name: partitions[name] for name in placements.keys}
     ordered = numbers[order].astype(np.int32)
     return Entries(times[order], ordered, tuple(classes), rows[order], offsets, held)
 
 
-def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) -> Columns:
+def _find_partitions(placements: Placements[Place], carried: Sequence[Columns]) -> Columns:
     """Return the combinations of key codes that trends may carry, each once.
 
     A combination need not have a trend. Some sets of keys occur in every trend. Their combinations
@@ -253,20 +253,20 @@ def _find_partitions(standings: Standings[Place], carried: Sequence[Columns]) ->
     that carry them.
 
     Args:
-        standings: the states or positions of the queries.
-        carried: for each kind of `standings.by_kind`, the key codes of its events.
+        placements: the states or positions of the queries.
+        carried: for each kind of `placements.by_kind`, the key codes of its events.
     """
     carriers: dict[frozenset[str], list[Columns]] = {}
-    for ((_, keys), places), codes in zip(standings.by_kind.items(), carried, strict=True):
-        if not standings.useful.isdisjoint(places):
+    for ((_, keys), places), codes in zip(placements.by_kind.items(), carried, strict=True):
+        if not placements.useful.isdisjoint(places):
             carriers.setdefault(keys, []).append(codes)
     needed = []
     for keys, found in carriers.items():
-        others = {place for place, each in standings.by_place.items() if each.keys != keys}
-        if keys and not standings.leads_through(others):
+        others = {place for place, each in placements.by_place.items() if each.keys != keys}
+        if keys and not placements.leads_through(others):
             needed.append(_distinct(found, keys))
     covered = {name for keys in needed for name in keys}
-    for key in sorted(standings.keys - covered):
+    for key in sorted(placements.keys - covered):
         carrying = [codes for keys, found in carriers.items() if key in keys for codes in found]
         needed.append(_distinct(carrying, [key]))
     return reduce(join_keys, sorted(needed, key=len, reverse=True))
@@ -301,7 +301,9 @@ class StateEntries(NamedTuple):
 
 
 def at_states(
-    entries: Entries[Place], standings: Standings[Place], state_of: Mapping[Place, tuple[int, int]]
+    entries: Entries[Place],
+    placements: Placements[Place],
+    state_of: Mapping[Place, tuple[int, int]],
 ) -> StateEntries:
     """Return an entry for each state that admits an event.
 
@@ -309,11 +311,11 @@ def at_states(
 
     Args:
         entries: the events by partition and time.
-        standings: the states or positions of the queries.
+        placements: the states or positions of the queries.
         state_of: the state and the query class of some of these; the others get no entries.
     """
     filled = (entries.classes[code] for code in np.flatnonzero(np.bincount(entries.codes)))
-    if not standings.leads_through(frozenset[Place]().union(*filled)):
+    if not placements.leads_through(frozenset[Place]().union(*filled)):
         none, offsets = np.empty(0, np.int64), np.zeros_like(entries.offsets)
         return StateEntries(none, none, none.astype(np.int32), none, offsets)
     stands: list[list[tuple[int, int]]] = []

@@ -16,7 +16,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.engine.columns import Column, EventColumns, in_one_dictionary, recoded
 from elsinore.kernels.arithmetic import long_columns
 from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
-from elsinore.sharing.merged import Admission
+from elsinore.template.placement import Admission
 
 _INT64_MIN = np.iinfo(np.int64).min
 

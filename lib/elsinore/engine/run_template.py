@@ -24,7 +24,7 @@ from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.sharing.merged import standings_of
+from elsinore.template.placement import placements_of
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
 
@@ -57,10 +57,10 @@ def run_template(
     Raises:
         QueryError: more than `row_bound.MOST_WINDOWS` windows contain an event.
     """
-    standings = standings_of([query], [template])
-    entries = make_entries(standings, codes, columns)
-    places = {place: (place[1], 0) for place in standings.by_place}
-    placed = at_states(entries, standings, places)
+    placements = placements_of([query], [template])
+    entries = make_entries(placements, codes, columns)
+    places = {place: (place[1], 0) for place in placements.by_place}
+    placed = at_states(entries, placements, places)
     last: np.ndarray = np.empty(0, np.int64)
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)

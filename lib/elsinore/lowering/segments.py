@@ -33,7 +33,7 @@ from elsinore.lowering.chains import (
 )
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.candidates import Segment
-from elsinore.sharing.merged import Admission, Standing, Standings
+from elsinore.template.placement import Admission, Placement, Placements
 
 _COUNTS, _DOUBLES, _RANKS = range(3)
 #: The operations that add a row to another, and the operations that weigh counts, by kind of lanes.
@@ -55,7 +55,7 @@ class Lowered:
     starts: np.ndarray
 
     @cached_property
-    def standings(self) -> Standings[int]:
+    def placements(self) -> Placements[int]:
         """Return the symbols at which events can be."""
         by_place = {}
         for number, symbol in enumerate(self.symbols):
@@ -63,9 +63,9 @@ class Lowered:
             needed = frozenset(name for name, key in keys.items() if key.equivalence)
             conditions = symbol.query.local_conditions(symbol.position)
             admission: Admission = conditions, frozenset()
-            by_place[number] = Standing(symbol.type, frozenset(keys), needed, admission)
+            by_place[number] = Placement(symbol.type, frozenset(keys), needed, admission)
         chains = [chain.symbols for chain in self.chains]
-        return Standings(
+        return Placements(
             by_place,
             frozenset(symbols[0] for symbols in chains),
             frozenset(symbols[-1] for symbols in chains),

@@ -13,8 +13,13 @@ from functools import cached_property
 
 from elsinore.lowering.carriers import Carriers, carriers_of
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.merged import Standings, standings_of, type_of
-from elsinore.sharing.sharable import partition_signature, plain_template
+from elsinore.template.placement import (
+    Placements,
+    partition_signature,
+    placements_of,
+    plain_template,
+    type_of,
+)
 from elsinore.template.template import ALWAYS, Template, reachable
 
 #: The numbers of a query and of its state.
@@ -134,9 +139,9 @@ class SweepSet:
     templates: tuple[Template, ...]  #: the template of each query
 
     @cached_property
-    def standings(self) -> Standings[Place]:
+    def placements(self) -> Placements[Place]:
         """Return the (query, state) pairs in which events can be."""
-        return standings_of(self.queries, self.templates)
+        return placements_of(self.queries, self.templates)
 
 
 def sweep_sets(queries: Sequence[BoundQuery]) -> tuple[SweepSet, ...]:

@@ -7,13 +7,22 @@ merged state.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import BoundExpression, turned
+from elsinore.query.expressions import turned
+from elsinore.template.placement import (
+    Admission,
+    Kind,
+    Placements,
+    admission_of,
+    key_attributes,
+    placements_of,
+    type_of,
+)
 from elsinore.template.template import (
     Condition,
     Every,
@@ -21,101 +30,7 @@ from elsinore.template.template import (
     State,
     Template,
     Transition,
-    leading_to,
 )
-
-#: The conditions on an event at a state: conditions that must all hold, and sets of conditions. In
-#: each of these sets, at least one condition must not hold.
-Admission = tuple[frozenset[BoundExpression], frozenset[frozenset[BoundExpression]]]
-
-
-def admission_of(query: BoundQuery, state: State) -> Admission:
-    """Return the conditions on single events at a state of one of a query's templates."""
-    if not query.local_predicates:
-        return frozenset(), frozenset()
-    return (
-        frozenset(p for position in state.meets for p in query.local_conditions(position)),
-        frozenset(query.local_conditions(position) for position in state.misses),
-    )
-
-
-Place = TypeVar("Place", bound=Hashable)
-
-#: An event type, and the names of the keys that events of this type carry at a place.
-Kind = tuple[str, frozenset[str]]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The requirements on an event at a place."""
-
-    type: str
-    #: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
-    keys: frozenset[str]
-    needed: frozenset[str]  #: the names of keys whose values must be neither NULL nor NaN
-    admission: Admission  #: the conditions on single events
-
-
-@dataclass(frozen=True)
-class Standings(Generic[Place]):
-    """The places at which events of some queries can be, and how their keys partition the stream.
-
-    A place is a state of a query's template, or a position of its pattern.
-    """
-
-    by_place: Mapping[Place, Standing]  #: the requirements at each place
-    #: the places where trends may start and end, and the pairs (earlier, later) of places that may
-    #: follow each other.
-    starts: frozenset[Place]
-    ends: frozenset[Place]
-    arrows: frozenset[tuple[Place, Place]]
-
-    @cached_property
-    def by_kind(self) -> dict[Kind, list[Place]]:
-        """Return the places of each kind of event."""
-        found: dict[Kind, list[Place]] = {}
-        for place, standing in self.by_place.items():
-            found.setdefault((standing.type, standing.keys), []).append(place)
-        return found
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """Return the names of the keys that partition the trends."""
-        return frozenset(name for standing in self.by_place.values() for name in standing.keys)
-
-    @cached_property
-    def useful(self) -> set[Place]:
-        """Return the places from which an end can be reached."""
-        return leading_to(self.ends, self.arrows)
-
-    def leads_through(self, places: Set[Place]) -> bool:
-        """Return whether a path from a start to an end uses only the given places."""
-        arrows = ((a, b) for a, b in self.arrows if a in places and b in places)
-        return not (self.starts & places).isdisjoint(leading_to(self.ends & places, arrows))
-
-
-def standings_of(
-    queries: Iterable[BoundQuery], templates: Iterable[Template]
-) -> Standings[tuple[int, int]]:
-    """Return the events that each (query, state) admits; trends skip the states of NOT."""
-    by_place: dict[tuple[int, int], Standing] = {}
-    starts, ends, arrows = set(), set(), set()
-    for q, (query, template) in enumerate(zip(queries, templates, strict=True)):
-        names = tuple(query.named_keys)
-        for s, state in enumerate(template.states):
-            carried = frozenset(names[number] for number in state.keys & template.keys)
-            needed = frozenset(names[n] for n in state.keys if query.keys[n].equivalence)
-            kind, admission = type_of(query, state), admission_of(query, state)
-            by_place[q, s] = Standing(kind, carried, needed, admission)
-        trends = frozenset(template.trend_states)
-        starts |= {(q, s) for s in trends & template.starts.keys()}
-        ends |= {(q, s) for s in trends & template.ends.keys()}
-        arrows |= {
-            ((q, t.earlier), (q, t.later))
-            for t in template.transitions
-            if {t.earlier, t.later} <= trends
-        }
-    return Standings(by_place, frozenset(starts), frozenset(ends), frozenset(arrows))
 
 
 class MergedState(NamedTuple):
@@ -236,9 +151,9 @@ class MergedTemplate:
         return tuple(found)
 
     @cached_property
-    def standings(self) -> Standings[tuple[int, int]]:
+    def placements(self) -> Placements[tuple[int, int]]:
         """Return the events that each (query, state of its template) admits."""
-        return standings_of(self.queries, self.templates)
+        return placements_of(self.queries, self.templates)
 
     @cached_property
     def merged_places(self) -> dict[tuple[int, int], tuple[int, int]]:
@@ -289,16 +204,6 @@ def merge_templates(queries: Sequence[BoundQuery], templates: Sequence[Template]
         tuple(Link(earlier, later, asked, tuple(q)) for (later, earlier, asked), q in ordered),
         tuple(sorted(key_attributes(queries[0], templates[0].keys))),
     )
-
-
-def key_attributes(query: BoundQuery, keys: frozenset[int]) -> frozenset[str]:
-    """Return the attributes of some of a query's keys."""
-    return frozenset([query.keys[number].attribute for number in keys])
-
-
-def type_of(query: BoundQuery, state: State) -> str:
-    """Return the event type of a state; all its positions have the same type."""
-    return query.positions[min(state.meets)].type
 
 
 def _places(query: BoundQuery, template: Template) -> list[tuple[Kind, int]]:

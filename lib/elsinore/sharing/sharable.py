@@ -15,40 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from elsinore.query.bound import BoundQuery, Workload, of_query
-from elsinore.query.syntax import Conjunction, Semantics
-from elsinore.sharing.merged import MergedTemplate, key_attributes, merge_templates, type_of
-from elsinore.template.build import build_templates
-from elsinore.template.subsets import NotUnambiguous
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.sharing.merged import MergedTemplate, merge_templates
+from elsinore.template.placement import partition_signature, plain_template, type_of
 from elsinore.template.template import Template
-
-
-@of_query
-def plain_template(query: BoundQuery) -> Template | str:
-    """Return the template of a query that can be shared, or the reason why it cannot.
-
-    Such a query has a single template, no NOT and no AND, and uses skip-till-any-match.
-    """
-    if isinstance(query.pattern, Conjunction):
-        return "AND counts pairs of trends"
-    if query.semantics is not Semantics.ANY:
-        return f"{query.semantics} depends on events in between"
-    try:
-        templates = build_templates(query)
-    except NotUnambiguous as reason:
-        return str(reason)
-    if len(templates) != 1:
-        return "its trends have different keys"
-    (template,) = templates
-    if template.guards:
-        return "NOT depends on events in between"
-    attributes = [key.attribute for key in query.keys]
-    if len(set(attributes)) < len(attributes):
-        return "one attribute occurs in several keys"
-    return template
-
-
-# ---- sharable sets
 
 #: Maximum number of queries of a set, whose lanes are stored next to each other. More queries are
 #: divided into several sets.
@@ -121,15 +91,6 @@ def sharable_set(queries: Sequence[BoundQuery]) -> SharableSet | None:
     if sharing.beside or len(sharing.sets) != 1:
         return None
     return sharing.sets[0]
-
-
-def partition_signature(query: BoundQuery, template: Template) -> object:
-    """Return a value that is equal for queries whose events are partitioned alike."""
-    return (
-        tuple(key.attribute for key in query.group_keys),
-        frozenset((key.attribute, key.equivalence) for key in query.keys),
-        key_attributes(query, template.keys),
-    )
 
 
 def _sets_of(

@@ -62,8 +62,8 @@ def aggregate_set(
     tables = queries if isinstance(queries, Tables) else make_tables(queries)
     found, merged = tables.found, tables.found.merged
     codes = key_codes(merged.queries[0], columns)
-    entries = make_entries(merged.standings, codes, columns)
-    placed = at_states(entries, merged.standings, merged.merged_places)
+    entries = make_entries(merged.placements, codes, columns)
+    placed = at_states(entries, merged.placements, merged.merged_places)
     if not placed.rows.size:
         return PARTIAL_SCHEMA.empty_table()
     prepared = prepare(tables, columns, placed, owned)

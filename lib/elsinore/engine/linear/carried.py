@@ -41,7 +41,7 @@ from elsinore.engine.weights import NO_RANK, Extremes, stack_rows
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import LARGEST_SET, Member, SweepSet, sweep_template
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.sharable import partition_signature
+from elsinore.template.placement import partition_signature
 from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
 from elsinore.windows import Window

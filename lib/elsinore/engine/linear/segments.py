@@ -79,7 +79,7 @@ def _run_pass(
     lowered: Lowered, columns: EventColumns, owned: Interval | None
 ) -> Iterator[pa.Table]:
     codes = key_codes(lowered.chains[0].query, columns)
-    entries = make_entries(lowered.standings, codes, columns)
+    entries = make_entries(lowered.placements, codes, columns)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     bound = RowBound([chain.query for chain in lowered.chains])
     parts = bound.counted(run_segments(lowered, entries, weights, owned))

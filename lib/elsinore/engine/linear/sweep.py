@@ -45,7 +45,7 @@ def aggregate_sweep(
     columns = EventColumns.of(events)
     query = sweep_set.queries[0]
     codes = key_codes(query, columns)
-    entries = make_entries(sweep_set.standings, codes, columns)
+    entries = make_entries(sweep_set.placements, codes, columns)
     groups = entries.group_texts(query, codes)
     tables = [PARTIAL_SCHEMA.empty_table()]
     for window in dict.fromkeys(query.window for query in sweep_set.queries):
