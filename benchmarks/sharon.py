@@ -28,13 +28,13 @@ from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.choices import Optimizer
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.choose import choose_segments, predict
-from elsinore.engine.linear.segments import aggregate_segments, run_segments, shared_segments
+from elsinore.engine.linear.segments import aggregate_segments, run_segments
+from elsinore.engine.plan.choose_segments import choose_segments, predict, shared_segments
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.segments import lower_segments
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 

@@ -21,14 +21,14 @@ from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.linear import aggregate_segments
-from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
+from elsinore.engine.plan.choose_segments import shared_segments
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
+from elsinore.query.segments import Segment
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
-from elsinore.sharing.candidates import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sharable_sets

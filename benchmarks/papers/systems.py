@@ -24,8 +24,8 @@ from benchmarks.papers.pointers import (
 )
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
+from elsinore.query.segments import Segment
 from elsinore.results.row import ResultRow
-from elsinore.sharing.candidates import Segment
 from elsinore.template.template import ALWAYS, Template
 
 # ---- not shared: each query by itself

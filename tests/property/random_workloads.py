@@ -11,7 +11,8 @@ from elsinore.errors import QueryError
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.query.print_query import print_query
-from elsinore.sharing.candidates import Segment, mine_candidates
+from elsinore.query.segments import Segment
+from elsinore.sharing.candidates import mine_candidates
 from elsinore.template.support import greta_refusals
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_cases.dice import Dice

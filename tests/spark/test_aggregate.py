@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.choices import Optimizer
-from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan import RuntimePlan
+from elsinore.engine.plan.choose_segments import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.lake.event_files import attributes_read, reach_of, types_read

@@ -20,7 +20,7 @@ from benchmarks.papers.online import Task
 from benchmarks.papers.page import HEADLINES, table_of
 from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.choices import Optimizer
-from elsinore.engine.linear.segments import shared_segments
+from elsinore.engine.plan.choose_segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery, Workload

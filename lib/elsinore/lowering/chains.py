@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from elsinore.kernels.segments import START
 from elsinore.lowering.carriers import Carrier, Weight, carriers_of
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.sharing.candidates import Segment, signature
+from elsinore.query.segments import Segment, signature
 
 #: The accumulator that counts trends; no event adds to it.
 _TRENDS = Carrier(Weight.EVENT, frozenset(), None)

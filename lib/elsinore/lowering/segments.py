@@ -32,7 +32,7 @@ from elsinore.lowering.chains import (
     make_chains,
 )
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.template.placement import Admission, Placement, Placements
 
 _COUNTS, _DOUBLES, _RANKS = range(3)

@@ -14,7 +14,8 @@ from math import fsum
 
 from elsinore.errors import ParameterError
 from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.sharing.candidates import Candidate, Segment, keys_of, kleene_types, mine_candidates
+from elsinore.query.segments import Segment, keys_of
+from elsinore.sharing.candidates import Candidate, kleene_types, mine_candidates
 from elsinore.sharing.statistics import Statistics
 
 Rates = Mapping[str, float]

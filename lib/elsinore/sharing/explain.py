@@ -10,8 +10,9 @@ from elsinore.errors import PlanError
 from elsinore.query import syntax
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import print_pattern
+from elsinore.query.segments import Place
 from elsinore.sharing.benefit import Savings, weigh
-from elsinore.sharing.candidates import Place, kleene_types
+from elsinore.sharing.candidates import kleene_types
 from elsinore.sharing.plan import Fate, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.replan import chosen_candidates
 from elsinore.sharing.statistics import Statistics

@@ -11,9 +11,10 @@ from elsinore.choices import TIME_LIMIT, Optimizer
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
+from elsinore.query.segments import Place
 from elsinore.sharing.assignment import assign
 from elsinore.sharing.benefit import Choice, Option, Savings, weigh
-from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of, shared_kleene
+from elsinore.sharing.candidates import Candidate, mine_candidates, places_of, shared_kleene
 from elsinore.sharing.graph import Reduction, SharonGraph, build_graph, gwmin, reduce
 from elsinore.sharing.plan import (
     Fate,

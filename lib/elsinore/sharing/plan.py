@@ -10,8 +10,8 @@ from typing import Literal
 import pydantic
 
 from elsinore.choices import Optimizer
+from elsinore.query.segments import Place
 from elsinore.sharing.artifact import Artifact, Part
-from elsinore.sharing.candidates import Place
 from elsinore.sharing.sharable import SharableSet
 from elsinore.template.template import ALWAYS
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from elsinore.errors import ParameterError, PlanError
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
+from elsinore.query.segments import Place
 from elsinore.sharing.artifact import NEW_PLAN
-from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
+from elsinore.sharing.candidates import Candidate, mine_candidates, places_of
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
 

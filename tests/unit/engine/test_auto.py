@@ -13,7 +13,7 @@ from elsinore.engine.plan.alike import alike
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.sharable import sets_of
 from elsinore.sharing.statistics import Statistics

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.linear import choose
-from elsinore.engine.linear.choose import SegmentCosts, choose_segments, planes_for, predict
+from elsinore.engine.plan import choose_segments as choosing
+from elsinore.engine.plan.choose_segments import SegmentCosts, choose_segments, planes_for, predict
 from elsinore.events import EventTable
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.observe import observe
 from elsinore.sharing.statistics import Statistics
 from tests.golden_cases import stream_schema
@@ -25,7 +25,7 @@ def _costs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _set_lane(monkeypatch: pytest.MonkeyPatch, lane: float) -> None:
     costs = SegmentCosts(operation=1.0, lane=lane, skipped=0.0)
-    monkeypatch.setattr(choose, "MEASURED", costs)
+    monkeypatch.setattr(choosing, "MEASURED", costs)
 
 
 def _workload(*patterns: str, window: str = "WITHIN 100") -> Workload:

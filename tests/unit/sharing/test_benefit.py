@@ -8,9 +8,10 @@ import pytest
 
 from elsinore.errors import ParameterError
 from elsinore.query.bound import Workload
+from elsinore.query.segments import Segment
 from elsinore.sharing import benefit
 from elsinore.sharing.benefit import Savings, Split, partition_keys, split, weigh
-from elsinore.sharing.candidates import Segment, mine_candidates
+from elsinore.sharing.candidates import mine_candidates
 from elsinore.sharing.statistics import Statistics
 from tests.unit.sharing.support import bind, golden
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from elsinore.sharing.candidates import Segment, mine_candidates, segments, shared_kleene
+from elsinore.query.segments import Segment, segments
+from elsinore.sharing.candidates import mine_candidates, shared_kleene
 from elsinore.sharing.graph import build_graph
 from tests.unit.sharing.support import bind, count_trends, golden, neighbours, pattern_sets
 

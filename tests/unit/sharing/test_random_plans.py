@@ -12,8 +12,9 @@ import pytest
 
 from elsinore.choices import Optimizer
 from elsinore.query.bound import Workload
+from elsinore.query.segments import Place
 from elsinore.sharing.benefit import Savings, weigh
-from elsinore.sharing.candidates import Candidate, Place, mine_candidates, places_of
+from elsinore.sharing.candidates import Candidate, mine_candidates, places_of
 from elsinore.sharing.find_plan import Problem, find_plan
 from elsinore.sharing.graph import SharonGraph, gwmin, reduce
 from elsinore.sharing.replan import verify

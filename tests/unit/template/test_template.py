@@ -9,6 +9,7 @@ import pytest
 
 from elsinore.query.automaton import Ways, automaton
 from elsinore.query.bound import BoundQuery
+from elsinore.query.satisfiable import can_meet, told_apart
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
 from elsinore.template.build import (
@@ -22,7 +23,7 @@ from elsinore.template.build import (
     template_parts,
 )
 from elsinore.template.describe import NOTES, describe_template, numbered_nots
-from elsinore.template.subsets import can_meet, is_ambiguous, told_apart
+from elsinore.template.subsets import is_ambiguous
 from elsinore.template.support import greta_refusals
 from elsinore.template.template import Floor, Template
 from tests.golden_cases import bound_query, stream_schema

@@ -23,9 +23,8 @@ from elsinore.kernels.sweep_program import make_weighed
 from elsinore.lowering.chains import passes
 from elsinore.lowering.segments import Lowered, lower_classes, lower_segments
 from elsinore.query.bound import BoundQuery
+from elsinore.query.segments import Segment
 from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.sharing.candidates import Segment
-from elsinore.sharing.plan import StaticPlan
 from elsinore.template.support import aseq_refusals, require
 from elsinore.timeline import Interval
 
@@ -42,8 +41,8 @@ def aggregate_segments(
     Args:
         queries: queries that aseq supports.
         events: events in any order, of all partitions.
-        shared: the segments of a plan, each by its occurrences in the queries that share it
-            (`shared_segments`). Occurrences must not overlap. None for A-Seq, which shares nothing.
+        shared: the segments of a plan, each by its occurrences in the queries that share
+            it. Occurrences must not overlap. None for A-Seq, which shares nothing.
         owned: compute only windows that end in this interval; None for every window.
 
     Raises:
@@ -111,17 +110,6 @@ def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Ta
     )
     starts = pa.array(numbers * query.window.slide)
     return table.filter(pc.is_in(table["window_start"], value_set=starts))
-
-
-def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
-    """Return the occurrences of each chosen candidate of a plan in the queries that share it."""
-    return [
-        [
-            Segment(place.query, place.start, plan.by_id[name].pattern)
-            for place in plan.by_id[name].shared_occurrences
-        ]
-        for name in plan.chosen
-    ]
 
 
 def run_segments(

@@ -14,9 +14,13 @@ from typing import NamedTuple
 from elsinore.choices import Executor, Optimizer
 from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC
-from elsinore.engine.linear.choose import choose_segments, predict, window_rate
-from elsinore.engine.linear.segments import shared_segments
 from elsinore.engine.plan.alike import alike
+from elsinore.engine.plan.choose_segments import (
+    choose_segments,
+    predict,
+    shared_segments,
+    window_rate,
+)
 from elsinore.engine.plan.runtime_plan import RuntimePlan, places_within
 from elsinore.engine.plan.units import (
     GRETA,
@@ -34,7 +38,7 @@ from elsinore.engine.plan.units import (
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import sweep_refusals, sweep_sets
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.observe import observe
 from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets

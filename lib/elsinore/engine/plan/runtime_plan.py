@@ -29,7 +29,7 @@ from elsinore.errors import memory_failures
 from elsinore.events import EventTable
 from elsinore.lowering.sweep import sweep_sets
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet, sharable_sets
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.wording import some_of

@@ -21,7 +21,7 @@ from elsinore.engine.linear.segments import lower_passes, run_passes
 from elsinore.lowering.segments import Lowered
 from elsinore.lowering.sweep import SweepSet
 from elsinore.query.bound import BoundQuery
-from elsinore.sharing.candidates import Segment
+from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 

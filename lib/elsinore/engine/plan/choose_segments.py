@@ -1,4 +1,4 @@
-"""Predict the cost of segment programs on this engine, and choose the segments to share.
+"""Choose the segments that queries of fixed length share, by measured costs of segment programs.
 
 `elsinore bench segment-costs` measures the constants again and prints them next to the constants
 here. docs/internals/sharon.md describes the measurement.
@@ -18,8 +18,10 @@ from elsinore.kernels.segments_lanes import DIGIT
 from elsinore.lowering.chains import passes
 from elsinore.lowering.segments import Lowered, lower_segments
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.segments import Segment
 from elsinore.sharing.benefit import Savings
-from elsinore.sharing.candidates import Candidate, Segment, mine_candidates
+from elsinore.sharing.candidates import Candidate, mine_candidates
+from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.statistics import Statistics
 
 
@@ -167,6 +169,17 @@ def _rows_reached(lowered: Lowered, rates: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 # ---- the segments that pay by measured costs, not by the paper's model
+
+
+def shared_segments(plan: StaticPlan) -> list[list[Segment]]:
+    """Return the occurrences of each chosen candidate of a plan in the queries that share it."""
+    return [
+        [
+            Segment(place.query, place.start, plan.by_id[name].pattern)
+            for place in plan.by_id[name].shared_occurrences
+        ]
+        for name in plan.chosen
+    ]
 
 
 def choose_segments(
