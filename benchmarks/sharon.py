@@ -17,6 +17,7 @@ CPU time, so that other work on the machine counts little.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -28,8 +29,10 @@ from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.choices import Optimizer
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.segments import aggregate_segments, run_segments
+from elsinore.engine.linear.segments import run_segments
+from elsinore.engine.plan import EVERYTHING
 from elsinore.engine.plan.choose_segments import choose_segments, predict, shared_segments
+from elsinore.engine.plan.units import SegmentsUnit
 from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
 from elsinore.lowering.segments import lower_segments
@@ -133,18 +136,24 @@ def run_case(case: Case) -> Result:
     known = [plan for plan in plans.values() if plan]
     own = [choose_segments(workload, found, plan) for plan in (None, *known)]
     plans["automatic"] = min(own, key=lambda shared: predict(workload, shared, found))
-    expected = _sorted(aggregate_segments(workload.queries, events))
+    expected = _sorted(_run(workload.queries, events, None))
     assert expected.num_rows
     for shared in plans.values():
-        assert _sorted(aggregate_segments(workload.queries, events, shared)).equals(expected)
+        assert _sorted(_run(workload.queries, events, shared)).equals(expected)
     proper = {name: _prepared(workload.queries, events, plan) for name, plan in plans.items()}
     whole: dict[str, Way] = {
-        name: partial(aggregate_segments, workload.queries, events, plan)
-        for name, plan in plans.items()
+        name: partial(_run, workload.queries, events, plan) for name, plan in plans.items()
     }
     alone = [_prepared((query,), events, None) for query in workload.queries]
     proper["one by one"] = lambda: [task() for task in alone]
     return Result(case, medians(proper, ROUNDS), medians(whole, ROUNDS), len(events))
+
+
+def _run(
+    queries: Sequence[BoundQuery], events: EventTable, shared: Sequence[Sequence[Segment]] | None
+) -> pa.Table:
+    """The whole call: lower the queries, and run them over the events."""
+    return SegmentsUnit.of(queries, shared or ()).run(EventColumns(events), EVERYTHING)
 
 
 def make_workload(case: Case) -> Workload:

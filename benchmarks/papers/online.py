@@ -20,11 +20,11 @@ from elsinore.engine.columns import EventColumns
 from elsinore.engine.finish import finish
 from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
-from elsinore.engine.linear import aggregate_segments
-from elsinore.engine.plan import AloneUnit, HamletUnit, Request, RuntimePlan
+from elsinore.engine.plan import EVERYTHING, AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.engine.plan.choose_segments import shared_segments
+from elsinore.engine.plan.units import SegmentsUnit
 from elsinore.events import EventTable
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.segments import Segment
 from elsinore.reference.two_step import two_step
 from elsinore.results.partial import PARTIAL_SCHEMA
@@ -128,7 +128,7 @@ def _of_fixed_length(name: str, task: Task) -> Prepared:
         if name == "SPASS":
             work, rows = (lambda: systems.spass(workload.queries, events, shared)), list
         else:
-            work = lambda: [aggregate_segments(workload.queries, events, shared)]  # noqa: E731
+            work = lambda: [_segments(workload.queries, EventColumns(events), shared)]  # noqa: E731
     if task.fixed:
         return work, rows
     return work, lambda tables: added_up(rows(tables))
@@ -136,7 +136,13 @@ def _of_fixed_length(name: str, task: Task) -> Prepared:
 
 def _a_seq(workload: Workload, events: EventTable) -> list[pa.Table]:
     columns = EventColumns(events)
-    return [aggregate_segments((query,), columns) for query in workload.queries]
+    return [_segments((query,), columns, ()) for query in workload.queries]
+
+
+def _segments(
+    queries: Sequence[BoundQuery], columns: EventColumns, shared: Sequence[Sequence[Segment]]
+) -> pa.Table:
+    return SegmentsUnit.of(queries, shared).run(columns, EVERYTHING)
 
 
 def _shared(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import key_codes
 from elsinore.engine.key_codes import KeyCodes
-from elsinore.engine.partial_rows import Reading, exact, group_tables
+from elsinore.engine.partial_rows import Reading, WindowRows, exact, group_tables
 from elsinore.engine.row_bound import RowBound
 from elsinore.engine.run_template import run_template
 from elsinore.events import EventTable
@@ -48,7 +48,11 @@ def aggregate_query(
         found = run_template(query, template, codes, columns, owned)
         groups = found.entries.group_texts(query, codes)
         reading = Reading(query, groups, found.extremes)
-        tables += group_tables(list(bound.counted(found.rungs)), [reading])
+        parts: list[WindowRows] = []
+        for rows in found.rungs:
+            bound.add(rows.owners)
+            parts.append(rows)
+        tables += group_tables(parts, [reading])
     return merge_partials(pa.concat_tables(tables))
 
 
@@ -101,7 +105,8 @@ def _counts(
     for template in templates:
         propagated = run_template(query, template, codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
-        for rows in bound.counted(propagated.rungs):
+        for rows in propagated.rungs:
+            bound.add(rows.owners)
             trends = exact(rows.counts)[:, 0].tolist()
             for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
                 found[window][tuple((name, keys[name][owner]) for name in keys)] = count

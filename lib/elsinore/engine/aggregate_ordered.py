@@ -20,7 +20,8 @@ from elsinore.engine.climb import climb
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.partial_rows import Reading, group_tables
-from elsinore.engine.run_template import build_graph, spans_of
+from elsinore.engine.run_template import build_graph
+from elsinore.engine.slots import spans_of
 from elsinore.engine.weights import weigh_events
 from elsinore.kernels.graph import Lanes
 from elsinore.lowering.carriers import Carrier, WeightColumns, carriers_of

@@ -48,6 +48,11 @@ class WindowRows:
     exponents: np.ndarray
     ranks: np.ndarray  #: int64[R, *], the ranks of extremes
 
+    @property
+    def owners(self) -> np.ndarray:
+        """Return the number of the query of each row, int64[R]."""
+        return self.keys[:, 2]
+
     def where(self, chosen: np.ndarray) -> WindowRows:
         """Return some rows, chosen by number or by a bool[R]."""
         return WindowRows(*(column[chosen] for column in self._columns))

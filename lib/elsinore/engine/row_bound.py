@@ -7,12 +7,11 @@ windows with a trend.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from elsinore.engine.partial_rows import WindowRows
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query.bound import BoundQuery
 
@@ -54,24 +53,21 @@ class RowBound:
     Threads may share an object. Then it may miss some rows, but each thread still stops in time.
     """
 
-    queries: Sequence[BoundQuery]  #: the queries, by their numbers in `WindowRows.keys`
+    queries: Sequence[BoundQuery]  #: the queries, by their numbers
     _rows: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self._rows = np.zeros(len(self.queries), np.int64)
 
-    def add(self, rows: WindowRows) -> None:
+    def add(self, owners: np.ndarray) -> None:
         """Count some rows.
+
+        Args:
+            owners: int64[R], the number of the query of each row.
 
         Raises:
             QueryError: a query has more than `MOST_ROWS` rows.
         """
-        self._rows += np.bincount(rows.keys[:, 2], minlength=len(self.queries))
+        self._rows += np.bincount(owners, minlength=len(self.queries))
         most = int(self._rows.argmax())
         require_few_rows(self.queries[most], int(self._rows[most]))
-
-    def counted(self, parts: Iterable[WindowRows]) -> Iterator[WindowRows]:
-        """Yield the parts and count their rows; raise as `add`."""
-        for rows in parts:
-            self.add(rows)
-            yield rows

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.engine.climb import climb
-from elsinore.engine.columns import EventColumns, in_one_dictionary
+from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import Entries, StateEntries, at_states, make_entries
-from elsinore.engine.evaluate import evaluate
 from elsinore.engine.key_codes import KeyCodes, numbered
 from elsinore.engine.partial_rows import WindowRows
-from elsinore.engine.row_bound import require_few_windows
+from elsinore.engine.slots import fill_slots, spans_of
 from elsinore.engine.weights import NO_RANK, EventWeights, Extremes, weigh_events
-from elsinore.kernels.entries import find_spans
 from elsinore.kernels.graph import Graph, Lanes
 from elsinore.lowering.carriers import Carrier, Carriers, WeightColumns, carriers_of
-from elsinore.lowering.conditions import Slot
 from elsinore.lowering.layout import Layout, lay_out
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
@@ -69,25 +65,6 @@ def run_template(
     graph = build_graph(layout, columns, placed, weights, last)
     spans = spans_of(query, placed.offsets, placed.times, owned)
     return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
-
-
-def spans_of(
-    query: BoundQuery, offsets: np.ndarray, times: np.ndarray, owned: Interval | None
-) -> np.ndarray:
-    """Return the windows that contain an entry as int64[*, 4], see `kernels.entries`.
-
-    Args:
-        query: the query.
-        offsets: int64[P + 1], the first entry of each partition.
-        times: int64[N], the time of each entry.
-        owned: compute only windows that end in this interval; None for every window.
-
-    Raises:
-        QueryError: there are more than `row_bound.MOST_WINDOWS`.
-    """
-    window, require = query.window, partial(require_few_windows, query)
-    bounds = window.owned(owned)
-    return find_spans(offsets, times, window.within, window.slide, *bounds, require)
 
 
 # ---- under `contiguous`: the last event of the partition before each entry
@@ -230,41 +207,3 @@ def build_graph(
         lanes=lanes,
         **layout.arrays,
     )
-
-
-# ---- the columns that pair programs read
-
-
-def fill_slots(
-    slots: tuple[Slot, ...], columns: EventColumns, rows: np.ndarray, states: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the columns that programs read, filled at the entries of their states.
-
-    Args:
-        slots: the columns, K of them.
-        columns: the events.
-        rows: int64[N], the event of each entry.
-        states: int[N], the state of each entry.
-
-    Returns:
-        int64[K, N] and float64[K, N], of which each slot uses one, and bool[K, N], whether a value
-        is known.
-    """
-    size = len(slots), rows.size
-    longs, doubles = np.zeros(size, np.int64), np.zeros(size, np.float64)
-    known = np.zeros(size, np.bool_)
-    chosen = [states == slot.state for slot in slots]
-    places = [slice(None) if each.all() else np.flatnonzero(each) for each in chosen]
-    found = [
-        evaluate(slot.expression, columns, rows[place])
-        for slot, place in zip(slots, places, strict=True)
-    ]
-    texts = [n for n, slot in enumerate(slots) if slot.expression.type is AttributeType.STRING]
-    recoded = in_one_dictionary([found[number] for number in texts]) if texts else []
-    for number, column in zip(texts, recoded, strict=True):
-        found[number] = column
-    for number, (slot, place) in enumerate(zip(slots, places, strict=True)):
-        target = doubles if slot.expression.type is AttributeType.DOUBLE else longs
-        target[number, place] = found[number].values
-        known[number, place] = found[number].known
-    return longs, doubles, known

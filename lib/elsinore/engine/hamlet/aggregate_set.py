@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.partial_rows import Reading, WindowRows, group_tables
-from elsinore.engine.run_template import fill_slots, spans_of
+from elsinore.engine.slots import fill_slots, spans_of
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
 from elsinore.events import EventTable
 from elsinore.kernels.hamlet import addresses_for, prepare_work, share_propagation
@@ -42,11 +41,8 @@ def aggregate_set(
     owned: Interval | None = None,
     decisions: Decisions = DYNAMIC,
     observer: Observer | None = None,
-) -> pa.Table:
-    """Return unfinished rows (`results.partial`) of sharable queries for the events of a table.
-
-    Events that edge predicates may compare are stored with a value per window of each query. If
-    they need more than `LARGEST_SCRATCH` bytes, greta runs each query separately instead.
+) -> pa.Table | None:
+    """Aggregate sharable queries over the events of a table.
 
     Args:
         queries: one sharable set, its queries, or its tables.
@@ -55,12 +51,16 @@ def aggregate_set(
         decisions: decides which queries share a burst.
         observer: receives a record of the run; None for no record.
 
+    Returns:
+        Unfinished rows (`results.partial`). Events that edge predicates may compare are stored with
+        a value per window of each query. None if they need more than `LARGEST_SCRATCH` bytes.
+
     Raises:
         ParameterError: the queries are not one sharable set.
     """
     columns = EventColumns.of(events)
     tables = queries if isinstance(queries, Tables) else make_tables(queries)
-    found, merged = tables.found, tables.found.merged
+    merged = tables.found.merged
     codes = key_codes(merged.queries[0], columns)
     entries = make_entries(merged.placements, codes, columns)
     placed = at_states(entries, merged.placements, merged.merged_places)
@@ -74,9 +74,7 @@ def aggregate_set(
     parts: list[WindowRows] = []
     for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
-            return pa.concat_tables(
-                [aggregate_query(query, columns, owned=owned) for query in found.queries]
-            )
+            return None
         parts.append(rows)
     added = group_tables(parts, readings)
     return merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *added]))

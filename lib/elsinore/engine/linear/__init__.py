@@ -5,8 +5,7 @@
 the same entries, bursts and rows.
 """
 
-from elsinore.engine.linear.segments import aggregate_segments
 from elsinore.engine.linear.sweep import aggregate_sweep
 from elsinore.lowering.sweep import SweepSet, sweep_refusals, sweep_sets
 
-__all__ = ["SweepSet", "aggregate_segments", "aggregate_sweep", "sweep_refusals", "sweep_sets"]
+__all__ = ["SweepSet", "aggregate_sweep", "sweep_refusals", "sweep_sets"]

@@ -104,7 +104,7 @@ def run_panes(
         sweep_panes(program, events, products, panes, high, work, NO_RANK)
         while not slide_panes(products, panes, run, spread, step, stacks, found):
             parts.append(take_rows(found))
-            bound.add(parts[-1].rows)
+            bound.add(parts[-1].rows.owners)
     return joined([*parts, take_rows(found)])
 
 

@@ -104,7 +104,7 @@ def run_sweep(
         done = sweep(program, events, runs, window.within, window.slide, work, NO_RANK, found)
         parts.append(take_rows(found))
         if bound is not None:
-            bound.add(parts[-1].rows)
+            bound.add(parts[-1].rows.owners)
     return joined(parts)
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log2
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.columns import EventColumns
 from elsinore.engine.entries import Entries, key_codes, make_entries
 from elsinore.engine.linear.run import make_found, read_events, take_rows
 from elsinore.engine.partial_rows import Reading, WindowRows, combine_groups, partial_tables
 from elsinore.engine.row_bound import RowBound
 from elsinore.engine.weights import NO_RANK, EventWeights, weigh_events
-from elsinore.events import EventTable
 from elsinore.kernels.segments import START, Clause, Clock, Lanes, run_lanes
 from elsinore.kernels.segments_lanes import DIGIT, digits_for
 from elsinore.kernels.sweep_program import make_weighed
@@ -24,32 +22,14 @@ from elsinore.lowering.chains import passes
 from elsinore.lowering.segments import Lowered, lower_classes, lower_segments
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
-from elsinore.results.partial import PARTIAL_SCHEMA
-from elsinore.template.support import aseq_refusals, require
 from elsinore.timeline import Interval
 
 
-def aggregate_segments(
-    queries: Sequence[BoundQuery],
-    events: EventTable | EventColumns,
-    shared: Sequence[Sequence[Segment]] | None = None,
-    *,
-    owned: Interval | None = None,
-) -> pa.Table:
-    """Return unfinished rows (`results.partial`) of queries of fixed length for a table's events.
+class Overflowed(NamedTuple):
+    """Windows of a query in which a sum overflows a double."""
 
-    Args:
-        queries: queries that aseq supports.
-        events: events in any order, of all partitions.
-        shared: the segments of a plan, each by its occurrences in the queries that share
-            it. Occurrences must not overlap. None for A-Seq, which shares nothing.
-        owned: compute only windows that end in this interval; None for every window.
-
-    Raises:
-        UnsupportedQueryError: these executors do not support a query; see `aseq_refusals`.
-    """
-    require(queries, "aseq" if shared is None else "sharon", aseq_refusals)
-    return run_passes(lower_passes(queries, shared or ()), EventColumns.of(events), owned)
+    query: BoundQuery
+    windows: np.ndarray  #: int64[*], the numbers of the windows, ascending
 
 
 def lower_passes(
@@ -58,36 +38,46 @@ def lower_passes(
     """Return a program for each group of queries whose keys have the same names.
 
     Args:
-        queries: queries of fixed length.
-        shared: the segments, each by its occurrences in the queries that share it.
+        queries: queries that aseq supports.
+        shared: the segments of a plan, each by its occurrences in the queries that share it.
+            Occurrences must not overlap. Empty for A-Seq, which shares nothing.
     """
     return tuple(lower_segments(members, shared) for members in passes(queries))
 
 
 def run_passes(
     lowered: Sequence[Lowered], columns: EventColumns, owned: Interval | None
-) -> pa.Table:
-    """Run programs, each in one pass over the events; see `aggregate_segments`."""
-    tables = [PARTIAL_SCHEMA.empty_table()]
+) -> Iterator[pa.Table | Overflowed]:
+    """Run programs, each in one pass over the events.
+
+    Args:
+        lowered: the programs; see `lower_passes`.
+        columns: events in any order, of all partitions.
+        owned: compute only windows that end in this interval; None for every window.
+
+    Yields:
+        Unfinished rows (`results.partial`), and the windows that they leave out.
+    """
     for program in lowered:
-        tables += _run_pass(program, columns, owned)
-    return pa.concat_tables(tables)
+        yield from _run_pass(program, columns, owned)
 
 
 def _run_pass(
     lowered: Lowered, columns: EventColumns, owned: Interval | None
-) -> Iterator[pa.Table]:
+) -> Iterator[pa.Table | Overflowed]:
     codes = key_codes(lowered.chains[0].query, columns)
     entries = make_entries(lowered.placements, codes, columns)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
-    bound = RowBound([chain.query for chain in lowered.chains])
-    parts = bound.counted(run_segments(lowered, entries, weights, owned))
-    rows = WindowRows.joined(list(parts))
+    bound, parts = RowBound([chain.query for chain in lowered.chains]), []
+    for part in run_segments(lowered, entries, weights, owned):
+        bound.add(part.owners)
+        parts.append(part)
+    rows = WindowRows.joined(parts)
     overflowed = rows.keys[~np.isfinite(rows.sums).all(axis=1)]
     for number in np.unique(overflowed[:, 2]).tolist():
         windows = np.unique(overflowed[overflowed[:, 2] == number, 1])
-        yield _redone(lowered.chains[number].query, columns.events, windows)
-        mine = (rows.keys[:, 2] == number) & np.isin(rows.keys[:, 1], windows)
+        yield Overflowed(lowered.chains[number].query, windows)
+        mine = (rows.owners == number) & np.isin(rows.keys[:, 1], windows)
         rows = rows.where(~mine)
     readings, groups = [], {}
     for query in (chain.query for chain in lowered.chains):
@@ -97,19 +87,6 @@ def _run_pass(
         readings.append(Reading(query, groups[named], weights.meanings(query)))
     for combined in combine_groups([rows], readings):
         yield from partial_tables(combined, readings)
-
-
-def _redone(query: BoundQuery, events: EventTable, numbers: np.ndarray) -> pa.Table:
-    """Return the rows of windows whose sums overflow a double, computed by greta.
-
-    The wider precision levels of greta have wide exponents. `numbers` are the windows, ascending.
-    """
-    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
-    table = aggregate_query(
-        query, events.between(low.start, high.end), owned=Interval(low.end - 1, high.end)
-    )
-    starts = pa.array(numbers * query.window.slide)
-    return table.filter(pc.is_in(table["window_start"], value_set=starts))
 
 
 def run_segments(

@@ -58,7 +58,9 @@ def aggregate_sweep(
         swept = list(_sweep_parts(lowered, swept_events, parts, window, panes, bound))
         rows = [part.rows for part in swept]
         for part in swept:
-            rows += bound.counted(run_wide(lowered, swept_events, part.outgrown, window))
+            for wide in run_wide(lowered, swept_events, part.outgrown, window):
+                bound.add(wide.owners)
+                rows.append(wide)
         readings = [Reading(each, groups, weights.meanings(each)) for each in queries]
         for combined in combine_groups(rows, readings):
             tables += partial_tables(combined, readings)

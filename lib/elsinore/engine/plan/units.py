@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.engine.aggregate import aggregate_query
 from elsinore.engine.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
@@ -17,11 +18,12 @@ from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.engine.hamlet.observe import Observer
 from elsinore.engine.hamlet.tables import Tables, make_tables
 from elsinore.engine.linear import aggregate_sweep
-from elsinore.engine.linear.segments import lower_passes, run_passes
+from elsinore.engine.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.lowering.segments import Lowered
 from elsinore.lowering.sweep import SweepSet
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
+from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.sharing.sharable import SharableSet
 from elsinore.timeline import Interval
 
@@ -119,8 +121,27 @@ class SegmentsUnit(Unit):
         return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`."""
-        return run_passes(self.passes, columns, request.owned)
+        """Return unfinished rows of the queries; see `Unit.run`.
+
+        If sums overflow a double, greta recomputes their windows.
+        """
+        tables = [PARTIAL_SCHEMA.empty_table()]
+        for part in run_passes(self.passes, columns, request.owned):
+            tables.append(_by_greta(part, columns) if isinstance(part, Overflowed) else part)
+        return pa.concat_tables(tables)
+
+
+def _by_greta(overflowed: Overflowed, columns: EventColumns) -> pa.Table:
+    """Return the rows of windows whose sums overflow a double, computed by greta.
+
+    The wider precision levels of greta have wide exponents.
+    """
+    query, numbers = overflowed.query, overflowed.windows
+    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
+    events = columns.events.between(low.start, high.end)
+    table = aggregate_query(query, events, owned=Interval(low.end - 1, high.end))
+    starts = pa.array(numbers * query.window.slide)
+    return table.filter(pc.is_in(table["window_start"], value_set=starts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +175,17 @@ class HamletUnit(Unit):
         return cls(found.queries, make_tables(found), decisions)
 
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`."""
+        """Return unfinished rows of the queries; see `Unit.run`.
+
+        If the set needs too much memory, greta runs each query separately instead.
+        """
         observer = request.observe(self.lowered.found) if request.observe else None
-        return aggregate_set(
+        rows = aggregate_set(
             self.lowered, columns,
             owned=request.owned, decisions=self.decisions, observer=observer,
         )  # fmt: skip
+        if rows is not None:
+            return rows
+        return pa.concat_tables(
+            [aggregate_query(query, columns, owned=request.owned) for query in self.queries]
+        )
