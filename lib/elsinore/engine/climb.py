@@ -12,9 +12,10 @@ import numpy as np
 
 from elsinore.engine.partial_rows import WindowRows
 from elsinore.kernels.graph import Graph
+from elsinore.kernels.lanes import totals_for
 from elsinore.kernels.orders import Domains, Orders, fill_dense, fill_domains, fill_ranks
 from elsinore.kernels.propagate import propagate
-from elsinore.kernels.rows import Rows, totals_for, widened_rows
+from elsinore.kernels.rows import Rows, widened_rows
 from elsinore.kernels.upkeep import find_upkeep
 from elsinore.kernels.work import make_work, widened
 from elsinore.lowering.conditions import Order, Side

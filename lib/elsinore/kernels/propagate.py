@@ -20,17 +20,9 @@ from elsinore.kernels.borrowed import borrow
 from elsinore.kernels.compiled import brief, inlined
 from elsinore.kernels.graph import NONE, Graph
 from elsinore.kernels.guards import may_end, may_start, run_guards
+from elsinore.kernels.lanes import add_ended, add_over, add_own, has_trend, start_trends
 from elsinore.kernels.pairs import find_pairs
-from elsinore.kernels.rows import (
-    Rows,
-    add_ended,
-    add_over,
-    add_own,
-    add_row,
-    clear,
-    has_trend,
-    start_trends,
-)
+from elsinore.kernels.rows import Rows, add_row, clear
 from elsinore.kernels.sliding import add_reaching, empty_slides, push
 from elsinore.kernels.trees import add_predecessors, empty_trees, enter_trees, fetch_paths
 from elsinore.kernels.words import BLOCK

@@ -14,7 +14,8 @@ import numpy as np
 
 from elsinore.kernels.compiled import inlined
 from elsinore.kernels.graph import Graph
-from elsinore.kernels.rows import Rows, add_row, clear, copy_row, rows_for
+from elsinore.kernels.lanes import rows_for
+from elsinore.kernels.rows import Rows, add_row, clear, copy_row
 from elsinore.kernels.upkeep import Upkeep
 
 

@@ -8,27 +8,16 @@ extremes stay right. If a comparison is an equality, each node is one rank.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from elsinore.kernels.compiled import inlined, kernel, outlined
 from elsinore.kernels.graph import Graph
+from elsinore.kernels.lanes import add_over, widths_of
 from elsinore.kernels.orders import Orders
-from elsinore.kernels.rows import (
-    Rows,
-    add_others,
-    add_over,
-    add_row,
-    clear,
-    make_rows,
-    widened_rows,
-    widths_of,
-)
+from elsinore.kernels.prefetch import prefetch
+from elsinore.kernels.rows import Rows, add_others, add_row, clear, make_rows, widened_rows
 from elsinore.kernels.wide import crowded
 from elsinore.kernels.words import (
     BITS,
@@ -48,26 +37,6 @@ _PLAIN = 2
 #: Nodes that are multiples of this are not prefetched, because they are few enough to stay in a
 #: near cache.
 _NEAR = 512
-
-
-@intrinsic
-def prefetch(_typing: Any, array: Any, index: Any) -> Any:
-    """Begin to load `array[index]` (one dimension, contiguous) into the nearest cache.
-
-    Numba has no function for it.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(target.data, [arguments[1]])
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, keep, data = number(0), number(3), number(1)
-        builder.call(call, [address, read, keep, data])
-        return context.get_dummy_value()
-
-    return types.void(array, index), generate
 
 
 class Trees(NamedTuple):

@@ -9,9 +9,10 @@ import numpy as np
 from elsinore.kernels.compiled import kernel
 from elsinore.kernels.graph import Graph
 from elsinore.kernels.guards import Guards, make_guards
+from elsinore.kernels.lanes import rows_for
 from elsinore.kernels.orders import Orders, no_orders
 from elsinore.kernels.pairs import Pairs, make_pairs
-from elsinore.kernels.rows import Rows, rows_for, widened_rows
+from elsinore.kernels.rows import Rows, widened_rows
 from elsinore.kernels.sliding import Slides, make_slides
 from elsinore.kernels.trees import Trees, make_trees, widened_trees
 from elsinore.kernels.upkeep import Upkeep, find_upkeep
