@@ -18,7 +18,7 @@ TOOLS_READY := .tools/.stamp
 AUDIT_READY := .audit/.stamp
 DOCS_READY := .docs/.stamp
 BYTECODE_READY := $(VENV)/.stamp-bytecode
-KERNELS_READY := lib/elsinore/kernels/__pycache__/.stamp
+KERNELS_READY := lib/elsinore/numbers/__pycache__/.stamp
 
 # What runs need; each part by itself, for some wait for a network and some for one core.
 SET_UP := $(KERNELS_READY) $(JARS_READY) $(AIRFLOW_READY)
@@ -178,7 +178,7 @@ lock: $(UV_READY) ## resolve the dependencies anew: both locks and the pinned ja
 clean: stop ## remove run-time data (var, .airflow) and caches; keep .venv, .jars and compiled kernels
 	@rm -rf var .airflow .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis \
 	    build dist spark-warehouse metastore_db derby.log
-	@find $(SOURCES) -type d -name __pycache__ ! -path 'lib/elsinore/kernels/*' -prune -exec rm -rf {} +
+	@find $(SOURCES) -type d -name __pycache__ ! -path 'lib/elsinore/numbers/*' -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- set-up, step by step
 
@@ -246,10 +246,10 @@ $(BYTECODE_READY): $(PYTHON_READY)
 	@touch $@
 
 # Compiled now, not in somebody's first run. The stamp lies among them: who removes one removes both.
-$(KERNELS_READY): $(wildcard lib/elsinore/kernels/*.py) lib/elsinore/engine/compile_kernels.py \
-    $(PACKAGES_READY) | $(PYTHON_READY)
+$(KERNELS_READY): $(wildcard lib/elsinore/numbers/*.py lib/elsinore/executors/*/kernels/*.py) \
+    lib/elsinore/executors/compile_kernels.py $(PACKAGES_READY) | $(PYTHON_READY)
 	@echo "setup: kernels"
-	@$(BIN)/python -P -m elsinore.engine.compile_kernels
+	@$(BIN)/python -P -m elsinore.executors.compile_kernels
 	@touch $@
 
 $(JARS_READY): docker/jars/jars.sha256 docker/jars/ivy.xml | java $(PACKAGES_READY)

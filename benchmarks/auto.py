@@ -22,10 +22,11 @@ from benchmarks.streams import (
     stream_of,
     workload_of,
 )
-from elsinore.engine.aggregate_ordered import only_compares, ordered_sets
-from elsinore.engine.linear import aggregate_sweep, sweep_sets
-from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_sets
+from elsinore.executors.linear.sweep import aggregate_sweep
+from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.plan import RuntimePlan, compile_plan
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observe
 from elsinore.sharing.sharable import sets_of

@@ -28,17 +28,17 @@ from benchmarks.from_events import (
     query_text,
 )
 from benchmarks.streams import Way, medians
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish_long
-from elsinore.engine.plan import compile_plan
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish_long
+from elsinore.executors.output.wire import merge_partials
+from elsinore.executors.plan import compile_plan
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.regions import Hours
 from elsinore.lake.tables import STAGED
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.results.partial import merge_partials
 from elsinore.spark.aggregate_hours import Aggregated
 from elsinore.timeline import HOUR, Interval
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import comparable, events_of, medians, stream_of, workload_of
-from elsinore.engine.plan import SWEEP, Executor, plan_for
 from elsinore.events import EventTable
+from elsinore.executors.plan import SWEEP, Executor, plan_for
 from elsinore.query.bound import Workload
 
 EVENTS, KINDS, ROUNDS = 200_000, "ABCDE", 3

@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.claim import Measured, benchmark
 from benchmarks.from_events import DAY_OF, KINDS, QUERIES, ZONES, query_text
 from benchmarks.streams import Way, medians
-from elsinore.engine.plan import Executor, Request
+from elsinore.executors.plan import Executor, Request
 from elsinore.files.read_events import read_events
 from elsinore.library.results import Results, answer, process_cores
 from elsinore.library.workload import sources_of, workload

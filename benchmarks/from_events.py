@@ -25,10 +25,11 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from benchmarks.alone import run_alone
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, medians
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish_long
-from elsinore.engine.plan import RuntimePlan, compile_plan
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish_long
+from elsinore.executors.output.wire import merge_partials
+from elsinore.executors.plan import RuntimePlan, compile_plan
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.regions import Hours, sql
 from elsinore.lake.tables import RESULTS, STAGED, Lake
@@ -36,7 +37,6 @@ from elsinore.publish.publish_hours import Published, publish
 from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.results.partial import merge_partials
 from elsinore.settings import Settings
 from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import events_of, medians, stream_of, workload_of
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
 
 ROUNDS = 5
 TYPES = "ABNM"

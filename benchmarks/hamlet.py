@@ -17,11 +17,11 @@ import pyarrow as pa
 from benchmarks.claim import Measured, benchmark
 from benchmarks.hamlet_decisions import decision_seconds
 from benchmarks.streams import comparable, events_of, stream_of, workload_of
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
-from elsinore.engine.hamlet.observe import Observer
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
+from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
+from elsinore.executors.hamlet.observe import Observer
 from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS, MOST_QUERIES = 5, 100

@@ -1,4 +1,4 @@
-"""Measures what Hamlet's kernels pay for the parts of a burst: `engine/hamlet/costs.json`.
+"""Measures what Hamlet's kernels pay for the parts of a burst: `executors/hamlet/costs.json`.
 
 Every window is a number of cycles, one event that starts trends and then a burst of B. Each case is
 run with all queries sharing by snapshots and with all side by side; the processor time of the
@@ -19,11 +19,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.streams import events_of, stream_of, workload_of
-from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import Decisions
-from elsinore.engine.hamlet.observe import Observer
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_ways import BESIDE, SHARED
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
+from elsinore.executors.hamlet.decisions import Decisions
+from elsinore.executors.hamlet.kernels.ways import BESIDE, SHARED
+from elsinore.executors.hamlet.observe import Observer
 from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS = 5

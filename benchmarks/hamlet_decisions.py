@@ -7,22 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import at_states, make_entries
-from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.aggregate_set import Prepared, prepare
-from elsinore.engine.hamlet.decisions import DYNAMIC
-from elsinore.engine.hamlet.observe import Observer
-from elsinore.engine.hamlet.tables import make_tables
 from elsinore.events import EventTable
-from elsinore.kernels.borrowed import borrow
-from elsinore.kernels.compiled import kernel
-from elsinore.kernels.hamlet import addresses_for, prepare_work
-from elsinore.kernels.hamlet_decide import decide
-from elsinore.kernels.hamlet_extent import measure
-from elsinore.kernels.hamlet_log import make_log
-from elsinore.kernels.hamlet_work import Output
-from elsinore.kernels.rows import make_rows
+from elsinore.executors.hamlet.aggregate_set import Prepared, aggregate_set, prepare
+from elsinore.executors.hamlet.decisions import DYNAMIC
+from elsinore.executors.hamlet.kernels.decide import decide
+from elsinore.executors.hamlet.kernels.extent import measure
+from elsinore.executors.hamlet.kernels.log import make_log
+from elsinore.executors.hamlet.kernels.propagate import addresses_for, prepare_work
+from elsinore.executors.hamlet.kernels.work import Output
+from elsinore.executors.hamlet.observe import Observer
+from elsinore.executors.hamlet.tables import make_tables
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import at_states, make_entries
+from elsinore.numbers.borrowed import borrow
+from elsinore.numbers.compiled import kernel
+from elsinore.numbers.rows import make_rows
 from elsinore.sharing.sharable import SharableSet
 
 ROUNDS = 5

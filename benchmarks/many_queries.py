@@ -20,14 +20,14 @@ from numba import njit
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, auto, events_of, medians, stream_of, workload_of
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import make_entries
-from elsinore.engine.linear import sweep_sets
-from elsinore.engine.linear.run import read_events, run_sweep
-from elsinore.engine.linear.sweep import make_runs
-from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
-from elsinore.lowering.sweep_tables import lower_window
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import make_entries
+from elsinore.executors.input.weights import weigh_events
+from elsinore.executors.linear.run import read_events, run_sweep
+from elsinore.executors.linear.sweep import make_runs
+from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.linear.sweep_tables import lower_window
 from elsinore.query.bound import Workload
 
 QUERIES, LENGTH, WINDOWS, ROUNDS = 50, 50, 20_000, 5

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import batch_runner, events_of, peak_megabytes, stream_of, workload_of
-from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.plan import compile_plan
 from elsinore.events import EventTable
+from elsinore.executors.input.in_order import aggregate_in_order
+from elsinore.executors.plan import compile_plan
 from elsinore.sharing.observe import observe
 
 SIZES = (2_000_000, 16_000_000)

@@ -6,7 +6,7 @@ one before, whose trends are the rising runs inside of the blocks, `10,000 * (2*
 random permutation, whose count of 2,851 bits must be that of the bare loop, and on a smaller one
 that of Python's integers. Then 20 queries under the same comparison beside one of them. Then what
 an event costs by pairs and by trees in windows of 16 to 256 events, from which
-`engine.climb.BY_ORDER` was chosen.
+`executors.graph.climb.BY_ORDER` was chosen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-import elsinore.engine.climb as ladder
+import elsinore.executors.graph.climb as ladder
 from benchmarks.claim import Measured, benchmark
 from benchmarks.increasing import BLOCK as NARROW_BLOCK
 from benchmarks.increasing import increasing_subsequences, narrow
@@ -34,8 +34,8 @@ from benchmarks.streams import (
     workload_of,
 )
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.aggregate import aggregate_query
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.integers import integer_of
 from elsinore.query.bound import BoundQuery
 
@@ -192,7 +192,7 @@ def _shared(pattern: str) -> dict[str, float | str]:
     "events",
 )
 def pairs_or_trees() -> Measured:
-    """What `engine.climb.BY_ORDER` was chosen by."""
+    """What `executors.graph.climb.BY_ORDER` was chosen by."""
     rows = [_small_windows(window) for window in WINDOWS]
     quicker = [row["window"] for row in rows if row["trees, ns"] < row["pairs, ns"]]
     return Measured(min(quicker, default=float("inf")), "all rows against each other", tuple(rows))

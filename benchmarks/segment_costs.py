@@ -1,4 +1,4 @@
-"""Measures what the work of segment programs costs, for `engine.plan.choose_segments.SegmentCosts`.
+"""Measures what the work of segment programs costs, for `plan.choose_segments.SegmentCosts`.
 
 A-Seq runs with 20 to 120 queries and windows that overlap 1 to 40 times; the time of its kernel per
 event is fitted, by least squares over the relative error, to `fixed + operations * operation +
@@ -15,14 +15,14 @@ import numpy as np
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.sharon import STREAM, WITHIN, Case, make_events, make_workload
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.segments import run_segments
-from elsinore.engine.plan.choose_segments import MEASURED
-from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
-from elsinore.kernels.segments import Op
-from elsinore.lowering.segments import Lowered, lower_segments
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import key_codes, make_entries
+from elsinore.executors.input.weights import weigh_events
+from elsinore.executors.linear.kernels.segments import Op
+from elsinore.executors.linear.segment_tables import Lowered, lower_segments
+from elsinore.executors.linear.segments import run_segments
+from elsinore.executors.plan.choose_segments import MEASURED
 
 ROUNDS = 7
 CASES = tuple(

@@ -27,15 +27,15 @@ import pyarrow as pa
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
 from elsinore.choices import Optimizer
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import key_codes, make_entries
-from elsinore.engine.linear.segments import run_segments
-from elsinore.engine.plan import EVERYTHING
-from elsinore.engine.plan.choose_segments import choose_segments, predict, shared_segments
-from elsinore.engine.plan.units import SegmentsUnit
-from elsinore.engine.weights import weigh_events
 from elsinore.events import EventTable
-from elsinore.lowering.segments import lower_segments
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import key_codes, make_entries
+from elsinore.executors.input.weights import weigh_events
+from elsinore.executors.linear.segment_tables import lower_segments
+from elsinore.executors.linear.segments import run_segments
+from elsinore.executors.plan import EVERYTHING
+from elsinore.executors.plan.choose_segments import choose_segments, predict, shared_segments
+from elsinore.executors.plan.units import SegmentsUnit
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.segments import Segment
 from elsinore.sharing.find_plan import find_plan

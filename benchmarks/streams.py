@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
-from elsinore.engine.in_order import Aggregate
-from elsinore.engine.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.events import EventTable, arrow_schema
+from elsinore.executors.input.in_order import Aggregate
+from elsinore.executors.output.wire import merge_partials
+from elsinore.executors.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.integers import integer_of
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.results.partial import merge_partials
 from elsinore.timeline import Interval, TimeUnit
 
 Way = Callable[[], object]

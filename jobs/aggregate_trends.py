@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from elsinore.engine.plan import compile_plan
 from elsinore.errors import ElsinoreError
+from elsinore.executors.plan import compile_plan
 from elsinore.lake.answered import Answered, answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics, plan_run
 from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP

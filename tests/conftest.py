@@ -90,8 +90,8 @@ def compiled_by_set_up() -> Iterator[None]:
     Raises:
         AssertionError: afterwards, with the kernels.
     """
-    from elsinore.engine.compile_kernels import run_steps
-    from elsinore.kernels.compiled import compiled_kernels
+    from elsinore.executors.compile_kernels import run_steps
+    from elsinore.numbers.compiled import compiled_kernels
 
     run_steps()
     before = compiled_kernels()

@@ -13,7 +13,7 @@ from elsinore.timeline import Instant, hour_label
 
 
 def to_long(rows: Iterable[ResultRow]) -> pa.Table:
-    """What `engine.finish` makes of partial rows, made of result rows one by one."""
+    """What `executors.output.finish` makes of partial rows, made of result rows one by one."""
     columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
     for row in rows:
         group = group_text(row.group)

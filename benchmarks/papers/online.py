@@ -15,19 +15,19 @@ import pyarrow as pa
 
 from benchmarks.papers import systems
 from elsinore.choices import Optimizer
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.finish import finish
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
-from elsinore.engine.hamlet.observe import Observer
-from elsinore.engine.plan import EVERYTHING, AloneUnit, HamletUnit, Request, RuntimePlan
-from elsinore.engine.plan.choose_segments import shared_segments
-from elsinore.engine.plan.units import SegmentsUnit
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
+from elsinore.executors.hamlet.observe import Observer
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.output.finish import finish
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import EVERYTHING, AloneUnit, HamletUnit, Request, RuntimePlan
+from elsinore.executors.plan.choose_segments import shared_segments
+from elsinore.executors.plan.units import SegmentsUnit
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.segments import Segment
 from elsinore.reference.two_step import two_step
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe

@@ -18,11 +18,17 @@ import numpy as np
 
 from benchmarks.papers import kernels
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.entries import Entries, StateEntries, at_states, key_codes, make_entries
-from elsinore.engine.evaluate import evaluate
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import (
+    Entries,
+    StateEntries,
+    at_states,
+    key_codes,
+    make_entries,
+)
+from elsinore.executors.input.evaluate import evaluate
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, sides_of
 from elsinore.query.syntax import Semantics

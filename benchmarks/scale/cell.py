@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.streams import batch_runner, events_of, peak_megabytes, stream_of, workload_of
-from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.plan import Executor, plan_for
 from elsinore.events import EventTable
+from elsinore.executors.input.in_order import aggregate_in_order
+from elsinore.executors.plan import Executor, plan_for
 from elsinore.query.bound import Workload
 
 WINDOW, STARTS, BURST, LEVELS = 10_000, 20, 30, 50

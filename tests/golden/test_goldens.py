@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from elsinore.engine.plan import REFUSALS, Executor, require
 from elsinore.errors import UnsupportedQueryError
+from elsinore.executors.plan import REFUSALS, Executor, require
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step

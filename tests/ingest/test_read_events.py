@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.engine.ties import Ties
 from elsinore.errors import ElsinoreError, SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.input.ties import Ties
 from elsinore.ingest.tables import IngestTables
 from elsinore.lake.delta_log import BUCKET
 from elsinore.lake.event_files import Bucket, EventFile, bucket_numbers, events_in_order

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.plan import Executor
+from elsinore.executors.plan import Executor
 from tests.draws import draws
 from tests.property.compare import EveryWay
 from tests.property.pairs import Tally, judge_pair, run_pairs

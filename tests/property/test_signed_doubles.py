@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from elsinore.engine.plan import Executor
 from elsinore.events import EventTable
+from elsinore.executors.plan import Executor
 from elsinore.library.results import answer
 from elsinore.quality.sample import Check, Place
 from elsinore.quality.validate import ENUMERATED, Compared, compare

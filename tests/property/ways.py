@@ -14,20 +14,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import elsinore.engine.climb as ladder
-from elsinore.engine.aggregate_ordered import lower_ordered, only_compares, ordered_sets
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.finish import finish
-from elsinore.engine.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
-from elsinore.engine.linear import aggregate_sweep, sweep_refusals, sweep_sets
-from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
-from elsinore.engine.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
-from elsinore.engine.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
+import elsinore.executors.graph.climb as ladder
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_ways import BESIDE
-from elsinore.lowering.layout import lay_out
+from elsinore.executors.graph.aggregate_ordered import lower_ordered, only_compares, ordered_sets
+from elsinore.executors.graph.layout import lay_out
+from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
+from elsinore.executors.hamlet.kernels.ways import BESIDE
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.linear.sweep import aggregate_sweep
+from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
+from elsinore.executors.output.finish import finish
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
+from elsinore.executors.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.row import ResultRow
 from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.build import template_parts
@@ -36,8 +37,8 @@ from elsinore.timeline import Interval
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import random_plan
 
-_SETS = importlib.import_module("elsinore.engine.hamlet.aggregate_set")
-_RUN = importlib.import_module("elsinore.engine.linear.run")
+_SETS = importlib.import_module("elsinore.executors.hamlet.aggregate_set")
+_RUN = importlib.import_module("elsinore.executors.linear.run")
 
 
 @dataclass(frozen=True)

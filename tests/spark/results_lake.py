@@ -16,9 +16,9 @@ from deltalake import write_deltalake
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.regions import Hours, sql

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.choices import Optimizer
-from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.plan.choose_segments import shared_segments
 from elsinore.errors import ConflictError, UnsupportedQueryError
 from elsinore.events import TYPE_COLUMN, EventTable
+from elsinore.executors.plan import RuntimePlan
+from elsinore.executors.plan.choose_segments import shared_segments
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.engine.linear.carried import CarriedPanes
-from elsinore.engine.plan import RuntimePlan
 from elsinore.events import EventTable
+from elsinore.executors.linear.cached_panes import CarriedPanes
+from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.kept_hours import FOLDER
 from elsinore.lake.tables import Lake

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine import aggregate as engine_aggregate
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.plan import RuntimePlan
 from elsinore.events import ARROW_TYPES, EventTable
+from elsinore.executors.graph import aggregate as engine_aggregate
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.aggregate_worker import partial_rows
@@ -97,7 +97,7 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
         calls.append(len(events.events))
         return whole(query, events, owned=owned)
 
-    monkeypatch.setattr("elsinore.engine.plan.units.aggregate_query", counted)
+    monkeypatch.setattr("elsinore.executors.plan.units.aggregate_query", counted)
     for groups in (1, 4_000):
         calls.clear()
         events = stream(lake, np.arange(8_000) % groups).table.sort_by("_time")

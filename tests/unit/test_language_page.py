@@ -23,10 +23,10 @@ import yaml
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.main import run_command
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload

@@ -11,7 +11,7 @@ import pytest
 from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
 from elsinore.cli import cases, diff
-from elsinore.engine import row_bound
+from elsinore.executors import row_bound
 from elsinore.files import (
     as_lines,
     bounded_parquet,

@@ -20,9 +20,9 @@ from benchmarks.papers.online import Task
 from benchmarks.papers.page import HEADLINES, table_of
 from benchmarks.streams import events_of, stream_of, workload_of
 from elsinore.choices import Optimizer
-from elsinore.engine.plan.choose_segments import shared_segments
 from elsinore.errors import UnsupportedQueryError
 from elsinore.events import EventTable
+from elsinore.executors.plan.choose_segments import shared_segments
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.two_step import two_step
 from elsinore.results.row import ResultRow

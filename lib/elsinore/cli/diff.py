@@ -25,8 +25,8 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.choices import Format
 from elsinore.cli.answers import Sheet, format_for, long_table, require_apart, write
 from elsinore.cli.run import tell_set_aside
-from elsinore.engine.plan import Request
 from elsinore.errors import ParameterError
+from elsinore.executors.plan import Request
 from elsinore.files.bounded_arrow import arrow_batches
 from elsinore.files.bounded_parquet import Columns, parquet_batches
 from elsinore.files.read_events import read_events

@@ -11,9 +11,9 @@ import typer
 from elsinore.catalog.load_schema import load_schema
 from elsinore.choices import Optimizer
 from elsinore.console import SafeConsole
-from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
+from elsinore.executors.plan import compile_plan
 from elsinore.files.read_events import read_events
 from elsinore.library.check import Checked
 from elsinore.library.explain import Explained

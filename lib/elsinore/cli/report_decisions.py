@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from elsinore.cli.answers import opened
-from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
+from elsinore.executors.hamlet.observe import Decision, Observer
 from elsinore.plot import ENDINGS
 from elsinore.plot.draw_decisions import SetDecisions, draw_decisions
 from elsinore.sharing.sharable import SharableSet

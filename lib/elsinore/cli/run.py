@@ -18,12 +18,12 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.choices import Executor, Format, InputFormat
 from elsinore.cli.answers import format_for, opened, require_apart, write_answers
 from elsinore.cli.main import progress_line
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.evaluate import holds
-from elsinore.engine.plan import Request, require
-from elsinore.engine.ties import Ties, ties_of
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.evaluate import holds
+from elsinore.executors.input.ties import Ties, ties_of
+from elsinore.executors.plan import Request, require
 from elsinore.files.read_events import OnProgress, ReadReport, Source, read_events
 from elsinore.files.rejection import write_rejected
 from elsinore.library.check import misses_at_borders

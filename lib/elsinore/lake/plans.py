@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from elsinore.choices import TIME_LIMIT, Optimizer
-from elsinore.engine.profile import measure
 from elsinore.errors import DataError
+from elsinore.executors.profile import measure
 from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import hour_shares

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from elsinore.engine.ties import Ties, ties_of
 from elsinore.events import TIME_COLUMN
+from elsinore.executors.input.ties import Ties, ties_of
 from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
 from elsinore.lake.stored_events import files_of
 from elsinore.query.bound import Workload

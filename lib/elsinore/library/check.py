@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from elsinore.engine.plan import REFUSALS, Executor
+from elsinore.executors.graph.layout import answered_by_order
+from elsinore.executors.plan import REFUSALS, Executor
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
-from elsinore.lowering.layout import answered_by_order
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.print_query import print_bound, print_length, print_pattern
 from elsinore.query.syntax import EventPattern

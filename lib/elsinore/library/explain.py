@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from elsinore.console import SafeConsole
-from elsinore.engine.plan import RuntimePlan
+from elsinore.executors.plan import RuntimePlan
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Workload

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from elsinore.engine.profile import measure
 from elsinore.events import EventTable
+from elsinore.executors.profile import measure
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import Workload

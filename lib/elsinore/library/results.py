@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import BUDGET
-from elsinore.engine.finish import finish
-from elsinore.engine.plan import EVERYTHING, Executor, Request, plan_for
-from elsinore.engine.row_bound import require_few_rows
-from elsinore.engine.ties import Ties
 from elsinore.errors import SetupError, memory_failures
 from elsinore.events import ARROW_TYPES, EventTable
+from elsinore.executors.input.ties import Ties
+from elsinore.executors.output.finish import finish
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import EVERYTHING, Executor, Request, plan_for
+from elsinore.executors.row_bound import require_few_rows
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.reference.two_step import two_step
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow
 from elsinore.sharing.plan import StaticPlan

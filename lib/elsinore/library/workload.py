@@ -10,10 +10,10 @@ from typing import Any, Protocol, cast
 
 from elsinore.catalog.load_schema import load_schema, read_schema, schema_of
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.plan import Executor, Request, compile_plan, require
-from elsinore.engine.ties import ties_of
 from elsinore.errors import ParameterError, QueryError, memory_failures
 from elsinore.events import EventTable
+from elsinore.executors.input.ties import ties_of
+from elsinore.executors.plan import Executor, Request, compile_plan, require
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
 from elsinore.library.arguments import hints_in_python, path_of, require_share, require_whole

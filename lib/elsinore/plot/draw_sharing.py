@@ -11,7 +11,7 @@ from string import ascii_lowercase
 from matplotlib.lines import Line2D
 from matplotlib.offsetbox import OffsetBox, PaddedBox
 
-from elsinore.engine.plan import RuntimePlan
+from elsinore.executors.plan import RuntimePlan
 from elsinore.plot import ink, require_picture
 from elsinore.plot.diagram import draw, drawing_of, merged_diagram
 from elsinore.plot.ink import BODY, LABEL, Area, below, beside, label, text_width

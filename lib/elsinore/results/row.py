@@ -22,7 +22,8 @@ Bounds = tuple[float, float]
 
 #: An addition is off by 2^-53 of its result at most, and what an event brings is added some 34
 #: times more with each event that follows: to the trends that end there, and into and out of an
-#: order tree, which has 16 levels for as many events as are ever checked (`kernels.trees`).
+#: order tree, which has 16 levels for as many events as are ever checked
+#: (`executors.graph.kernels.trees`).
 LOST_AT_EACH_EVENT = 34 * 2.0**-53
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.plan import RuntimePlan
+from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.answered import joined_queries, own_name
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.tables import Lake, load_tables
@@ -71,7 +71,7 @@ class Aggregated:
         rows: Number of written rows, one per aggregate of a result.
         route: A sentence about how tasks read their events.
         sharing: A sentence about shared queries and the predicted savings.
-        counts: Bursts and so on of all tasks (`engine.hamlet.observe.Observer.counts`).
+        counts: Bursts and so on of all tasks (`executors.hamlet.observe.Observer.counts`).
         rows_of: Number of rows per workload, by name.
         versions: The version of `results_staged` with the rows of each workload, by name.
     """

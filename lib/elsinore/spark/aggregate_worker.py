@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.finish import finish_long
-from elsinore.engine.hamlet.observe import Observer
-from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.hamlet.observe import Observer
+from elsinore.executors.input.in_order import aggregate_in_order
+from elsinore.executors.output.finish import finish_long
+from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.plan import Request, RuntimePlan
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
@@ -28,7 +29,6 @@ from elsinore.lake.event_files import (
     types_read,
 )
 from elsinore.query.bound import Workload
-from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.task_rows import (
     EVENTS,
     FINISHED_SCHEMA,

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from elsinore.engine.in_order import aggregate_in_order
-from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
-from elsinore.engine.plan import RuntimePlan
-from elsinore.engine.plan.alike import for_all
+from elsinore.executors.aggregates import carriers_of
+from elsinore.executors.input.in_order import aggregate_in_order
+from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import RuntimePlan
+from elsinore.executors.plan.alike import for_all
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import (
     EventFile,
@@ -34,10 +36,8 @@ from elsinore.lake.event_files import (
 from elsinore.lake.kept_hours import KeptHours, kept_bytes, read_kept
 from elsinore.lake.stored_events import files_of
 from elsinore.lake.tables import Lake
-from elsinore.lowering.carriers import carriers_of
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.task_rows import EVENTS, FINISHED_SCHEMA, Counts, counts_of
 from elsinore.settings import LakePath
 from elsinore.spark.aggregate_worker import Task, counting, each_number, finished

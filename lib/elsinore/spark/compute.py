@@ -15,16 +15,16 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.engine.plan import RuntimePlan
 from elsinore.errors import SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.regions import day_of
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.task_rows import FINISHED_SCHEMA, Counts, with_counts
 from elsinore.spark.aggregate_route import Route, choose_routes
 from elsinore.spark.aggregate_worker import Task, reading

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.engine.plan import RuntimePlan
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.syntax import Semantics
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.task_rows import FINISHED_SCHEMA, with_counts
 from elsinore.spark.aggregate_worker import aggregating, finishing
 from elsinore.timeline import Interval

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.engine.plan import compile_plan
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN
+from elsinore.executors.plan import compile_plan
 from elsinore.files.read_lines import column_problem
 from elsinore.files.records import ArrowRecords, first_name
 from elsinore.files.type_records import decoded_schema, type_records

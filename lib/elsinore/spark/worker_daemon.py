@@ -7,8 +7,8 @@ Workers also inherit the memory limit, because they read raw files of other prod
 from pyspark.daemon import manager
 
 import elsinore.spark.aggregate_worker  # noqa: F401
-from elsinore.kernels.compiled import load_kernels
 from elsinore.memory_limit import limit_memory
+from elsinore.numbers.compiled import load_kernels
 
 if __name__ == "__main__":
     load_kernels()

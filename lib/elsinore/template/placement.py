@@ -1,6 +1,7 @@
 """Placements: the events that each state of a template accepts, and the keys that they carry.
 
-Every executor partitions the events of a table by placements (`engine.entries.make_entries`).
+Every executor partitions the events of a table by placements
+(`executors.input.entries.make_entries`).
 """
 
 from __future__ import annotations

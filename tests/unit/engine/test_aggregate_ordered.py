@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.aggregate_ordered import lower_ordered
-from elsinore.lowering.carriers import carriers_of
+from elsinore.executors.aggregates import carriers_of
+from elsinore.executors.graph.aggregate_ordered import lower_ordered
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import sharable_sets
 from tests.golden_cases import stream_schema

@@ -7,10 +7,18 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.linear import sweep_refusals, sweep_sets
-from elsinore.engine.plan import GRETA, HAMLET, SEGMENTS, SWEEP, TWOSTEP, RuntimePlan, compile_plan
-from elsinore.engine.plan.alike import alike
 from elsinore.events import EventTable
+from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
+from elsinore.executors.plan import (
+    GRETA,
+    HAMLET,
+    SEGMENTS,
+    SWEEP,
+    TWOSTEP,
+    RuntimePlan,
+    compile_plan,
+)
+from elsinore.executors.plan.alike import alike
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.query.segments import Segment

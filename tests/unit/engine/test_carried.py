@@ -1,4 +1,4 @@
-"""What panes do, carried to the windows that they are part of (`engine.linear.carried`)."""
+"""What panes do, carried to the windows that they are part of (`executors.linear.cached_panes`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from math import inf, isnan
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.finish import finish
-from elsinore.engine.linear.carried import CarriedPanes, carried_refusals
 from elsinore.events import EventTable
+from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.output.finish import finish
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.row import ResultRow

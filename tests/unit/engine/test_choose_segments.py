@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.plan import choose_segments as choosing
-from elsinore.engine.plan.choose_segments import SegmentCosts, choose_segments, planes_for, predict
 from elsinore.events import EventTable
+from elsinore.executors.plan import choose_segments as choosing
+from elsinore.executors.plan.choose_segments import (
+    SegmentCosts,
+    choose_segments,
+    planes_for,
+    predict,
+)
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.query.segments import Segment

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import elsinore.engine.climb as ladder
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.run_template import run_template
+import elsinore.executors.graph.climb as ladder
 from elsinore.events import EventTable
-from elsinore.kernels.graph import Graph
-from elsinore.kernels.orders import Orders, fill_domains
-from elsinore.kernels.work import Work, make_work
+from elsinore.executors.graph.kernels.graph import Graph
+from elsinore.executors.graph.kernels.orders import Orders, fill_domains
+from elsinore.executors.graph.kernels.work import Work, make_work
+from elsinore.executors.graph.run_template import run_template
+from elsinore.executors.input.columns import EventColumns
 from elsinore.template.build import build_templates
 from tests.golden_cases import bound_query, stream_schema
 from tests.property.compare import greta

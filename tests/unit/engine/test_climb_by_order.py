@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-import elsinore.engine.climb as ladder
+import elsinore.executors.graph.climb as ladder
 from benchmarks.increasing import increasing_subsequences
 from elsinore.events import EventTable
-from elsinore.lowering.layout import lay_out
+from elsinore.executors.graph.layout import lay_out
 from elsinore.query.bound import Workload
 from elsinore.reference.two_step import two_step
 from elsinore.template.build import build_templates

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.columns import EventColumns
-from elsinore.engine.linear import aggregate_sweep, sweep_sets
-from elsinore.engine.plan import RuntimePlan
 from elsinore.events import EventTable, arrow_schema
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.sweep import aggregate_sweep
+from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.plan import RuntimePlan
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import stream_schema
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from elsinore import kernels
+from elsinore import executors, numbers
 from elsinore.cli.main import run_command
-from elsinore.engine.compile_kernels import run_steps
-from elsinore.engine.plan import Executor
-from elsinore.kernels.compiled import compiled_kernels
+from elsinore.executors.compile_kernels import run_steps
+from elsinore.executors.plan import Executor
+from elsinore.numbers.compiled import compiled_kernels
 
 ROOT = Path(__file__).parents[3]
 STREAMS = "cluster", "linear-road", "ridesharing", "stock"
@@ -35,8 +35,9 @@ def test_no_executor_calls_a_kernel_that_set_up_does_not_compile(tmp_path: Path)
 
 
 def _main(folder: Path) -> None:
-    for module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
-        import_module(module.name)
+    for package in (numbers, executors):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
     run_steps()
     before = compiled_kernels()
     for stream in STREAMS:

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.engine.columns import Column, EventColumns
-from elsinore.engine.evaluate import call as engine_call
-from elsinore.engine.evaluate import evaluate, holds
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
+from elsinore.executors.input.columns import Column, EventColumns
+from elsinore.executors.input.evaluate import call as engine_call
+from elsinore.executors.input.evaluate import evaluate, holds
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression
 from elsinore.query.load_workload import read_workload

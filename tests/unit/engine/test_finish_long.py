@@ -8,11 +8,11 @@ from itertools import product
 
 import pyarrow as pa
 
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish, finish_long
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.output.finish import finish, finish_long
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.results.partial import PARTIAL_SCHEMA
 from elsinore.results.published import LONG_SCHEMA
 from elsinore.results.row import Value, nearest_double
 from elsinore.template.support import greta_refusals

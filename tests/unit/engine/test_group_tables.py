@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.columns import Column
-from elsinore.engine.partial_rows import (
+from elsinore.executors.input.columns import Column
+from elsinore.executors.input.weights import NO_RANK, Extremes
+from elsinore.executors.output.window_rows import (
     Reading,
     WindowRows,
     group_tables,
     partial_tables,
 )
-from elsinore.engine.weights import NO_RANK, Extremes
-from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({"A": {"k": "long", "x": "long", "y": "double"}})

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.finish import finish
-from elsinore.engine.in_order import Aggregate, aggregate_in_order
-from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, EventTable
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.input.in_order import Aggregate, aggregate_in_order
+from elsinore.executors.output.finish import finish
+from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.plan import Request, RuntimePlan
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
-from elsinore.results.partial import PARTIAL_SCHEMA, merge_partials
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import Interval

@@ -10,10 +10,10 @@ from pyarrow.lib import ArrowMemoryError
 
 import elsinore
 from elsinore.cli.main import run_command
-from elsinore.engine import row_bound
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.plan import Executor
 from elsinore.errors import OutOfMemoryError, QueryError
+from elsinore.executors import row_bound
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.plan import Executor
 from elsinore.library.results import answer
 from elsinore.query.bound import Workload
 from elsinore.windows import MOST_OVERLAPPING
@@ -132,7 +132,7 @@ def test_a_lack_of_memory_names_the_query(
 
     arguments = [*bomb(tmp_path, "WITHIN 1 hour"), "--input", str(tmp_path / "e.jsonl")]
     with monkeypatch.context() as patched:
-        patched.setattr("elsinore.engine.linear.sweep.run_sweep", fail)
+        patched.setattr("elsinore.executors.linear.sweep.run_sweep", fail)
         assert run_command(["run", *arguments]) == 1
         with pytest.raises(OutOfMemoryError, match="out of memory while computing bomb"):
             elsinore.workload(tmp_path / "q.sase", schema=tmp_path / "s.yaml").run(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import elsinore
 from elsinore.catalog.load_schema import read_schema
-from elsinore.engine import ties as module
-from elsinore.engine.ties import ties_of
 from elsinore.events import EventTable
+from elsinore.executors.input import ties as module
+from elsinore.executors.input.ties import ties_of
 from elsinore.query.load_workload import read_workload
 
 SCHEMA = read_schema("""\

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import DYNAMIC, Decisions, load_costs, load_wide_costs
-from elsinore.engine.hamlet.observe import Decision, Observer
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
-from elsinore.kernels.hamlet_ways import ALONE, BESIDE, SHARED
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
+from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions, load_costs, load_wide_costs
+from elsinore.executors.hamlet.kernels.ways import ALONE, BESIDE, SHARED
+from elsinore.executors.hamlet.observe import Decision, Observer
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from tests.property.random_cases import SCHEMA

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from elsinore.engine.hamlet import aggregate_set
-from elsinore.engine.hamlet.decisions import ALWAYS, Decisions
-from elsinore.engine.hamlet.observe import Observer
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
+from elsinore.executors.hamlet.decisions import ALWAYS, Decisions
+from elsinore.executors.hamlet.observe import Observer
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import event_table, stream_schema
 

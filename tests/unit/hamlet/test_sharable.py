@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.engine.hamlet import aggregate_set
 from elsinore.errors import ParameterError
 from elsinore.events import EventTable
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import Sharing, sharable_sets
 from tests.property.random_cases import SCHEMA

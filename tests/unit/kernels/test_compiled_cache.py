@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elsinore.kernels import cache_location
-from elsinore.kernels.entries import find_spans
+from elsinore.executors.input.kernels.entries import find_spans
+from elsinore.numbers import cache_location
 
 _IMPORTED = """
 import json, sys
 import numpy as np
-from elsinore.kernels.compiled import compiled_kernels, kernel, load_kernels
-from elsinore.kernels.entries import fill_spans, find_spans
+from elsinore.numbers.compiled import compiled_kernels, kernel, load_kernels
+from elsinore.executors.input.kernels.entries import fill_spans, find_spans
 """
 
 #: Spans by hand: window 0 is [0, 10) and holds entries 0 and 1, window 1 holds entry 2.
@@ -81,7 +81,7 @@ def test_an_empty_cache_is_filled_once_and_loaded_ahead_from_then_on(tmp_path: P
     assert first.stdout == "[]\n"
     assert first.stderr == "elsinore: compiling kernels, once on this machine (some 10 to 60 s)\n"
     assert again.stderr == ""
-    assert ahead.stdout == '["elsinore.kernels.entries.fill_spans"]\n'
+    assert ahead.stdout == '["elsinore.executors.input.kernels.entries.fill_spans"]\n'
     assert ahead.stderr == ""
 
 
@@ -91,10 +91,15 @@ def test_the_folder_is_another_for_each_state_of_the_sources(
     """Also below a folder that is named, which may outlive what is installed."""
     named = cache_location.cache_folder(str(tmp_path / "kept"))
     assert named.parent == tmp_path / "kept"
-    (tmp_path / "one.py").write_text("changed", encoding="utf-8")
-    monkeypatch.setattr(cache_location, "_HERE", tmp_path)
-    assert cache_location.cache_folder(str(tmp_path / "kept")) != named
-    assert cache_location.cache_folder().parent == tmp_path / "__pycache__"
+    (here := tmp_path / "numbers").mkdir()
+    (kernels := tmp_path / "executors" / "graph" / "kernels").mkdir(parents=True)
+    monkeypatch.setattr(cache_location, "_HERE", here)
+    folders = {named}
+    for package in (here, kernels):
+        (package / "one.py").write_text("changed", encoding="utf-8")
+        folders.add(cache_location.cache_folder(str(tmp_path / "kept")))
+    assert len(folders) == 3
+    assert cache_location.cache_folder().parent == here / "__pycache__"
 
 
 def test_sources_that_cannot_be_written_to_leave_the_cache_to_the_user(
@@ -125,7 +130,7 @@ def test_the_working_directory_does_not_choose_the_cache(tmp_path: Path) -> None
     """Numba reads a file there, also while it runs, and code is loaded from the cache."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import elsinore.kernels.entries, numba.core.config as config\n"
+        "import elsinore.executors.input.kernels.entries, numba.core.config as config\n"
         "from pathlib import Path\n"
         "Path('.numba_config.yaml').write_text('cache_dir: evil')\n"
         "config.reload_config()\n"
@@ -145,7 +150,7 @@ def test_the_working_directory_does_not_turn_compilation_off(tmp_path: Path) -> 
     (tmp_path / ".numba_config.yaml").write_text(
         "disable_jit: 1\ncache_locator_classes: EvilLocator\n", encoding="utf-8"
     )
-    program = "import elsinore.kernels; from numba import config as c;"
+    program = "import elsinore.numbers; from numba import config as c;"
     program += "print(c.DISABLE_JIT, repr(c.CACHE_LOCATOR_CLASSES))"
     ours = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_LOCATOR_CLASSES")
     clean = {name: value for name, value in os.environ.items() if name not in ours}

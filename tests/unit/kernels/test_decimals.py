@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from elsinore.engine.partial_rows import WindowRows, _texts, exact
+from elsinore.executors.output.window_rows import WindowRows, _texts, exact
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import deltalake
 import pytest
 
 from elsinore.cli.plan import read_statistics
-from elsinore.engine.profile import measure
 from elsinore.errors import DataError, ParameterError, PlanError
+from elsinore.executors.profile import measure
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
 from elsinore.lake.run_metrics import find_text, note_metrics
 from elsinore.lake.stored_events import StoredEvents

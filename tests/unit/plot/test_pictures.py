@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import rc_context
 
-from elsinore.engine.plan import compile_plan
 from elsinore.errors import ParameterError
+from elsinore.executors.plan import compile_plan
 from elsinore.plot.diagram import save_templates
 from elsinore.plot.draw_decisions import MOST_DOTS, SetDecisions, draw_decisions
 from elsinore.plot.draw_plan import draw_plan

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elsinore.algebra import Scaled
-from elsinore.results.partial import PARTIAL_SCHEMA, decode_extreme, encode_extreme, merge_partials
+from elsinore.executors.output.scaled import Scaled
+from elsinore.executors.output.wire import (
+    PARTIAL_SCHEMA,
+    decode_extreme,
+    encode_extreme,
+    merge_partials,
+)
 
 
 def row(group: str, count: int, total: float, low: float | None, high: int | None) -> dict:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.engine.profile import SAMPLE, measure
 from elsinore.errors import PlanError
 from elsinore.events import EventTable
+from elsinore.executors.profile import SAMPLE, measure
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.profile import Spread, StreamProfile

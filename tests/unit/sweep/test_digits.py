@@ -7,8 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from elsinore.kernels.compiled import kernel
-from elsinore.kernels.sweep_numbers import (
+from elsinore.executors.linear.kernels.digits import (
     DIGIT,
     SMALL,
     add,
@@ -17,6 +16,7 @@ from elsinore.kernels.sweep_numbers import (
     as_scaled,
     double_digits,
 )
+from elsinore.numbers.compiled import kernel
 
 ADD, SHIFT, MULTIPLY, DOUBLE = range(4)
 ROOM = 60

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.streams import counts_of, events_of, stream_of, workload_of
-from elsinore.engine.aggregate import aggregate_query
-from elsinore.engine.linear import aggregate_sweep, sweep_sets
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.linear.sweep import aggregate_sweep
+from elsinore.executors.linear.sweep_sets import sweep_sets
 
 TYPES = "ABCD"
 STREAM = stream_of(TYPES)

@@ -1,0 +1,1 @@
+"""Executors: compiled ways to run queries over the events of a table."""

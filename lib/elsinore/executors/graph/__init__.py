@@ -1,0 +1,1 @@
+"""The executor greta: counts of trends in a graph of events (GRETA)."""

@@ -1,0 +1,183 @@
+"""Run one query over the events of a table: the executor greta."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import comb
+
+import pyarrow as pa
+
+from elsinore.events import EventTable
+from elsinore.executors.graph.run_template import run_template
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import key_codes
+from elsinore.executors.input.key_codes import KeyCodes
+from elsinore.executors.output.window_rows import Reading, WindowRows, exact, group_tables
+from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.row_bound import RowBound
+from elsinore.query.bound import BoundQuery
+from elsinore.query.syntax import Conjunction
+from elsinore.template.build import Templates, build_conjoined, build_templates
+from elsinore.template.support import require
+from elsinore.timeline import Interval
+
+
+def aggregate_query(
+    query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
+) -> pa.Table:
+    """Return unfinished rows (`executors.output.wire`) of one query for the events of a table.
+
+    Args:
+        query: the query.
+        events: events in any order, of all partitions.
+        owned: compute only windows that end in this interval; None for every window.
+
+    Raises:
+        UnsupportedQueryError: greta does not support the query; see `greta_refusals`.
+    """
+    require([query])
+    columns = EventColumns.of(events)
+    codes = key_codes(query, columns)
+    if isinstance(query.pattern, Conjunction):
+        return conjoined_rows(query, codes, columns, owned)
+    tables, bound = [PARTIAL_SCHEMA.empty_table()], RowBound([query])
+    for template in build_templates(query):
+        found = run_template(query, template, codes, columns, owned)
+        groups = found.entries.group_texts(query, codes)
+        reading = Reading(query, groups, found.extremes)
+        parts: list[WindowRows] = []
+        for rows in found.rungs:
+            bound.add(rows.owners)
+            parts.append(rows)
+        tables += group_tables(parts, [reading])
+    return merge_partials(pa.concat_tables(tables))
+
+
+# ---- AND: the number of pairs of trends, one from each side (GRETA section 9)
+
+#: The name and the code of each key that a trend carries, sorted by name.
+KeyValues = tuple[tuple[str, int], ...]
+
+#: The number of trends by the keys that they carry.
+Counts = dict[KeyValues, int]
+
+
+def conjoined_rows(
+    query: BoundQuery, codes: Mapping[str, KeyCodes], columns: EventColumns, owned: Interval | None
+) -> pa.Table:
+    """Return unfinished rows (`output.wire`) with the number of pairs of different trends.
+
+    The trends of a pair are in one partition: they agree in every key that both carry. If C1 trends
+    match only the left side, C2 only the right side, and C12 both, the number of pairs is
+    `C1*C2 + C1*C12 + C2*C12 + (C12 choose 2)`.
+
+    Args:
+        query: a query whose pattern is a conjunction.
+        codes: the codes of its keys, by name.
+        columns: the events.
+        owned: compute only windows that end in this interval; None for every window.
+    """
+    conjoined = build_conjoined(query)
+    left, right, both = (
+        _counts(query, templates, codes, columns, owned)
+        for templates in (conjoined.left, conjoined.right, conjoined.both)
+    )
+    rows = []
+    for window in sorted(left.keys() & right.keys()):
+        pairs = pairs_of(left[window], right[window], both.get(window, {}))
+        rows += [_row(query, codes, window, values, count) for values, count in pairs if count]
+    return merge_partials(pa.Table.from_pylist(rows, schema=PARTIAL_SCHEMA))
+
+
+def _counts(
+    query: BoundQuery,
+    templates: Templates,
+    codes: Mapping[str, KeyCodes],
+    columns: EventColumns,
+    owned: Interval | None,
+) -> Mapping[int, Counts]:
+    """Return the number of trends of some templates, by window number, then by keys."""
+    found: dict[int, Counts] = defaultdict(dict)
+    bound = RowBound([query])
+    for template in templates:
+        propagated = run_template(query, template, codes, columns, owned)
+        keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
+        for rows in propagated.rungs:
+            bound.add(rows.owners)
+            trends = exact(rows.counts)[:, 0].tolist()
+            for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
+                found[window][tuple((name, keys[name][owner]) for name in keys)] = count
+    return found
+
+
+def pairs_of(left: Counts, right: Counts, both: Counts) -> Iterator[tuple[KeyValues, int]]:
+    """Yield numbers of unordered pairs of different trends, with the keys that a pair carries.
+
+    The same keys can occur several times; then the numbers must be added.
+
+    Args:
+        left: the number of trends that match the left side, by their keys.
+        right: the same for the right side.
+        both: the same for trends that match both sides.
+
+    >>> dict(pairs_of({(): 3}, {(): 2}, {(): 1}))  # C1 = 2, C2 = 1, C12 = 1
+    {(): 5}
+    """
+    for one, other in _agreeing(left, right):
+        together = dict(one) | dict(other)
+        pairs = left[one] * right[other]
+        if one == other:
+            # Exclude pairs of a trend with itself. Count two trends that match both sides once.
+            alike = both.get(one, 0)
+            pairs -= alike + comb(alike, 2)
+        elif one < other:
+            pairs -= both.get(one, 0) * both.get(other, 0)
+        yield tuple(sorted(together.items())), pairs
+
+
+def _agreeing(left: Counts, right: Counts) -> Iterator[tuple[KeyValues, KeyValues]]:
+    """Yield the keys of a left and a right trend that agree in every key that both carry."""
+    for ours, theirs in product(_by_carried(left).items(), _by_carried(right).items()):
+        shared = frozenset(ours[0]) & frozenset(theirs[0])
+        alike: dict[KeyValues, list[KeyValues]] = defaultdict(list)
+        for other in theirs[1]:
+            alike[_part(other, shared)].append(other)
+        for one in ours[1]:
+            for other in alike[_part(one, shared)]:
+                yield one, other
+
+
+def _by_carried(counts: Counts) -> dict[tuple[str, ...], list[KeyValues]]:
+    found: dict[tuple[str, ...], list[KeyValues]] = defaultdict(list)
+    for values in counts:
+        found[tuple(name for name, _ in values)].append(values)
+    return found
+
+
+def _part(values: KeyValues, keys: frozenset[str]) -> KeyValues:
+    return tuple((name, code) for name, code in values if name in keys)
+
+
+def _row(
+    query: BoundQuery, codes: Mapping[str, KeyCodes], window: int, values: KeyValues, count: int
+) -> dict[str, object]:
+    carried = dict(values)
+    group = [
+        codes[name].meaning[carried[name]] if name in carried else None
+        for name, key in query.named_keys.items()
+        if key.group_label is not None
+    ]
+    bounds = query.window.bounds(window)
+    return {
+        "query": query.name,
+        "group": json.dumps(group, ensure_ascii=False),
+        "window_start": bounds.start,
+        "window_end": bounds.end,
+        "counts": [str(count)],
+        "sums": [],
+        "minima": [],
+        "maxima": [],
+    }

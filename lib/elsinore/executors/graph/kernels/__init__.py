@@ -1,0 +1,1 @@
+"""Compiled propagation through a graph, over arrays only."""

@@ -1,0 +1,209 @@
+"""Run one template of a query over the events of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.executors.aggregates import Carrier, Carriers, WeightColumns, carriers_of
+from elsinore.executors.graph.climb import climb
+from elsinore.executors.graph.kernels.graph import Graph, Lanes
+from elsinore.executors.graph.layout import Layout, lay_out
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import Entries, StateEntries, at_states, make_entries
+from elsinore.executors.input.key_codes import KeyCodes, numbered
+from elsinore.executors.input.slots import fill_slots, spans_of
+from elsinore.executors.input.weights import NO_RANK, EventWeights, Extremes, weigh_events
+from elsinore.executors.output.window_rows import WindowRows
+from elsinore.query.automaton import may_meet
+from elsinore.query.bound import BoundQuery, Key
+from elsinore.template.placement import placements_of
+from elsinore.template.template import Template
+from elsinore.timeline import Interval
+
+
+@dataclass(frozen=True)
+class Propagated:
+    """The result of a template."""
+
+    entries: Entries[tuple[int, int]]  #: the events, by partition
+    extremes: list[Extremes]  #: the values of the ranks, by extreme
+    rungs: list[WindowRows]  #: the windows with a trend, by precision level
+
+
+def run_template(
+    query: BoundQuery,
+    template: Template,
+    codes: Mapping[str, KeyCodes],
+    columns: EventColumns,
+    owned: Interval | None,
+) -> Propagated:
+    """Return the totals of all windows with a trend, in all partitions.
+
+    Args:
+        query: the query.
+        template: one of its templates.
+        codes: the codes of its keys, by name.
+        columns: the events.
+        owned: compute only windows that end in this interval; None for every window.
+
+    Raises:
+        QueryError: more than `row_bound.MOST_WINDOWS` windows contain an event.
+    """
+    placements = placements_of([query], [template])
+    entries = make_entries(placements, codes, columns)
+    places = {place: (place[1], 0) for place in placements.by_place}
+    placed = at_states(entries, placements, places)
+    last: np.ndarray = np.empty(0, np.int64)
+    if template.contiguous:
+        last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
+    layout = lay_out(template)
+    weights = weigh_at_states(template, carriers_of(query), columns, placed)
+    graph = build_graph(layout, columns, placed, weights, last)
+    spans = spans_of(query, placed.offsets, placed.times, owned)
+    return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
+
+
+# ---- under `contiguous`: the last event of the partition before each entry
+
+#: The time of the last event if there is none.
+NONE = np.iinfo(np.int64).min
+
+
+def last_events(
+    query: BoundQuery,
+    schema: StreamSchema,
+    codes: Mapping[str, KeyCodes],
+    columns: EventColumns,
+    entries: StateEntries,
+    keys: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Return as int64[N] the time of the last earlier event in the partition of each entry.
+
+    An event of any type is in the partitions with its values of the keys that apply to it.
+    `keys` are the codes of each partition's keys, by name.
+    """
+    distinct, ranks = np.unique(columns.times, return_inverse=True)
+    last = np.full(entries.rows.size, NONE, np.int64)
+    sizes = np.diff(entries.offsets)
+    for names, types in _types_by_keys(query, schema).items():
+        rows = np.concatenate([columns.rows_of(name) for name in types])
+        for name in names:
+            if query.named_keys[name].equivalence:
+                rows = rows[codes[name].usable[rows]]
+        if not rows.size:
+            continue
+        shared = [(codes[name].values[rows], keys[name]) for name in names if name in keys]
+        numbers, _ = numbered(map(np.concatenate, shared), rows.size + sizes.size)
+        of_event, of_partition = numbers[: rows.size], numbers[rows.size :]
+        placed = np.unique(of_event * distinct.size + ranks[rows])
+        sought = np.repeat(of_partition, sizes) * distinct.size + ranks[entries.rows]
+        found = placed[np.maximum(np.searchsorted(placed, sought) - 1, 0)]
+        inside = (found < sought) & (found // distinct.size == sought // distinct.size)
+        last = np.maximum(last, np.where(inside, distinct[found % distinct.size], NONE))
+    return last
+
+
+def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, ...], list[str]]:
+    """Return the types of the stream by the partition keys that apply to their events."""
+    keys = {name: key for name, key in query.named_keys.items() if _makes_partitions(query, key)}
+    found: dict[tuple[str, ...], list[str]] = {}
+    for kind in schema.by_name:
+        applying = tuple(n for n, key in keys.items() if _applies(query, schema, key, kind))
+        found.setdefault(applying, []).append(kind)
+    return found
+
+
+def _makes_partitions(query: BoundQuery, key: Key) -> bool:
+    """Return whether a key separates events; not if it binds a single event per trend."""
+    if key.group_label is not None:
+        return True
+    bound = frozenset(query.positions[index].alias for index in key.positions)
+    return any(aliases <= bound for aliases in may_meet(query.pattern))
+
+
+def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bool:
+    """Return whether a key binds each position of trends that events of a type can have.
+
+    Without such positions, it must bind each position whose events have the attribute.
+    """
+    carriers = schema.carriers(key.attribute)
+    positions = {p.index: p.type for p in query.positions if not p.negated}
+    own = {index for index, other in positions.items() if other == kind}
+    needed = own or {index for index, other in positions.items() if other in carriers}
+    return kind in carriers and needed <= key.positions
+
+
+# ---- the graph: arrays that the propagation kernels read
+
+
+def weigh_at_states(
+    template: Template, carriers: Carriers, columns: EventColumns, entries: StateEntries
+) -> EventWeights:
+    """Return the weights of entries for each accumulator and extreme, in their order.
+
+    Args:
+        template: the template.
+        carriers: the accumulators and extremes of its query.
+        columns: the events.
+        entries: the entries; a weight is empty (0, or `NO_RANK`) at states that do not count.
+    """
+    asked = WeightColumns()
+    longs, doubles, ranked = (
+        [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
+    )
+    weights = weigh_events(asked, columns, entries.rows)
+
+    def counted(weights: np.ndarray, asking: Iterable[Carrier], nothing: float) -> np.ndarray:
+        """Return the weights at states that count, and `nothing` at other states.
+
+        Either all positions of a state count, or none.
+        """
+        counts = [[s.positions <= c.positions for s in template.states] for c in asking]
+        at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
+        return np.where(at_state[:, entries.states], weights, nothing)
+
+    return replace(
+        weights,
+        longs=counted(weights.longs[longs], carriers.counts, 0),
+        doubles=counted(weights.doubles[doubles], carriers.sums, 0.0),
+        ranks=counted(weights.ranks[ranked], (c for c, _ in carriers.extremes), NO_RANK),
+    )
+
+
+def build_graph(
+    layout: Layout,
+    columns: EventColumns,
+    entries: StateEntries,
+    weights: EventWeights,
+    last_events: np.ndarray,
+    lanes: Lanes | None = None,
+) -> Graph:
+    """Return the graph of a template over its entries.
+
+    Args:
+        layout: the arrays of the template.
+        columns: the events.
+        entries: the entries of its states.
+        weights: the weights of the entries.
+        last_events: int64[N], see `last_events`; empty if no floor is contiguous.
+        lanes: the counts of several queries; None for one query.
+    """
+    slots_l, slots_d, known = fill_slots(layout.slots, columns, entries.rows, entries.states)
+    return Graph(
+        times=entries.times,
+        states=entries.states,
+        slots_l=slots_l,
+        slots_d=slots_d,
+        known=known,
+        count_weights=weights.longs,
+        sum_weights=weights.doubles,
+        ranks=weights.ranks,
+        no_rank=NO_RANK,
+        base=last_events,
+        lanes=lanes,
+        **layout.arrays,
+    )

@@ -1,0 +1,1 @@
+"""Compiled shared propagation of a sharable set, over arrays only."""

@@ -1,0 +1,1 @@
+"""Input of all executors: columns, partitions, entries and weights of events."""

@@ -1,0 +1,1 @@
+"""Compiled code that reads entries: windows and edge predicates."""

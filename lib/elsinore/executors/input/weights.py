@@ -1,0 +1,103 @@
+"""Compute what events add to the accumulators of several queries: columns of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elsinore.executors.aggregates import Weight, WeightColumns, carriers_of
+from elsinore.executors.input.columns import Column, EventColumns
+from elsinore.query.bound import BoundQuery
+
+NO_RANK = int(np.iinfo(np.int64).max)
+
+
+class Extremes:
+    """The values of a MIN or MAX aggregate as ranks, where a smaller rank is more extreme.
+
+    NaN ranks behind every number, so it is the result only if all values are NaN.
+    """
+
+    def __init__(self, column: Column, used: np.ndarray, *, largest: bool) -> None:
+        distinct, ranks = np.unique(column.values[used], return_inverse=True)
+        numbers = int(np.count_nonzero(distinct == distinct))
+        if largest:
+            distinct[:numbers] = distinct[:numbers][::-1].copy()
+            ranks = np.where(ranks < numbers, numbers - 1 - ranks, ranks)
+        self.distinct = distinct
+        self.ranks = np.full(used.size, NO_RANK, np.int64)
+        self.ranks[used] = ranks
+
+    def value(self, rank: int) -> int | float | None:
+        """Return the value of a rank; None for "no value"."""
+        return self.distinct[rank].item() if rank < self.distinct.size else None
+
+
+@dataclass(frozen=True)
+class EventWeights:
+    """Columns of weights of N events, in the order of a `WeightColumns`.
+
+    Attributes:
+        longs: int64[*, N].
+        doubles: float64[*, N].
+        ranks: int64[*, N].
+        extremes: the values of the ranks, by (attribute, whether it is MAX).
+    """
+
+    longs: np.ndarray
+    doubles: np.ndarray
+    ranks: np.ndarray
+    extremes: dict[tuple[str | None, bool], Extremes]
+
+    def meanings(self, query: BoundQuery) -> list[Extremes]:
+        """Return the values of the ranks of a query's extremes, in the order of its rows."""
+        asked = carriers_of(query).extremes
+        return [self.extremes[carrier.attribute, largest] for carrier, largest in asked]
+
+
+def weigh_events(
+    asked: WeightColumns, columns: EventColumns, rows: np.ndarray | None = None, *, first: int = 0
+) -> EventWeights:
+    """Return the columns of weights that some tables need.
+
+    Args:
+        asked: the columns, numbered.
+        columns: the events.
+        rows: int64[N], the events to weigh; None: all in their order.
+        first: integer columns with smaller numbers are left out.
+    """
+    size = columns.times.size if rows is None else rows.size
+
+    def read(name: str | None) -> Column:
+        assert name is not None
+        column = columns.column(name)
+        return column if rows is None else column.take(rows)
+
+    longs = []
+    for weight, name in list(asked.longs)[first:]:
+        if weight is Weight.EVENT:
+            longs.append(np.ones(size, np.int64))
+            continue
+        column = read(name)
+        known = column.known
+        longs.append(known.astype(np.int64) if weight is Weight.PRESENT else column.values * known)
+    doubles = []
+    for name in asked.doubles:
+        column = read(name)
+        doubles.append(np.where(column.known, column.values, 0.0))
+    extremes = {}
+    for name, largest in asked.ranks:
+        column = read(name)
+        extremes[name, largest] = Extremes(column, column.known, largest=largest)
+    return EventWeights(
+        stack_rows(longs, size, np.int64),
+        stack_rows(doubles, size, np.float64),
+        stack_rows([extreme.ranks for extreme in extremes.values()], size, np.int64),
+        extremes,
+    )
+
+
+def stack_rows(columns: list[np.ndarray], width: int, kind: type) -> np.ndarray:
+    """Return columns of `width` values as the rows of one array, which may have no rows."""
+    return np.array(columns, kind).reshape(len(columns), width)

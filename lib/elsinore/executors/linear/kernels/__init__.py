@@ -1,0 +1,1 @@
+"""Compiled sweeps, segments and doublings, over arrays only."""

@@ -1,0 +1,1 @@
+"""Output of all executors: rows of windows, partial rows, results."""

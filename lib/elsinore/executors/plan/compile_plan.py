@@ -1,0 +1,349 @@
+"""Decide which executor runs each query, by rules and, for segments, by predicted costs.
+
+`benchmarks.auto` measures the rules. Queries that differ only in name and RETURN run as one query
+(`alike`), so the rules see one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log2
+from typing import NamedTuple
+
+from elsinore.choices import Executor, Optimizer
+from elsinore.events import EventTable
+from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_sets
+from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC
+from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
+from elsinore.executors.plan.alike import alike
+from elsinore.executors.plan.choose_segments import (
+    choose_segments,
+    predict,
+    shared_segments,
+    window_rate,
+)
+from elsinore.executors.plan.runtime_plan import RuntimePlan, places_within
+from elsinore.executors.plan.units import (
+    GRETA,
+    HAMLET,
+    SEGMENTS,
+    SWEEP,
+    TWOSTEP,
+    AloneUnit,
+    Choice,
+    HamletUnit,
+    SegmentsUnit,
+    SweepUnit,
+    Unit,
+)
+from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.segments import Segment
+from elsinore.sharing.observe import observe
+from elsinore.sharing.plan import StaticPlan
+from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
+from elsinore.sharing.statistics import Statistics
+from elsinore.template import support
+from elsinore.template.support import aseq_refusals, greta_refusals
+
+
+def compile_plan(
+    workload: Workload,
+    statistics: Statistics | None = None,
+    *,
+    static_plan: StaticPlan | None = None,
+) -> RuntimePlan:
+    """Return the runtime plan of a workload.
+
+    1. Queries that the sweep supports are swept (`_swept_queries`).
+    2. Other queries of fixed length share segments if this is predicted to be faster. With a static
+       plan (Sharon), they share only segments of the plan.
+    3. Other queries with a common Kleene sub-pattern share order trees or run by Hamlet
+       (`_choose_sets`).
+
+    Without statistics, costs cannot be predicted. Then all segments of the static plan are shared.
+
+    Args:
+        workload: the queries.
+        statistics: rates and numbers of partitions of the stream, if known.
+        static_plan: the segments that may be shared; None: any.
+
+    Raises:
+        ParameterError: the statistics lack a type of the workload.
+    """
+    classes = alike(workload.queries)
+    swept = _swept_queries([each.run for each in classes], statistics)
+    rest = [each.run for each in classes if each.run.name not in swept]
+    fixed = Workload(workload.schema, tuple(q for q in rest if not aseq_refusals(q)))
+    pairs = Workload(workload.schema, tuple(q for q in rest if aseq_refusals(q)))
+    segments = _choose_segments(fixed, statistics, static_plan)
+    sets = _choose_sets(pairs, statistics)
+    choices: dict[str, Choice] = {}
+    for each in classes:
+        own = _choice(each.run, swept, segments, sets)
+        same = f"has the same trends as {own.query}"
+        for name in (query.name for query in each.queries):
+            choices[name] = own if name == own.query else Choice(name, own.executor, same)
+    return RuntimePlan.of(
+        workload.queries,
+        classes,
+        segments=segments.shared,
+        sweeps=[tuple(swept)],
+        ordered=sets.ordered,
+        sets=sets.hamlet,
+        choices=[choices[query.name] for query in workload.queries],
+        predicted=segments.alone,
+        together=segments.together,
+    )
+
+
+class _Segments(NamedTuple):
+    """The segments that queries share, and the predicted nanoseconds without and with them."""
+
+    shared: Sequence[Sequence[Segment]]
+    alone: float = 0.0
+    together: float = 0.0
+
+
+def _choose_segments(
+    fixed: Workload, statistics: Statistics | None, static_plan: StaticPlan | None
+) -> _Segments:
+    """Choose the segments that queries of fixed length share, within the static plan if given."""
+    planned = (
+        None if static_plan is None else places_within(shared_segments(static_plan), fixed.queries)
+    )
+    if statistics is None:
+        return _Segments(planned or [])
+    shared = choose_segments(fixed, statistics, planned)
+    alone, together = (
+        predict(fixed, places, statistics) * statistics.per for places in ([], shared)
+    )
+    return _Segments(shared, alone, together) if together < alone else _Segments([], alone, alone)
+
+
+def _choice(
+    query: BoundQuery, swept: Mapping[str, str], segments: _Segments, sets: _Sets
+) -> Choice:
+    name = query.name
+    if name in swept:
+        return Choice(name, SWEEP, swept[name])
+    if not aseq_refusals(query):
+        sharing = any(place.query == name for places in segments.shared for place in places)
+        return Choice(
+            name, SEGMENTS, f"of fixed length; shares {'segments' if sharing else 'no segment'}"
+        )
+    if refusals := greta_refusals(query):
+        return Choice(name, TWOSTEP, "; ".join(refusals))
+    return sets.by_query[name]
+
+
+# ---- swept queries: collapsed queries, and queries of fixed length if the sweep is faster
+
+#: Limits for sweeping a query of fixed length: maximum number of open windows, and maximum expected
+#: bits of a count. Counts should fit 64 bits, and windows differ from the mean.
+_OVERLAP, _NARROW = 2, 48
+
+_COLLAPSED = "has no edge predicate"
+_QUICKER = "of fixed length; the sweep is faster if windows hardly overlap"
+
+
+def _swept_queries(queries: Sequence[BoundQuery], statistics: Statistics | None) -> dict[str, str]:
+    """Return the names of the queries that are swept, with the reason for each.
+
+    Collapsed queries are always swept, because `benchmarks.auto` found the sweep never slower than
+    greta or Hamlet. Queries of fixed length are swept by `_is_quicker`, which needs statistics.
+
+    Raises:
+        ParameterError: the statistics lack a type of the queries.
+    """
+    reasons = {
+        query.name: _QUICKER if not aseq_refusals(query) else _COLLAPSED
+        for query in sorted(queries, key=lambda query: query.name)
+        if not sweep_refusals(query)
+        and (aseq_refusals(query) or (statistics and _is_quicker(query, statistics)))
+    }
+    for found in sweep_sets([query for query in queries if query.name in reasons]):
+        others = len(found.queries) - 1
+        for query in found.queries if others else ():
+            reasons[query.name] += f"; with {others} other{'s' if others > 1 else ''}"
+    return reasons
+
+
+def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
+    """Return whether the sweep is expected to run a query of fixed length faster than segments.
+
+    It is 1.6 to 4 times faster if at most two windows overlap, the query returns only COUNT(*), and
+    counts fit 64 bits. Otherwise it is up to 6 times slower (`benchmarks.fixed_length`).
+    """
+    return (
+        query.window.within <= _OVERLAP * query.window.slide
+        and all(aggregate.counts_trends for aggregate in query.aggregates)
+        and _expected_bits(query, statistics) <= _NARROW
+    )
+
+
+def _expected_bits(query: BoundQuery, statistics: Statistics) -> float:
+    """Return the bits of the number of combinations of a window's events, one per position."""
+    rates = (window_rate(query, position.index, statistics) for position in query.positions)
+    return sum(log2(max(1.0, rate)) for rate in rates)
+
+
+# ---- which sharable sets run together, and how
+
+
+@dataclass
+class _Sets:
+    """The sharable sets of some queries, and the executor of each query with its reason."""
+
+    ordered: list[SharableSet] = field(default_factory=list)  #: sets that share order trees
+    #: sets that run by Hamlet; all sets are disjoint.
+    hamlet: list[SharableSet] = field(default_factory=list)
+    #: the choice for each query, in a set or not.
+    by_query: dict[str, Choice] = field(default_factory=dict)
+
+    def alone(self, beside: Iterable[tuple[BoundQuery, str]]) -> None:
+        """Add queries that run separately, each with its reason."""
+        for query, why in beside:
+            self.by_query[query.name] = Choice(query.name, GRETA, why)
+
+    def add(self, found: SharableSet, executor: str, text: str) -> None:
+        """Add the choices for the queries of a set; `{}` in the text is what they share."""
+        kinds = sorted(found.merged.shared_types)
+        number = len(found.queries) - 1
+        others = f"{', '.join(f'{kind}+' for kind in kinds)} with {number} other{'s'[: number > 1]}"
+        why = text.replace("{}", others)
+        self.by_query |= {q.name: Choice(q.name, executor, why) for q in found.queries}
+
+
+def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
+    """Choose how the sharable sets of a workload run.
+
+    A set runs by Hamlet unless all its conditions on pairs are single comparisons. Hamlet computes
+    the pairs of events once for all queries.
+
+    Comparisons need no pairs: greta's trees take logarithmic time in the number of a window's
+    events. Queries that accept the same events in the same windows share the trees. Other queries
+    run separately if windows are large, and by Hamlet if they are small. Without statistics,
+    windows count as small.
+    """
+    sharing, choice = sets_of(workload), _Sets()
+    choice.alone(sharing.beside)
+    for found in sharing.sets:
+        if only_compares(found):
+            _choose_by_order(found, statistics, choice)
+        else:
+            choice.hamlet.append(found)
+            choice.add(found, HAMLET, "shares {}")
+    return choice
+
+
+def _choose_by_order(found: SharableSet, statistics: Statistics | None, choice: _Sets) -> None:
+    """Choose how a set runs whose conditions on pairs are single comparisons."""
+    ordered = ordered_sets(found)
+    taken = {query.name for part in ordered for query in part.queries}
+    left = sharable_sets([query for query in found.queries if query.name not in taken])
+    choice.ordered.extend(ordered)
+    for part in ordered:
+        choice.add(part, GRETA, "shares {} and the order of values")
+    alone = "no other query shares its order of values: windows, events or aggregates differ"
+    choice.alone((query, alone) for query, _ in left.beside)
+    for part in left.sets:
+        events = 0.0 if statistics is None else _events_of_window(part, statistics)
+        if events > _by_trees(len(part.queries)):
+            large = f"compares values in windows of about {events:,.0f} events"
+            choice.add(part, GRETA, f"could share {{}}, but {large}")
+        else:
+            choice.hamlet.append(part)
+            choice.add(part, HAMLET, "shares {}")
+
+
+def _by_trees(queries: int) -> int:
+    """Return the number of events per window and partition from which trees are faster than pairs.
+
+    Milliseconds by greta (query by query) and by Hamlet for 60,000 events in windows that overlap 4
+    times:
+
+    - 2 queries: 10.4 and 10.9 for windows of 400 events, 14.9 and 176 for 2,000.
+    - 20 queries: 90 and 14.5 for windows of 400 events, 106 and 407 for 2,000.
+    """
+    return 40 * (queries + 8)
+
+
+def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
+    """Return the largest mean number of events per window and partition of a set's queries."""
+    partitions = statistics.partition_count(found.merged.keys)
+    return max(
+        sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
+        for query in found.queries
+    )
+
+
+# ---- executors by the names of the command line
+
+#: Functions that return why an executor cannot run a query. Other executors run every query.
+REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
+    Executor.GRETA: greta_refusals,
+    Executor.HAMLET: greta_refusals,
+    Executor.HAMLET_STATIC: greta_refusals,
+    Executor.SWEEP: sweep_refusals,
+    Executor.SHARON: aseq_refusals,
+    Executor.ASEQ: aseq_refusals,
+}
+
+_DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
+
+
+def require(queries: Iterable[BoundQuery], executor: Executor) -> None:
+    """Raise an error if an executor cannot run one of the queries.
+
+    Raises:
+        UnsupportedQueryError: the executor cannot run some of the queries.
+    """
+    if executor in REFUSALS:
+        support.require(queries, executor, REFUSALS[executor])
+
+
+def plan_for(
+    executor: Executor,
+    workload: Workload,
+    events: EventTable,
+    static_plan: StaticPlan | None = None,
+) -> RuntimePlan:
+    """Return the plan of a workload for one executor; `auto` chooses per query.
+
+    Args:
+        executor: the executor; it must support all queries (`require`).
+        workload: the queries.
+        events: the events that the plan will run over, to measure statistics.
+        static_plan: the plan for `sharon`; None: GWMIN's plan for the events.
+    """
+    if executor is Executor.AUTO:
+        return compile_plan(workload, observe(workload, events))
+    if executor is Executor.TWOSTEP:
+        return RuntimePlan(workload.queries, (), (), workload.queries)
+    units = _units(executor, workload, events, static_plan)
+    return RuntimePlan(workload.queries, (), tuple(units), ())
+
+
+def _units(
+    executor: Executor, workload: Workload, events: EventTable, static_plan: StaticPlan | None
+) -> Iterable[Unit]:
+    queries = workload.queries
+    if executor is Executor.GRETA:
+        return map(_alone, queries)
+    if executor is Executor.SWEEP:
+        return map(SweepUnit.of, sweep_sets(queries))
+    if executor in _DECISIONS:
+        sharing, decisions = sharable_sets(queries), _DECISIONS[executor]
+        beside = (_alone(query) for query, _ in sharing.beside)
+        return [*(HamletUnit.of(found, decisions) for found in sharing.sets), *beside]
+    if executor is Executor.SHARON and static_plan is None:
+        from elsinore.sharing.find_plan import find_plan  # lazy: the solver loads slowly
+
+        static_plan = find_plan(workload, observe(workload, events), optimizer=Optimizer.GWMIN)
+    shared = () if static_plan is None else shared_segments(static_plan)
+    return [SegmentsUnit.of(queries, shared)]
+
+
+def _alone(query: BoundQuery) -> AloneUnit:
+    return AloneUnit((query,))

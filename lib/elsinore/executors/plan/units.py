@@ -1,0 +1,191 @@
+"""Define units of execution: queries, their executor, and all that is computed before any event."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
+from elsinore.executors.hamlet.aggregate_set import aggregate_set
+from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
+from elsinore.executors.hamlet.observe import Observer
+from elsinore.executors.hamlet.tables import Tables, make_tables
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.segment_tables import Lowered
+from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
+from elsinore.executors.linear.sweep import aggregate_sweep
+from elsinore.executors.linear.sweep_sets import SweepSet
+from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.query.bound import BoundQuery
+from elsinore.query.segments import Segment
+from elsinore.sharing.sharable import SharableSet
+from elsinore.timeline import Interval
+
+#: The executors of units. Queries that only twostep can run are in no unit.
+SEGMENTS, SWEEP, HAMLET, GRETA = "segments", "sweep", "hamlet", "greta"
+TWOSTEP = "twostep"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The executor of a query, and the reason."""
+
+    query: str  #: name of the query
+    executor: str  #: `SEGMENTS`, `SWEEP`, `HAMLET`, `GRETA` or `TWOSTEP`
+    why: str  #: the reason, as text for people
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Parameters of a run that are the same for all units."""
+
+    owned: Interval | None = None  #: compute only windows that end here; None: every window
+    #: returns the observer of a sharable set that Hamlet runs; None: no observers.
+    observe: Callable[[SharableSet], Observer] | None = None
+    threads: int = 1  #: maximum number of threads, for executors that can use several
+    #: called with the names of the queries that run next.
+    tell: Callable[[Sequence[str]], None] = lambda names: None
+
+
+#: All windows, on one thread, without observers.
+EVERYTHING = Request()
+
+
+@dataclass(frozen=True, eq=False)
+class Unit(ABC):
+    """Queries that one executor runs together."""
+
+    executor: ClassVar[str]  #: `SEGMENTS`, `SWEEP`, `HAMLET` or `GRETA`
+    queries: tuple[BoundQuery, ...]  #: the queries
+
+    @abstractmethod
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows (`executors.output.wire`) of the queries for all events.
+
+        Args:
+            columns: the events, in any order, of all partitions.
+            request: the windows to compute, and how.
+        """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the queries."""
+        return tuple(query.name for query in self.queries)
+
+
+@dataclass(frozen=True, eq=False)
+class AloneUnit(Unit):
+    """One query that greta runs."""
+
+    executor = GRETA
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of the query; see `Unit.run`."""
+        return aggregate_query(self.queries[0], columns, owned=request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedUnit(Unit):
+    """Queries that share order trees and that greta runs."""
+
+    executor = GRETA
+    lowered: OrderedSet
+
+    @classmethod
+    def of(cls, found: SharableSet) -> OrderedUnit:
+        """Return the unit of a set, lowered."""
+        return cls(found.queries, lower_ordered(found))
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of the queries; see `Unit.run`."""
+        return aggregate_ordered(self.lowered, columns, request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentsUnit(Unit):
+    """Queries of fixed length, with the segments that they share (A-Seq and Sharon)."""
+
+    executor = SEGMENTS
+    shared: tuple[tuple[Segment, ...], ...]
+    passes: tuple[Lowered, ...]
+
+    @classmethod
+    def of(cls, queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> SegmentsUnit:
+        """Return the unit of some queries, lowered."""
+        return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of the queries; see `Unit.run`.
+
+        If sums overflow a double, greta recomputes their windows.
+        """
+        tables = [PARTIAL_SCHEMA.empty_table()]
+        for part in run_passes(self.passes, columns, request.owned):
+            tables.append(_by_greta(part, columns) if isinstance(part, Overflowed) else part)
+        return pa.concat_tables(tables)
+
+
+def _by_greta(overflowed: Overflowed, columns: EventColumns) -> pa.Table:
+    """Return the rows of windows whose sums overflow a double, computed by greta.
+
+    The wider precision levels of greta have wide exponents.
+    """
+    query, numbers = overflowed.query, overflowed.windows
+    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
+    events = columns.events.between(low.start, high.end)
+    table = aggregate_query(query, events, owned=Interval(low.end - 1, high.end))
+    starts = pa.array(numbers * query.window.slide)
+    return table.filter(pc.is_in(table["window_start"], value_set=starts))
+
+
+@dataclass(frozen=True, eq=False)
+class SweepUnit(Unit):
+    """Queries that are swept together because they are partitioned alike."""
+
+    executor = SWEEP
+    swept: SweepSet
+
+    @classmethod
+    def of(cls, swept: SweepSet) -> SweepUnit:
+        """Return the unit of a set."""
+        return cls(swept.queries, swept)
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of the queries; see `Unit.run`."""
+        return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
+
+
+@dataclass(frozen=True, eq=False)
+class HamletUnit(Unit):
+    """A sharable set, with the rule that decides which queries share a burst."""
+
+    executor = HAMLET
+    lowered: Tables
+    decisions: Decisions
+
+    @classmethod
+    def of(cls, found: SharableSet, decisions: Decisions = DYNAMIC) -> HamletUnit:
+        """Return the unit of a set, lowered."""
+        return cls(found.queries, make_tables(found), decisions)
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of the queries; see `Unit.run`.
+
+        If the set needs too much memory, greta runs each query separately instead.
+        """
+        observer = request.observe(self.lowered.found) if request.observe else None
+        rows = aggregate_set(
+            self.lowered, columns,
+            owned=request.owned, decisions=self.decisions, observer=observer,
+        )  # fmt: skip
+        if rows is not None:
+            return rows
+        return pa.concat_tables(
+            [aggregate_query(query, columns, owned=request.owned) for query in self.queries]
+        )

@@ -1,1 +1,0 @@
-"""Lower static plans and templates to the arrays that the kernels read."""
