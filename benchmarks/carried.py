@@ -33,13 +33,13 @@ from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
 from elsinore.executors.output.wire import merge_partials
 from elsinore.executors.plan import compile_plan
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.kept_hours import FOLDER
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import STAGED
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.spark.aggregate_hours import Aggregated
+from elsinore.store.regions import Hours
+from elsinore.store.tables import STAGED
 from elsinore.timeline import HOUR, Interval
 
 EVENTS, ROUNDS = 10_000_000, 3

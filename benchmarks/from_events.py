@@ -30,9 +30,7 @@ from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
 from elsinore.executors.output.wire import merge_partials
 from elsinore.executors.plan import RuntimePlan, compile_plan
-from elsinore.lake.event_changes import EventChanges
-from elsinore.lake.regions import Hours, sql
-from elsinore.lake.tables import RESULTS, STAGED, Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.publish.publish_hours import Published, publish
 from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
@@ -42,7 +40,9 @@ from elsinore.sharing.observe import observe
 from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours
 from elsinore.spark.server import server_url, stop_server
 from elsinore.spark.session import connect
+from elsinore.store.regions import Hours, sql
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import RESULTS, STAGED, Lake
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.data_tables import laid_out
 

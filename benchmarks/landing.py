@@ -23,8 +23,8 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.events import EventTable, arrow_schema
 from elsinore.generate.write_events import json_lines
 from elsinore.ingest.ingest_hours import ingest_hours
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.landing_zone import landing_files
 from elsinore.settings import Settings
 from elsinore.spark.server import stop_server
 from elsinore.spark.session import open_session

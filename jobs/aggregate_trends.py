@@ -12,12 +12,12 @@ from elsinore.errors import ElsinoreError
 from elsinore.executors.plan import compile_plan
 from elsinore.lake.answered import Answered, answered_by, joined
 from elsinore.lake.plans import load_plan, load_statistics, plan_run
-from elsinore.lake.run_metrics import AGGREGATE_STEP as STEP
-from elsinore.lake.run_metrics import note_metrics
 from elsinore.lake.sharing_metrics import sharing_metrics
 from elsinore.ledger.of_run import OF_HOURS, RunLedger
 from elsinore.ledger.results import event_changes, lost, require_kept
 from elsinore.ledger.rows import State, hours_in
+from elsinore.ledger.run_metrics import AGGREGATE_STEP as STEP
+from elsinore.ledger.run_metrics import note_metrics
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.publish.tables import ResultTables
 from elsinore.settings import Settings

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from elsinore.lake.regions import run_key
-from elsinore.lake.tables import Lake
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.check_expectations import check_expectations, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.settings import Settings
+from elsinore.store.regions import run_key
+from elsinore.store.tables import Lake
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from elsinore.lake.answered import answered_by, joined
 from elsinore.lake.plans import PLAN, plan_run
-from elsinore.lake.run_metrics import note_metrics
 from elsinore.ledger.results import event_changes
+from elsinore.ledger.run_metrics import note_metrics
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.settings import Settings

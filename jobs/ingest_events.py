@@ -9,23 +9,23 @@ from typing import Any
 from elsinore.errors import DataError
 from elsinore.ingest.doubts import doubts
 from elsinore.ingest.ingest_run import STEP, IngestedRun, ingest_run
+from elsinore.ingest.landing_zone import raw_names, unread_files
 from elsinore.ingest.tables import IngestTables
 from elsinore.lake.answered import Answered, answered_by, names_of
-from elsinore.lake.landing_zone import raw_names, unread_files
-from elsinore.lake.regions import interval_of, run_key
-from elsinore.lake.run_metrics import EMPTIED, UNREAD, note_metrics, text_metrics
-from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.inputs import silent_hours
 from elsinore.ledger.of_run import RunLedger
 from elsinore.ledger.results import standing
 from elsinore.ledger.rows import State
+from elsinore.ledger.run_metrics import EMPTIED, UNREAD, note_metrics, text_metrics
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.planned_hours import hours_to_recompute
 from elsinore.publish.tables import ResultTables
 from elsinore.settings import Settings
 from elsinore.spark.probe import check_workers
 from elsinore.spark.session import open_session
+from elsinore.store.regions import interval_of, run_key
+from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, Interval
 from elsinore.wording import some_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from elsinore.lake.answered import answered_by, names_of
-from elsinore.lake.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
+from elsinore.ledger.run_metrics import MAINTAIN_STEP, note_metrics, record_metrics
 from elsinore.maintain.optimize import maintain
 from elsinore.maintain.retention import remove_old
 from elsinore.maintain.tables import OwnTables

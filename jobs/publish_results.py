@@ -9,15 +9,14 @@ from pyspark.sql import SparkSession
 
 from elsinore.errors import ConflictError
 from elsinore.lake.answered import Answered, answered_by
-from elsinore.lake.run_metrics import PUBLISH_STEP as STEP
-from elsinore.lake.run_metrics import note_metrics
-from elsinore.lake.staged import Staged
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.inputs import missing_inputs
 from elsinore.ledger.of_run import RunLedger
 from elsinore.ledger.results import lost, require_kept, stale, standing
 from elsinore.ledger.rows import State, hours_in, labels
-from elsinore.ledger.staged import checked_rows, is_validated, staged
+from elsinore.ledger.run_metrics import PUBLISH_STEP as STEP
+from elsinore.ledger.run_metrics import note_metrics
+from elsinore.ledger.staged import Staged, checked_rows, is_validated, staged
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.publish.publish_hours import Published, publish
 from elsinore.publish.tables import ResultTables

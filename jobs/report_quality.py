@@ -6,14 +6,14 @@ from contextlib import suppress
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import QueryError
-from elsinore.lake.run_metrics import record_metrics
-from elsinore.lake.tables import Lake
+from elsinore.ledger.run_metrics import record_metrics
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.report import write_report
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 
 
 def main(arguments: Arguments, settings: Settings) -> Figures:

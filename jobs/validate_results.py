@@ -6,20 +6,19 @@ from math import ceil
 
 from elsinore.errors import ConflictError
 from elsinore.lake.answered import Answered, answered_by
-from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import VALIDATE_STEP as STEP
-from elsinore.lake.run_metrics import note_metrics
-from elsinore.lake.staged import Staged
 from elsinore.ledger.of_run import RunLedger
 from elsinore.ledger.results import lost
 from elsinore.ledger.rows import State, hours_in
-from elsinore.ledger.staged import per_hour, staged
+from elsinore.ledger.run_metrics import VALIDATE_STEP as STEP
+from elsinore.ledger.run_metrics import note_metrics
+from elsinore.ledger.staged import Staged, per_hour, staged
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.check_expectations import check_expectations, require_accepted
 from elsinore.quality.run_tables import read_run_tables
 from elsinore.quality.sample import SampleSize
 from elsinore.quality.validate import require_no_mismatch, validate
 from elsinore.settings import Settings
+from elsinore.store.regions import run_key
 from elsinore.timeline import DAY
 from jobs.aggregate_trends import main as aggregate_trends
 

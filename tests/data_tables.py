@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.lake.delta_log import BUCKET
 from elsinore.lake.event_files import bucket_numbers
-from elsinore.lake.tables import Lake
 from elsinore.ledger.table import Ledger
 from elsinore.settings import Settings
+from elsinore.store.delta_log import BUCKET
+from elsinore.store.tables import Lake
 
 #: The tables that Spark writes.
 DATA = ("raw_events", "quarantine", "events", "results_staged", "results")

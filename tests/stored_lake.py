@@ -14,11 +14,11 @@ from deltalake import DeltaTable, write_deltalake
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.files.read_events import read_events
-from elsinore.lake.delta_log import BUCKET
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import bucket_numbers
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.settings import Settings
+from elsinore.store.delta_log import BUCKET
+from elsinore.store.tables import Lake
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 

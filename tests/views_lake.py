@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.library.results import Results, answer
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.settings import Settings
+from elsinore.store.tables import RESULTS, Lake
 from elsinore.timeline import HOUR, Instant, Interval
 from tests.data_tables import create_all
 from tests.draws import draws

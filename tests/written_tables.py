@@ -11,10 +11,10 @@ import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.catalog.yaml_text import read_model
-from elsinore.lake.tables import TableSchema
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import TABLE, Ledger
 from elsinore.settings import LakePath
+from elsinore.store.tables import TableSchema
 
 DECLARATIONS = Path(__file__).parents[1] / "schemas" / "tables"
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from benchmarks.from_events import DAY_OF, QUERIES, aggregate_day, prepare, query_text
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import STAGED
+from elsinore.store.regions import Hours
+from elsinore.store.tables import STAGED
 
 
 def main(master: str, home: Path, events: int, buckets: int | None = None) -> None:

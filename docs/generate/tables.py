@@ -5,7 +5,7 @@ from __future__ import annotations
 from docs.generate.markdown import blocks, code, plain, table
 from docs.generate.site_pages import ROOT
 from elsinore.catalog.load_schema import load_schema
-from elsinore.lake.tables import TableSchema, load_tables
+from elsinore.store.tables import TableSchema, load_tables
 
 _INTRO = """\
 The pipeline stores its data in these Delta tables, in the directory `lake` of `ELSINORE_HOME`. Read

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from elsinore.ingest.collect import uncollected
 from elsinore.ingest.find_files import Found, Part, find_files, listing
 from elsinore.ingest.ingest_run import STEP
 from elsinore.lake.answered import Answered, answered_by
-from elsinore.lake.collect import uncollected
 from elsinore.ledger.inputs import late, withdrawn
 from elsinore.ledger.of_workloads import Asked, chosen_hours, hours_to_compute, requested_hours
 from elsinore.ledger.rows import Longs, State, entries, labels, list_files

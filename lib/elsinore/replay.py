@@ -34,7 +34,6 @@ from elsinore.errors import (
 )
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.answered import own_name
-from elsinore.lake.regions import Hours, run_key
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import state_of
 from elsinore.ledger.to_compute import in_words, named
@@ -66,6 +65,7 @@ from elsinore.raw_names import RAW_NAMES, hour_path
 from elsinore.results.published import shorten_count
 from elsinore.settings import RENAMED, Settings
 from elsinore.spark.server import server_url
+from elsinore.store.regions import Hours, run_key
 from elsinore.timeline import (
     EPOCH,
     HOUR,

@@ -12,12 +12,12 @@ import pytest
 
 from elsinore.events import EventTable
 from elsinore.files.read_events import read_events
-from elsinore.lake.tables import Lake
 from elsinore.publish.tables import RESULTS
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.two_step import two_step
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from tests.e2e.conftest import CleanRun
 from tests.e2e.support import END, START

@@ -27,14 +27,14 @@ from elsinore.files import delta_log_snapshot, read_delta
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_delta import delta_rows, delta_state, opened_delta
 from elsinore.files.read_lines import DEFAULT_LIMITS
-from elsinore.lake.collect import collect
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.landing_zone import landing_files
-from elsinore.lake.tables import Lake
+from elsinore.ingest.collect import collect
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.settings import Settings
 from elsinore.spark.home_claim import claim_home, release_home
+from elsinore.store.delta_log import read_rows
 from elsinore.store.object_store import connector_options
+from elsinore.store.tables import Lake
 from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.history import Place

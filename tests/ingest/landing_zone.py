@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from elsinore.ingest.ingest_hours import Ingested, ingest_hours
+from elsinore.ingest.landing_zone import LandingFile, landing_files
 from elsinore.ingest.record_fates import fate_counts
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.landing_zone import LandingFile, landing_files
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, parse_hour
 
 #: The first instant of the first day of these landing zones, a Tuesday of 2013.

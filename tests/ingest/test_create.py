@@ -13,9 +13,9 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SchemaError, SetupError
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.tables import Column, load_tables
 from elsinore.settings import Settings
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import Column, load_tables
 from tests.ingest.landing_zone import NewTables, departure, hour, ingest, put, rows
 
 pytestmark = pytest.mark.spark

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 from elsinore.ingest.doubts import doubts, emptied_fields, lost_corrections
 from elsinore.ingest.ingest_run import ingest_run
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.run_metrics import COPIES, EMPTIED, UNCHECKED
-from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold, fold
+from elsinore.ledger.run_metrics import COPIES, EMPTIED, UNCHECKED
 from elsinore.ledger.table import Ledger
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval, hour_label, parse_hour
 
 pytestmark = pytest.mark.spark

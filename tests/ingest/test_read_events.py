@@ -18,12 +18,12 @@ from elsinore.errors import ElsinoreError, SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.executors.input.ties import Ties
 from elsinore.ingest.tables import IngestTables
-from elsinore.lake.delta_log import BUCKET
 from elsinore.lake.event_files import Bucket, EventFile, bucket_numbers, events_in_order
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.lake.stored_ties import stored_ties
 from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
+from elsinore.store.delta_log import BUCKET
 from elsinore.store.spark_tables import SparkTables
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.ingest.landing_zone import START, departure, hour, ingest, put

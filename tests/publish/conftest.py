@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.lake.tables import Lake
 from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
 from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggregate_hours
 from elsinore.spark.session import open_session
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from tests.spark.results_lake import event_rows, flight_events, sorted_results, workload
 

@@ -19,12 +19,12 @@ import deltalake
 from elsinore.errors import BudgetError
 from elsinore.files.read_events import read_events
 from elsinore.lake.event_files import reach_of
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.ledger.results import Publication, publications
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_params import is_worth_replaying
 from elsinore.query.load_workload import load_workload
 from elsinore.reference.two_step import two_step
+from elsinore.store.tables import RESULTS, Lake
 from elsinore.timeline import HOUR, Interval, hour_label, hours_of, parse_hour
 from tests.faults.attempt import Ended, Step, attempt, attempt_here
 from tests.faults.history import Place

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
+from elsinore.store.tables import Lake
 from tests.spark.results_lake import flights_lake
 
 ROOT = Path(__file__).parents[2]

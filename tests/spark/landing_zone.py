@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from elsinore.lake.tables import Lake
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from jobs import (
     aggregate_trends,

@@ -21,15 +21,15 @@ from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish
 from elsinore.files.read_events import read_events
 from elsinore.generate.flights import generate_flights
-from elsinore.lake.regions import Hours, sql
-from elsinore.lake.staged import Staged
-from elsinore.lake.tables import STAGED, Lake
+from elsinore.ledger.staged import Staged
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.parse import parse_workload
 from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.settings import Settings
+from elsinore.store.regions import Hours, sql
+from elsinore.store.tables import STAGED, Lake
 from elsinore.timeline import Interval
 from tests.data_tables import create_tables, laid_out
 from tests.long_rows import to_long

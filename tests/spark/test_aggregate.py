@@ -20,9 +20,7 @@ from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.executors.plan import RuntimePlan
 from elsinore.executors.plan.choose_segments import shared_segments
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
-from elsinore.lake.regions import Hours
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
 from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
@@ -37,7 +35,9 @@ from elsinore.spark.aggregate_route import Route, bucket_keys, choose_routes, cu
 from elsinore.spark.compute import aggregated
 from elsinore.spark.partitions import branches, common_keys
 from elsinore.spark.tasks import split_rows
+from elsinore.store.regions import Hours
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import Lake
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval

@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from elsinore.files.read_events import read_events
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from tests.lake_contents import PUBLISHED, contents, differences
 from tests.spark import bad_input as zone
 from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, step

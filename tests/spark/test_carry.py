@@ -10,14 +10,14 @@ from pyspark.sql import SparkSession
 from elsinore.events import EventTable
 from elsinore.executors.linear.cached_panes import CarriedPanes
 from elsinore.executors.plan import RuntimePlan
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.kept_hours import FOLDER
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.results.task_rows import Counts
 from elsinore.settings import Settings
 from elsinore.spark import carry
 from elsinore.spark.compute import compute
 from elsinore.spark.tasks import split_rows
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval
 from tests.spark.results_lake import (
     computed,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from tests.page_examples import run_python_blocks
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, put, run_jobs

@@ -14,9 +14,9 @@ from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.executors.graph import aggregate as engine_aggregate
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.plan import RuntimePlan
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.aggregate_worker import partial_rows
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval
 from tests.data_tables import create_tables
 from tests.spark.conftest import NewHome

@@ -14,7 +14,6 @@ from rich.console import Console
 import elsinore
 from elsinore.cli.main import run_command
 from elsinore.errors import SetupError
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_params import run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
@@ -23,6 +22,7 @@ from elsinore.quality.validate import VALIDATIONS
 from elsinore.query.load_workload import load_workload
 from elsinore.replay import print_results
 from elsinore.settings import Settings
+from elsinore.store.tables import RESULTS, Lake
 from jobs import check_expectations, ingest_events
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import hours, run_hours, run_jobs

@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.errors import DataError, EngineError, LostWorkerError, ValidationError
-from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.results import provisional_rows, standing
 from elsinore.ledger.rows import State, labels
 from elsinore.ledger.table import Ledger
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval, hours_of
 from jobs import (
     aggregate_trends,

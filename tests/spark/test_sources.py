@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
+from elsinore.store.tables import RESULTS, Lake
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.draws import draws, first
 from tests.lake_contents import contents, differences

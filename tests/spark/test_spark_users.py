@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import ElsinoreError
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from tests.lake_contents import CIRCUMSTANCES
 from tests.spark.conftest import NewHome
 from tests.spark.landing_zone import departure, hours, put, run_jobs

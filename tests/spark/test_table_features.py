@@ -16,7 +16,10 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 
 from elsinore.errors import SetupError
-from elsinore.lake.delta_log import (
+from elsinore.lake.event_files import events_in_order
+from elsinore.lake.stored_events import files_of
+from elsinore.settings import Settings
+from elsinore.store.delta_log import (
     aggregate_rows,
     arrow_dataset,
     open_table,
@@ -24,11 +27,8 @@ from elsinore.lake.delta_log import (
     read_rows,
     write_failures,
 )
-from elsinore.lake.event_files import events_in_order
-from elsinore.lake.regions import Landings
-from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
-from elsinore.settings import Settings
+from elsinore.store.regions import Landings
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from tests.data_tables import append, create_data_tables
 from tests.draws import draws

@@ -25,9 +25,9 @@ from elsinore.errors import (
     ParameterError,
     SchemaError,
 )
-from elsinore.lake.regions import Hours, Landings, of_step, of_workload, run_key, sql
-from elsinore.lake.tables import RECORDS, Column, Lake
 from elsinore.settings import Settings
+from elsinore.store.regions import Hours, Landings, of_step, of_workload, run_key, sql
+from elsinore.store.tables import RECORDS, Column, Lake
 from elsinore.store.task_failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.data_tables import create_data_tables

@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import pytest
 
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import Lake
 from elsinore.quality.sample import EVERY_GROUP, Place, SampleSize, choose, read_results
 from elsinore.quality.validate import VALIDATIONS, Validation, differ, require_no_mismatch, validate
 from elsinore.settings import Settings
+from elsinore.store.regions import Hours
+from elsinore.store.tables import Lake
 from elsinore.timeline import EPOCH, Interval, parse_hour
 from tests.spark.results_lake import (
     QUERIES,

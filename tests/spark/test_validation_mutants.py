@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.lake.tables import Lake
 from elsinore.quality.sample import SampleSize
 from elsinore.quality.validate import Validation, validate
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.reference.budget import Meter
 from elsinore.reference.two_step import Method, answer_windows
 from elsinore.results.row import ResultRow
+from elsinore.store.tables import Lake
 from tests.spark.mutants import MUTANTS, QUERIES, Mutant
 from tests.spark.results_lake import answers, hours, latest_staged, stage, workload
 

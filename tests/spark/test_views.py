@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 import elsinore
 from elsinore.errors import DataError
 from elsinore.lake.old_names import OLD_NAMES
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.settings import Settings
 from elsinore.spark.session import open_session
+from elsinore.store.tables import RESULTS, Lake
 from tests.data_tables import create_all
 from tests.views_lake import (
     SAMPLES,

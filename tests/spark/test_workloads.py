@@ -12,12 +12,12 @@ import pytest
 from elsinore.errors import QueryError, UnsupportedQueryError, ValidationError
 from elsinore.lake.answered import answered_by
 from elsinore.lake.plans import PLAN
-from elsinore.lake.tables import RESULTS, STAGED, Lake
 from elsinore.ledger.results import publications, stale
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments
 from elsinore.quality.validate import VALIDATIONS
 from elsinore.settings import Settings
+from elsinore.store.tables import RESULTS, STAGED, Lake
 from elsinore.timeline import DAY, HOUR, Interval
 from jobs import (
     aggregate_trends,

@@ -10,8 +10,8 @@ import pytest
 from elsinore import replay
 from elsinore.cli.main import run_command
 from elsinore.ingest.find_files import listing
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.lake.answered import answered_by
-from elsinore.lake.landing_zone import landing_files
 from elsinore.ledger.rows import State
 from elsinore.ledger.to_compute import Planned, Why
 from elsinore.planned_hours import PlannedReplay, planned_replay

@@ -13,8 +13,8 @@ import pytest
 from elsinore.catalog.load_schema import load_schema, read_schema
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import read_events
-from elsinore.lake.collect import collect
-from elsinore.lake.landing_zone import landing_files
+from elsinore.ingest.collect import collect
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.timeline import Interval
 from tests.page_examples import ROOT, page_blocks
 

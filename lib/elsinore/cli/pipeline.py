@@ -8,14 +8,14 @@ import re
 from elsinore.cli.main import warn_of_open_home
 from elsinore.console import SafeConsole
 from elsinore.errors import DataError, ParameterError
-from elsinore.lake.regions import run_key
-from elsinore.lake.run_metrics import run_keys
+from elsinore.ledger.run_metrics import run_keys
 from elsinore.orchestration.run_params import day_interval, run_interval
 from elsinore.orchestration.run_step import Arguments, run_step
 from elsinore.places import make_home
 from elsinore.replay import DEFAULT_END, DEFAULT_START, FLIGHTS, print_plan, replay
 from elsinore.settings import LakePath, Settings
 from elsinore.spark.server import stop_server
+from elsinore.store.regions import run_key
 from elsinore.timeline import Interval
 
 

@@ -38,7 +38,7 @@ from elsinore.files.read_events import ReadReport, files_of, too_many_bad
 from elsinore.files.read_parquet import Frame
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, rejected_rows
 from elsinore.files.type_records import Decoded, decoded_schema
-from elsinore.lake.collect import (
+from elsinore.ingest.collect import (
     ASIDE,
     GAP,
     INGESTED,

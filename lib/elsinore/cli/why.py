@@ -22,8 +22,6 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import DataError, ParameterError
 from elsinore.integers import integer_of, text_of, to_json
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.tables import RESULTS
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication, publication_of
 from elsinore.ledger.table import TABLE, Ledger
@@ -36,6 +34,8 @@ from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
+from elsinore.store.delta_log import read_rows
+from elsinore.store.tables import RESULTS
 from elsinore.timeline import format_instant, instant_of, parse_hour, parse_instant
 from elsinore.wording import some_of, suggest, visible
 

@@ -17,7 +17,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.files.rejection import Fault
 from elsinore.files.versions import VERSION_TYPE, record_versions
-from elsinore.lake.landing_zone import LandingFile, decode_again, scan_files
+from elsinore.ingest.landing_zone import LandingFile, decode_again, scan_files
 from elsinore.row_hashes import row_hashes
 
 Batches = Iterator[pa.RecordBatch]

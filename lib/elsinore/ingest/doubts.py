@@ -19,14 +19,14 @@ from pyarrow.acero import AggregateNodeOptions
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SetupError
 from elsinore.files.file_names import lost_records, order_doubt, order_of_name, packed_twins
-from elsinore.lake.delta_log import aggregate_rows, read_rows
-from elsinore.lake.landing_zone import find_sources
-from elsinore.lake.regions import Landings
-from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNCHECKED
-from elsinore.lake.tables import Lake
+from elsinore.ingest.landing_zone import find_sources
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.rows import Longs, State, labels
+from elsinore.ledger.run_metrics import COPIES, EMPTIED, LOST, UNCHECKED
 from elsinore.settings import LakePath, Settings
+from elsinore.store.delta_log import aggregate_rows, read_rows
+from elsinore.store.regions import Landings
+from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, Interval, hour_label, parse_hour
 
 #: Number of earlier hours that an hour is compared with.

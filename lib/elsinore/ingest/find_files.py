@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.source_rule import SourceRule
+from elsinore.ingest.landing_zone import LandingFile, landing_files, readable_files
 from elsinore.ingest.write_raw import unpacked_size
-from elsinore.lake.landing_zone import LandingFile, landing_files, readable_files
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.inputs import ERASING, interrupted, late, missing
 from elsinore.ledger.rows import Longs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from elsinore.ingest.landing_zone import LandingFile
 from elsinore.ingest.refresh import Refreshed, refresh
 from elsinore.ingest.tables import IngestTables
 from elsinore.ingest.write_raw import HourCounts, write_raw
-from elsinore.lake.landing_zone import LandingFile
 
 
 @dataclass(frozen=True)

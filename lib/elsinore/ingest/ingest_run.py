@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from elsinore.errors import DataError
 from elsinore.ingest.changed_hours import record_changed_hours
+from elsinore.ingest.collect import ASIDE, collect
 from elsinore.ingest.find_files import Found, Part, find_files, listing, missed_hours
 from elsinore.ingest.refresh import refresh
 from elsinore.ingest.tables import EVENTS, RAW, IngestTables, of_file_hours
 from elsinore.ingest.write_raw import HourCounts, Written, stored_counts, write_raw
-from elsinore.lake.collect import ASIDE, collect
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.rows import Longs, State, entries, hours_from, labels, list_files
 from elsinore.ledger.table import Ledger

@@ -43,7 +43,7 @@ from elsinore.ingest.event_keys import (
     keys_between,
 )
 from elsinore.ingest.tables import EVENTS, EVENTS_FROM, RAW, RAW_FROM, IngestTables
-from elsinore.lake.delta_log import BUCKET
+from elsinore.store.delta_log import BUCKET
 from elsinore.store.failures import is_of_same_application, is_vacuumed, try_again
 from elsinore.store.spark_tables import Commit, Note, Once
 

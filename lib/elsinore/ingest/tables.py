@@ -11,10 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SchemaError
-from elsinore.lake.tables import load_tables
 from elsinore.settings import Settings
 from elsinore.store.hour_condition import of_hours
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import load_tables
 
 RAW, QUARANTINE, EVENTS = "raw_events", "quarantine", "events"
 

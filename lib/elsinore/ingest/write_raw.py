@@ -16,8 +16,8 @@ from elsinore.errors import DataError
 from elsinore.files.rejection import checked_records, invalid_records
 from elsinore.ingest.decode_records import RAW_SCHEMA, decode_files
 from elsinore.ingest.event_keys import event_key
+from elsinore.ingest.landing_zone import LandingFile
 from elsinore.ingest.tables import QUARANTINE, RAW, IngestTables, of_file_hours
-from elsinore.lake.landing_zone import LandingFile
 from elsinore.timeline import hour_label, parse_hour
 
 #: Bytes of a part: a task decodes it in some seconds. Unpacked files are about five times as large.

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from elsinore.errors import ElsinoreError, QueryError, UnsupportedQueryError
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.template.support import require
 
 

@@ -21,12 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from elsinore.errors import ConflictError
-from elsinore.lake.delta_log import write_failures
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import Bucket
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.places import state, whole_file
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import write_failures
+from elsinore.store.tables import Lake
 from elsinore.timeline import hour_label, parse_hour
 
 #: The directory of cached files, next to the directories of the tables.

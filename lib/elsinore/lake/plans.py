@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 from elsinore.choices import TIME_LIMIT, Optimizer
 from elsinore.errors import DataError
 from elsinore.executors.profile import measure
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import hour_shares
 from elsinore.lake.kept_hours import KeptHours, read_kept
-from elsinore.lake.regions import interval_of, step_command
-from elsinore.lake.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.lake.stored_events import StoredEvents
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
+from elsinore.ledger.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.sharing.benefit import partition_keys
@@ -26,6 +23,9 @@ from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.sharing.replan import ANY_CHANGE, BAND, Replan, replan, verify
 from elsinore.sharing.statistics import Statistics
+from elsinore.store.delta_log import read_rows
+from elsinore.store.regions import interval_of, step_command
+from elsinore.store.tables import Lake
 from elsinore.tasks import InTasks, in_turn
 from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from elsinore.lake.run_metrics import Metric
+from elsinore.ledger.run_metrics import Metric
 
 _CHOICE = "executor of "
 _SET = "hamlet set "

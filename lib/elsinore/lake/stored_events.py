@@ -14,13 +14,6 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, EventTable
-from elsinore.lake.delta_log import (
-    BUCKET,
-    DELETION_VECTORS,
-    PLAIN_READER,
-    buckets_of,
-    open_table,
-)
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
@@ -28,11 +21,18 @@ from elsinore.lake.event_files import (
     event_table,
     events_in_order,
 )
-from elsinore.lake.regions import day_of
-from elsinore.lake.table_features import how_to_remove
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import EventCounts, event_types
 from elsinore.sharing.statistics import Statistics
+from elsinore.store.delta_log import (
+    BUCKET,
+    DELETION_VECTORS,
+    PLAIN_READER,
+    buckets_of,
+    open_table,
+)
+from elsinore.store.regions import day_of
+from elsinore.store.table_features import how_to_remove
 from elsinore.timeline import DAY, EPOCH, HOUR, MICROSECOND, MILLISECOND, Interval, instant_of
 
 #: Features of tables whose files Arrow can read: the files have the columns of the table.

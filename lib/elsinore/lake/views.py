@@ -11,12 +11,12 @@ from deltalake import DeltaTable
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
-from elsinore.lake.delta_log import arrow_dataset, no_table, read_failures
 from elsinore.lake.old_names import OLD_NAMES, old_views
-from elsinore.lake.tables import RESULTS, Lake
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
+from elsinore.store.delta_log import arrow_dataset, no_table, read_failures
+from elsinore.store.tables import RESULTS, Lake
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.lake.delta_log import changed_partitions, commits, read_rows
-from elsinore.lake.regions import interval_of
-from elsinore.lake.tables import TableSchema
 from elsinore.ledger.inputs import ERASING
 from elsinore.ledger.rows import OF_STREAM, Flags, Longs, State, entries, hours_from, longs
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import changed_partitions, commits, read_rows
+from elsinore.store.regions import interval_of
+from elsinore.store.tables import TableSchema
 from elsinore.timeline import DAY, HOUR, Interval, hour_label, hours_of, parse_hour
 
 #: Names in a listing that are not files: the ingest, or an erasure, has not ended.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from elsinore.errors import DataError
-from elsinore.lake.event_changes import EventChanges
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.ledger.fold import Fold, LastRows, is_any, is_in, lookup, range_max, reached
 from elsinore.ledger.inputs import arrived
 from elsinore.ledger.rows import Flags, Longs, State, hours_from, labels, one_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.errors import EngineError
-from elsinore.lake.tables import TableSchema
+from elsinore.store.tables import TableSchema
 from elsinore.timeline import HOUR, Interval
 
 #: First instants of hours, in microseconds since 1970; or other integers.

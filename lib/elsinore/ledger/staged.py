@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from elsinore.lake.staged import Staged
 from elsinore.ledger.fold import Fold, LastRows
 from elsinore.ledger.rows import Longs, State
 from elsinore.timeline import Interval, hours_of
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The staged results of the hours of a slice, all from one aggregation.
+
+    Attributes:
+        version: The version of `results_staged` with these results. Later versions can have results
+            of other runs.
+        events_version: The version of `events` from which they were computed.
+        plan_fingerprint: The fingerprint of the static plan.
+        workload_fingerprint: The fingerprint of the queries.
+    """
+
+    version: int
+    events_version: int
+    plan_fingerprint: str
+    workload_fingerprint: str
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values by the names of the ledger's columns."""
+        return {
+            "results_version": self.version, "events_version": self.events_version,
+            "plan_fingerprint": self.plan_fingerprint,
+            "workload_fingerprint": self.workload_fingerprint,
+        }  # fmt: skip
 
 
 def staged(state: Fold, interval: Interval, *, of: State = State.AGGREGATED) -> Staged | None:

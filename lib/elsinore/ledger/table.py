@@ -16,18 +16,18 @@ from pyarrow.parquet import filters_to_expression
 
 from elsinore.catalog.yaml_text import read_model
 from elsinore.errors import ConflictError, DataError, SetupError
-from elsinore.lake.delta_log import (
+from elsinore.ledger.fold import Fold, fold
+from elsinore.places import require_exclusive
+from elsinore.settings import Settings
+from elsinore.store.delta_log import (
     OpenTable,
     arrow_dataset,
     open_table,
     read_failures,
     write_failures,
 )
-from elsinore.lake.regions import Conditions
-from elsinore.lake.tables import TableSchema, trying_again
-from elsinore.ledger.fold import Fold, fold
-from elsinore.places import require_exclusive
-from elsinore.settings import Settings
+from elsinore.store.regions import Conditions
+from elsinore.store.tables import TableSchema, trying_again
 from elsinore.timeline import Interval, hour_label
 
 #: Name of the table.

@@ -22,16 +22,16 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import SetupError
 from elsinore.files.rejection import Reason
 from elsinore.ingest.decode_records import RAW_SCHEMA, STORED, Batches, raw_rows
+from elsinore.ingest.landing_zone import decode_again
 from elsinore.ingest.tables import EVENTS, EVENTS_FROM, QUARANTINE, RAW, RAW_FROM, IngestTables
 from elsinore.ingest.write_raw import with_key
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.landing_zone import decode_again
-from elsinore.lake.run_metrics import read_metrics
-from elsinore.lake.tables import Lake
+from elsinore.ledger.run_metrics import read_metrics
 from elsinore.maintain.tables import METRICS, VALIDATIONS
 from elsinore.publish.tables import DAY_COLUMN, HOUR_COLUMN, RESULTS, STAGED, ResultTables
 from elsinore.settings import LakeFolders, LakePath
+from elsinore.store.delta_log import read_rows
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import Lake
 
 #: Tables of release 0.2 with other names.
 OLD_RESULTS, OLD_STAGED = "trend_aggregates", "trend_aggregates_staged"

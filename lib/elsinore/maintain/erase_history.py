@@ -17,7 +17,6 @@ from elsinore.errors import EngineError
 from elsinore.ingest.changes import RECORDED, changes_after
 from elsinore.ingest.refresh import last_refresh
 from elsinore.ingest.tables import EVENTS, RAW, IngestTables
-from elsinore.lake.delta_log import open_table, write_failures
 from elsinore.ledger.fold import fold
 from elsinore.ledger.results import recorded_events_version
 from elsinore.ledger.table import Ledger
@@ -25,6 +24,7 @@ from elsinore.maintain.key import Key
 from elsinore.maintain.optimize import vacuum_records
 from elsinore.maintain.tables import VALIDATIONS, OwnTables
 from elsinore.places import local_copy
+from elsinore.store.delta_log import open_table, write_failures
 from elsinore.store.spark_tables import Note
 
 #: An entry of a log, or its checksum.

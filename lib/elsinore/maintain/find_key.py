@@ -21,14 +21,14 @@ from elsinore.errors import DataError
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, says_unusable
 from elsinore.files.rejection import Reason, UnreadableFile
 from elsinore.ingest.decode_records import STORED
-from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW, IngestTables
-from elsinore.lake.landing_zone import (
+from elsinore.ingest.landing_zone import (
     LandingFile,
     all_files,
     decode_again,
     scan_files,
     scanned_schema,
 )
+from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW, IngestTables
 from elsinore.maintain.key import Key
 from elsinore.maintain.pages import Page, find_pages
 from elsinore.maintain.tables import VALIDATIONS, OwnTables

@@ -19,13 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.ingest.changed_hours import record_changed_hours
+from elsinore.ingest.collect import ASIDE, COLLECTED, INGESTED, SPOOL
+from elsinore.ingest.landing_zone import LandingFile, all_files, blank_lines
 from elsinore.ingest.refresh import refresh
 from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW, IngestTables, of_file_hours
 from elsinore.lake.answered import answered_by
-from elsinore.lake.collect import ASIDE, COLLECTED, INGESTED, SPOOL
 from elsinore.lake.kept_hours import drop_kept_hours
-from elsinore.lake.landing_zone import LandingFile, all_files, blank_lines
-from elsinore.lake.regions import Hours
 from elsinore.ledger.fold import fold
 from elsinore.ledger.results import stale
 from elsinore.ledger.rows import hours_from
@@ -39,6 +38,7 @@ from elsinore.places import is_here
 from elsinore.publish.tables import RESULTS, STAGED, of_result_hours
 from elsinore.safe_files import remove_tree, remove_unfinished
 from elsinore.settings import Settings
+from elsinore.store.regions import Hours
 from elsinore.timeline import parse_hour
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.files.read_lines import visible
-from elsinore.lake.landing_zone import scanned_schema
+from elsinore.ingest.landing_zone import scanned_schema
 from elsinore.results.published import group_of
 from elsinore.timeline import format_instant, parse_instant
 from elsinore.wording import suggest

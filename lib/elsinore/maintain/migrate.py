@@ -26,7 +26,6 @@ from elsinore.ingest.changed_hours import record_changed_hours
 from elsinore.ingest.refresh import refresh
 from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW
 from elsinore.lake.answered import answered_by
-from elsinore.lake.delta_log import read_rows
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.from_records import Records, as_appended
 from elsinore.ledger.results import failed_unchanged, stale
@@ -45,6 +44,7 @@ from elsinore.maintain.tables import OwnTables
 from elsinore.places import is_here
 from elsinore.publish.tables import RESULTS, STAGED
 from elsinore.settings import LakePath, Settings
+from elsinore.store.delta_log import read_rows
 from elsinore.timeline import parse_hour
 
 #: Name of the run, and of the step, in the ledger and in notes of commits.

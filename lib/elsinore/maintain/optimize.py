@@ -13,11 +13,11 @@ from pathlib import Path
 from deltalake import CommitProperties, DeltaTable
 
 from elsinore.errors import ParameterError
-from elsinore.lake.delta_log import open_table, write_failures
 from elsinore.lake.kept_hours import drop_kept_hours
-from elsinore.lake.tables import LOG_KEPT
 from elsinore.maintain.tables import OwnTables
 from elsinore.places import is_here
+from elsinore.store.delta_log import open_table, write_failures
+from elsinore.store.tables import LOG_KEPT
 
 #: Hours for which removed files are kept at least: the default of Delta, and many times the longest
 #: run, so that a reader does not lose the version that it has pinned.

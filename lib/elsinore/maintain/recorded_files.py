@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.ingest.landing_zone import LandingFile
 from elsinore.ingest.tables import EVENTS, RAW, RAW_FROM, IngestTables
 from elsinore.ingest.write_raw import stored_counts
-from elsinore.lake.landing_zone import LandingFile
 from elsinore.ledger.fold import Fold, LastRows, fold, is_in
 from elsinore.ledger.inputs import ERASING, interrupted
 from elsinore.ledger.rows import Longs, State, entries

@@ -23,11 +23,11 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import ParameterError
 from elsinore.ingest.changes import RETENTION
 from elsinore.ingest.tables import EVENTS, EVENTS_FROM, QUARANTINE, RAW, RAW_FROM, IngestTables
-from elsinore.lake.regions import day_of
 from elsinore.ledger.rows import State, entries
 from elsinore.ledger.table import Ledger
 from elsinore.maintain.tables import METRICS, VALIDATIONS, OwnTables
 from elsinore.publish.tables import DAY_COLUMN, STAGED
+from elsinore.store.regions import day_of
 from elsinore.timeline import DAY
 
 #: Name of the step in the ledger.

@@ -8,11 +8,11 @@ from typing import Self
 from pyspark.sql import SparkSession
 
 from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW, IngestTables
-from elsinore.lake.tables import RECORDS, Lake
 from elsinore.ledger.table import Ledger
 from elsinore.publish.tables import RESULTS, STAGED, ResultTables
 from elsinore.settings import Settings
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import RECORDS, Lake
 
 #: Tables of records: checks of groups of results, and metrics.
 VALIDATIONS, METRICS = "validations", "run_metrics"

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from elsinore.lake.delta_log import UNKNOWN, Commit, changed_partitions, commits, open_table
-from elsinore.lake.tables import RESULTS
 from elsinore.ledger.fold import LastRows
 from elsinore.ledger.rows import Longs
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import UNKNOWN, Commit, changed_partitions, commits, open_table
+from elsinore.store.tables import RESULTS
 from elsinore.timeline import DAY, HOUR, parse_hour
 
 _DAY = "window_end_day"

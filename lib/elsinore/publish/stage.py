@@ -12,9 +12,9 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
-from elsinore.lake.regions import day_of
 from elsinore.publish.tables import DAY_COLUMN, HOUR_COLUMN, STAGED, ResultTables, of_result_hours
 from elsinore.results.task_rows import TASK_COUNTS, Counts, read_counts
+from elsinore.store.regions import day_of
 from elsinore.store.spark_tables import Note
 from elsinore.timeline import Interval, hours_of
 

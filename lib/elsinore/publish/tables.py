@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, SparkSession
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.lake.tables import load_tables
 from elsinore.settings import Settings
 from elsinore.store.hour_condition import of_hours
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import load_tables
 
 RESULTS, STAGED = "results", "results_staged"
 

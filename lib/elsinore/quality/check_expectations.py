@@ -34,7 +34,7 @@ from elsinore.errors import (
     SchemaError,
     ValidationError,
 )
-from elsinore.lake.regions import parts_of, run_key
+from elsinore.store.regions import parts_of, run_key
 from elsinore.timeline import HOUR, Interval
 from elsinore.wording import listed, suggest
 

@@ -15,11 +15,11 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES, TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.lake.event_files import attributes_read, event_table, events_in_order, types_read
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
 from elsinore.quality.sample import Place
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant, Field
 from elsinore.query.syntax import Semantics, required
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval, parse_instant
 
 #: Maximum number of events of a check. The reference holds each event as an object.

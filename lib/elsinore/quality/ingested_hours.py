@@ -13,11 +13,11 @@ from deltalake import DeltaTable
 from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.files.rejection import Reason, empty_files
-from elsinore.lake.delta_log import aggregate_rows
-from elsinore.lake.regions import Landings
 from elsinore.ledger.fold import Fold, is_in, lookup
 from elsinore.ledger.rows import State, labels
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import aggregate_rows
+from elsinore.store.regions import Landings
 from elsinore.timeline import DAY, Interval, parse_hour
 
 #: Weeks whose records are compared, and the number of them that must be known.

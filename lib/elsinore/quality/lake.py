@@ -12,9 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.integers import integer_of
-from elsinore.lake.delta_log import read_by_day, read_rows
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import RESULTS
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import published, stale, unsettled
 from elsinore.ledger.rows import Longs, State
@@ -24,6 +21,9 @@ from elsinore.quality.staged import hours_in, staged_by_day
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import read_by_day, read_rows
+from elsinore.store.regions import Hours
+from elsinore.store.tables import RESULTS
 from elsinore.timeline import Interval
 
 #: The columns that identify a result.

@@ -26,7 +26,6 @@ import pandas as pd
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import invalid_records
-from elsinore.lake.regions import run_key
 from elsinore.lake.sharing_metrics import RunTime
 from elsinore.lake.views import view_names
 from elsinore.ledger.days import LEGEND, Cell
@@ -46,6 +45,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
+from elsinore.store.regions import run_key
 from elsinore.timeline import Interval, format_instant, hour_label
 from elsinore.wording import escaped, plural, some_of
 

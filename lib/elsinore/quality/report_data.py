@@ -20,20 +20,6 @@ from pyarrow.acero import AggregateNodeOptions
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.files.rejection import OF_FILES, Reason
-from elsinore.lake.delta_log import aggregate_rows, read_rows
-from elsinore.lake.regions import Hours, Landings, parts_of, run_key
-from elsinore.lake.run_metrics import (
-    COPIES,
-    EMPTIED,
-    INGEST_STEP,
-    LOST,
-    PROFILE_FINGERPRINT,
-    PUBLISH_STEP,
-    UNCHECKED,
-    UNREAD,
-    VALIDATE_STEP,
-    read_metrics,
-)
 from elsinore.lake.sharing_metrics import RunTime, is_of_sharing, run_time_sharing
 from elsinore.lake.stored_ties import stored_ties
 from elsinore.ledger.days import Cell, calendar, completeness, day_labels
@@ -47,6 +33,18 @@ from elsinore.ledger.results import (
     stale,
 )
 from elsinore.ledger.rows import Longs, State
+from elsinore.ledger.run_metrics import (
+    COPIES,
+    EMPTIED,
+    INGEST_STEP,
+    LOST,
+    PROFILE_FINGERPRINT,
+    PUBLISH_STEP,
+    UNCHECKED,
+    UNREAD,
+    VALIDATE_STEP,
+    read_metrics,
+)
 from elsinore.quality.ingested_hours import ingested_hours, is_table
 from elsinore.quality.lake import (
     PLACE,
@@ -65,6 +63,8 @@ from elsinore.sharing.explain import explain_plan
 from elsinore.sharing.plan import PlannedCandidate, StaticPlan
 from elsinore.sharing.profile import StreamProfile
 from elsinore.step_clock import BEGAN, ENDED
+from elsinore.store.delta_log import aggregate_rows, read_rows
+from elsinore.store.regions import Hours, Landings, parts_of, run_key
 from elsinore.timeline import DAY, HOUR, Interval, hour_label
 from elsinore.wording import some_of
 

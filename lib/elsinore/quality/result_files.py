@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.lake.regions import Hours
 from elsinore.places import whole_file
 from elsinore.quality.lake import ResultCounts, results_by_day
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
+from elsinore.store.regions import Hours
 from elsinore.timeline import Interval, format_instant
 from elsinore.wording import FORMULA
 

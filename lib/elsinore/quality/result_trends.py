@@ -13,7 +13,6 @@ import pyarrow.dataset as ds
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
-from elsinore.lake.delta_log import read_rows
 from elsinore.lake.event_files import event_table
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication
@@ -25,6 +24,7 @@ from elsinore.query.bound import Workload
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import list_trends
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import read_rows
 from elsinore.timeline import EPOCH, HOUR, Interval, instant_of
 
 

@@ -18,9 +18,6 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events import id_keys
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import Hours, Landings
-from elsinore.lake.tables import STAGED, Lake
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication, publications
 from elsinore.ledger.rows import Longs
@@ -29,6 +26,9 @@ from elsinore.quality.ingested_hours import ingested_hours, is_table, usual_reco
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.staged import aggregated, checks_of_staged, hours_in, staged_by_day
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import read_rows
+from elsinore.store.regions import Hours, Landings
+from elsinore.store.tables import STAGED, Lake
 from elsinore.timeline import Interval, hour_label
 
 _CODE = "^[a-z][a-z0-9_]*$"

@@ -26,13 +26,13 @@ import pyarrow.compute as pc
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.lake.event_files import EventFile, events_in_order, reach_of
-from elsinore.lake.regions import Hours
-from elsinore.lake.staged import Staged
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import STAGED, Lake
+from elsinore.ledger.staged import Staged
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.published import group_text
 from elsinore.row_hashes import row_hashes
+from elsinore.store.regions import Hours
+from elsinore.store.tables import STAGED, Lake
 from elsinore.timeline import HOUR, Interval, hour_label, parse_hour
 
 #: The group of a check of a whole window.

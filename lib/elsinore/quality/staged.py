@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.errors import DataError
-from elsinore.lake.delta_log import read_by_day, read_rows
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import STAGED
 from elsinore.ledger.fold import Fold, LastRows
 from elsinore.ledger.rows import Longs, State
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import read_by_day, read_rows
+from elsinore.store.regions import Hours
+from elsinore.store.tables import STAGED
 from elsinore.timeline import hours_of
 
 

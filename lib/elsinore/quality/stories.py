@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.lake.regions import Hours
 from elsinore.ledger.results import Publication
 from elsinore.quality.lake import ResultCounts, TopResult, results_by_day, told_by
 from elsinore.query.automaton import automaton
@@ -23,6 +22,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.syntax import Conjunction
 from elsinore.settings import LakePath
+from elsinore.store.regions import Hours
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
 
 #: How many groups of a query are named.

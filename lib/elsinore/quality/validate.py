@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 from elsinore.errors import BudgetError, UnsupportedQueryError, ValidationError
 from elsinore.events import EventTable
-from elsinore.lake.regions import Hours, of_workload
-from elsinore.lake.staged import Staged
-from elsinore.lake.tables import Lake
+from elsinore.ledger.staged import Staged
 from elsinore.quality.checked_events import MAX_EVENTS, events_of_places
 from elsinore.quality.sample import (
     EVERY_GROUP,
@@ -32,6 +30,8 @@ from elsinore.reference.tally import tally_trends
 from elsinore.reference.two_step import Method, answer_windows, enumerate_trends
 from elsinore.results.published import group_text, numbers_of
 from elsinore.results.row import Bounds, ResultRow, within
+from elsinore.store.regions import Hours, of_workload
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval, format_instant, hour_label
 
 VALIDATIONS = "validations"

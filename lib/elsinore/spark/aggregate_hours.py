@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from elsinore.catalog.load_schema import load_schema
 from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.answered import joined_queries, own_name
-from elsinore.lake.event_changes import EventChanges
-from elsinore.lake.tables import Lake, load_tables
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.publish.stage import Target, stage
 from elsinore.publish.tables import ResultTables
 from elsinore.query.bound import Workload
@@ -21,6 +20,7 @@ from elsinore.results.task_rows import EVENTS, ROWS, WINDOWS, Counts, add_up
 from elsinore.settings import Settings
 from elsinore.spark.compute import Computed, compute
 from elsinore.store.spark_tables import SparkTables
+from elsinore.store.tables import Lake, load_tables
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import require
 from elsinore.timeline import Interval, hour_label

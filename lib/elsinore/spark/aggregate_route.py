@@ -12,10 +12,10 @@ import numpy as np
 
 from elsinore.lake.event_files import EventFile, Share, reach_of, shares
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.aggregate_worker import LET_GO, Part
 from elsinore.spark.partitions import common_keys
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from elsinore.windows import Window, joint_reach
 

@@ -22,7 +22,6 @@ from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusal
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.executors.plan import RuntimePlan
 from elsinore.executors.plan.alike import for_all
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import (
     EventFile,
     Share,
@@ -35,12 +34,13 @@ from elsinore.lake.event_files import (
 )
 from elsinore.lake.kept_hours import KeptHours, kept_bytes, read_kept
 from elsinore.lake.stored_events import files_of
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.results.task_rows import EVENTS, FINISHED_SCHEMA, Counts, counts_of
 from elsinore.settings import LakePath
 from elsinore.spark.aggregate_worker import Task, counting, each_number, finished
+from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
 #: Version of cached panes; raise it if the meaning of their rows changes, or if rows were wrong.

@@ -19,11 +19,9 @@ from elsinore.errors import SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.executors.plan import RuntimePlan
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
-from elsinore.lake.regions import day_of
 from elsinore.lake.stored_events import NotPlainError, files_of
-from elsinore.lake.tables import Lake
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.task_rows import FINISHED_SCHEMA, Counts, with_counts
 from elsinore.spark.aggregate_route import Route, choose_routes
@@ -31,6 +29,8 @@ from elsinore.spark.aggregate_worker import Task, reading
 from elsinore.spark.carry import Carrying, choose_carrying
 from elsinore.spark.partitions import aggregate_partitions, finished_together
 from elsinore.spark.tasks import numbered, told
+from elsinore.store.regions import day_of
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 
 #: Returns a table of events at the version that is read, for Spark's own scan.

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import pyarrow.compute as pc
 
 from elsinore.errors import DataError, SetupError
-from elsinore.lake.delta_log import arrow_dataset, open_table
 from elsinore.places import scheme
+from elsinore.store.delta_log import arrow_dataset, open_table
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"

@@ -16,9 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.errors import ParameterError
-from elsinore.lake.delta_log import KEEP_ROWS
-from elsinore.lake.tables import Difference, TableSchema
 from elsinore.places import scheme
+from elsinore.store.delta_log import KEEP_ROWS
 from elsinore.store.failures import try_again
 from elsinore.store.read_log import (
     count_between,
@@ -28,6 +27,7 @@ from elsinore.store.read_log import (
 )
 from elsinore.store.sql_text import path_table, quote_name, quote_text
 from elsinore.store.stored_schema import compare, definition, require_fitting
+from elsinore.store.tables import Difference, TableSchema
 
 Note = Mapping[str, Any]
 

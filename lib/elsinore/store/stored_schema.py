@@ -9,9 +9,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from elsinore.errors import SetupError
-from elsinore.lake.delta_log import BUCKETS
-from elsinore.lake.tables import ID_FIELD, ID_SPAN, Difference, TableSchema
+from elsinore.store.delta_log import BUCKETS
 from elsinore.store.sql_text import quote_name, quote_text
+from elsinore.store.tables import ID_FIELD, ID_SPAN, Difference, TableSchema
 
 #: Properties that say how a table depends on the schema of its stream, in words.
 _OF_STREAM = {

@@ -23,8 +23,8 @@ from elsinore.errors import (
     lacks_thread,
     storage_error,
 )
-from elsinore.lake.delta_log import first_line
 from elsinore.memory_limit import MEMORY_LIMIT
+from elsinore.store.delta_log import first_line
 from elsinore.store.object_store import missing_connector
 
 _BROKEN = re.compile(r"Could not initialize class [\w.$]+|UnsatisfiedLinkError: [^\n]{1,60}")

@@ -20,7 +20,7 @@ import elsinore.cli.put
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.files.read_events import read_events
-from elsinore.lake.landing_zone import landing_files
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.orchestration.run_params import run_interval
 from elsinore.timeline import Interval
 
@@ -150,7 +150,7 @@ def test_two_at_once_lose_no_line_whatever_their_processes_are_called(
         return real(*arguments)
 
     monkeypatch.setattr("elsinore.cli.put._move", meanwhile)
-    monkeypatch.setattr("elsinore.lake.collect._WAITING", 0)  # what is read is written at once
+    monkeypatch.setattr("elsinore.ingest.collect._WAITING", 0)  # what is read is written at once
     assert run_command(["put", str(path)]) == 0
     found = [gzip.decompress(Path(file.path).read_bytes()) for file in landing_files(zone, DAY)]
     assert sum(text.count(b"\n") for text in found) == 3, "one hour's lines are alike in both"
@@ -374,7 +374,7 @@ def test_a_small_file_does_not_make_very_many(
     files = [path for path in zone.rglob("*") if path.is_file()]
     assert len(files) == 50 + 2 * 19, "the shortest stretches have their empty files"
     assert "hours without events got no empty file (at most 1,000" in error
-    monkeypatch.setattr("elsinore.lake.collect.MOST_HOURS", 49)
+    monkeypatch.setattr("elsinore.ingest.collect.MOST_HOURS", 49)
     path = tmp_path / "e.jsonl"
     path.write_text(path.read_text().replace('"user-id": "', '"user-id": "x'))
     assert run_command(["put", str(path)]) == 1

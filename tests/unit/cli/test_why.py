@@ -16,9 +16,9 @@ from deltalake import DeltaTable
 from elsinore.catalog.load_schema import load_schema
 from elsinore.cli.main import run_command
 from elsinore.integers import digits_of, from_json
-from elsinore.lake.tables import load_tables
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import read_workload
+from elsinore.store.tables import load_tables
 from tests.unit.quality.lake import at, hour_row, published
 from tests.written_tables import DECLARATIONS, write_hours, write_table
 

@@ -10,7 +10,7 @@ import pytest
 
 from elsinore.errors import DataError
 from elsinore.ingest.find_files import Found, find_files, listing, missed_hours
-from elsinore.lake.landing_zone import landing_files
+from elsinore.ingest.landing_zone import landing_files
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.rows import State
 from elsinore.timeline import DAY, HOUR, Interval

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from elsinore.lake.delta_log import arrow_dataset, open_table
-from elsinore.lake.regions import Hours
-from elsinore.lake.tables import load_tables
+from elsinore.store.delta_log import arrow_dataset, open_table
+from elsinore.store.regions import Hours
+from elsinore.store.tables import load_tables
 from elsinore.timeline import DAY, HOUR, Interval, hour_label
 from tests.golden_cases import stream_schema
 

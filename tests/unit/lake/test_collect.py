@@ -27,9 +27,8 @@ from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_parquet import read_parquet
-from elsinore.lake import collect as module
-from elsinore.lake.collect import Collected, collect, uncollected
-from elsinore.lake.landing_zone import (
+from elsinore.ingest.collect import Collected, collect, uncollected
+from elsinore.ingest.landing_zone import (
     all_files,
     describe,
     find_sources,
@@ -37,6 +36,7 @@ from elsinore.lake.landing_zone import (
     scan_files,
     unread_files,
 )
+from elsinore.lake import collect as module
 from elsinore.timeline import Interval
 
 SCHEMA = """\
@@ -379,7 +379,7 @@ def test_a_source_that_is_swapped_after_it_was_listed_is_not_read(
         (zone / "x.csv").symlink_to(tmp_path / "private.csv")
         return file
 
-    monkeypatch.setattr("elsinore.lake.collect.describe", then_swap)
+    monkeypatch.setattr("elsinore.ingest.collect.describe", then_swap)
     (why,) = run(zone, schema_of("x.csv")).refused.values()
     assert "a symbolic link" in why
     assert hours(zone) == {}

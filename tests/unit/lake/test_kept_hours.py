@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from elsinore.errors import ConflictError
-from elsinore.lake.event_changes import EventChanges
 from elsinore.lake.event_files import Bucket
 from elsinore.lake.kept_hours import FOLDER, KeptHours, drop_kept_hours, read_kept
+from elsinore.ledger.event_changes import EventChanges
 from elsinore.ledger.results import event_changes
 from elsinore.ledger.rows import State
 from elsinore.timeline import DAY, HOUR, parse_hour

@@ -16,7 +16,7 @@ import pytest
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import DataError
 from elsinore.files.read_lines import DEFAULT_LIMITS, read_lines
-from elsinore.lake.landing_zone import (
+from elsinore.ingest.landing_zone import (
     _decode,
     blank_lines,
     describe,
@@ -139,7 +139,9 @@ def test_nothing_lands_of_a_file_that_grows_too_large_while_it_is_read(
     path.write_text(line * 10_000)
     size = path.stat().st_size
     limits = replace(DEFAULT_LIMITS, batch_bytes=size - 1, file_bytes=size + 1)
-    monkeypatch.setattr("elsinore.lake.landing_zone.read_lines", partial(read_lines, limits=limits))
+    monkeypatch.setattr(
+        "elsinore.ingest.landing_zone.read_lines", partial(read_lines, limits=limits)
+    )
     rows = scan_files(landing_files(tmp_path, HOURS), SCHEMA)
     assert next(rows).num_rows == 10_000
     with path.open("a") as file:

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from elsinore.errors import DataError
-from elsinore.lake.delta_log import changed_partitions, commits, open_table, read_failures
+from elsinore.store.delta_log import changed_partitions, commits, open_table, read_failures
 
 
 def write(path: Path, *numbers: int) -> None:

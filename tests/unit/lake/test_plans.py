@@ -14,9 +14,8 @@ from elsinore.cli.plan import read_statistics
 from elsinore.errors import DataError, ParameterError, PlanError
 from elsinore.executors.profile import measure
 from elsinore.lake.plans import FoundPlan, load_plan, plan_run
-from elsinore.lake.run_metrics import find_text, note_metrics
 from elsinore.lake.stored_events import StoredEvents
-from elsinore.lake.tables import Lake
+from elsinore.ledger.run_metrics import find_text, note_metrics
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
@@ -25,6 +24,7 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import EventCounts
 from elsinore.sharing.replan import Band, Replan, replan
 from elsinore.sharing.statistics import Statistics
+from elsinore.store.tables import Lake
 from elsinore.timeline import MINUTE, Interval
 from tests import profile_case as case
 from tests.ingest.landing_zone import departure

@@ -11,9 +11,9 @@ import pytest
 from deltalake import DeltaTable
 
 from elsinore.errors import DataError, SetupError
-from elsinore.lake.run_metrics import note_metrics, read_metrics, record_metrics
-from elsinore.lake.tables import Lake
+from elsinore.ledger.run_metrics import note_metrics, read_metrics, record_metrics
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 
 NINE, TEN = (

@@ -13,10 +13,10 @@ import pytest
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from elsinore.errors import ConflictError, DataError, ElsinoreError, SetupError
-from elsinore.lake.delta_log import open_table, read_rows, write_failures
-from elsinore.lake.table_features import features_of
-from elsinore.lake.tables import Lake
 from elsinore.settings import Settings
+from elsinore.store.delta_log import open_table, read_rows, write_failures
+from elsinore.store.table_features import features_of
+from elsinore.store.tables import Lake
 
 ROWS = pa.table({"a": ["z"], "day": ["1"]})
 

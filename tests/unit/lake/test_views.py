@@ -16,11 +16,11 @@ from elsinore.choices import Engine
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
 from elsinore.lake.old_names import OLD_NAMES
-from elsinore.lake.tables import Lake
 from elsinore.lake.views import TABLES, statements, view_statements
 from elsinore.library.results import Results
 from elsinore.query.bound import Workload
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from tests.unit.quality import lake as lake_rows
 from tests.unit.quality.lake import REPOSITORY
 from tests.views_lake import COLUMNS, VIEWS, expected, ordered, publish_odd_rows, settings_of

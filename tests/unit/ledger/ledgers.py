@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.yaml_text import read_model
-from elsinore.lake.tables import TableSchema
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.rows import OF_STREAM, Longs, State
+from elsinore.store.tables import TableSchema
 from elsinore.timeline import HOUR, hour_label, parse_instant
 
 DECLARATION = Path(__file__).parents[3] / "schemas" / "tables" / "hours.yaml"

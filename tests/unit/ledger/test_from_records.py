@@ -12,7 +12,6 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 
 from elsinore.cli.main import run_command
-from elsinore.lake.tables import Lake
 from elsinore.ledger.fold import Fold, fold
 from elsinore.ledger.from_records import Records, as_appended
 from elsinore.ledger.inputs import arrived, late, missing
@@ -22,6 +21,7 @@ from elsinore.ledger.table import Ledger
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR
 from tests.unit.ledger.ledgers import SCHEMA, START, at, label, numbers
 from tests.unit.ledger.test_hours import listing

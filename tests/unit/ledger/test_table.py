@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from elsinore.errors import DataError, EngineError, SchemaError
-from elsinore.lake.tables import Column
 from elsinore.ledger.fold import fold
 from elsinore.ledger.rows import State, entries, list_files
 from elsinore.ledger.table import Ledger, state_of
 from elsinore.settings import Settings
+from elsinore.store.tables import Column
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.unit.ledger.ledgers import DECLARATION, SCHEMA, START, at, label, numbers
 

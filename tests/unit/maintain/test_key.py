@@ -11,7 +11,7 @@ import pytest
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
 from elsinore.errors import ParameterError
-from elsinore.lake.landing_zone import decode_again
+from elsinore.ingest.landing_zone import decode_again
 from elsinore.maintain.key import Key
 
 STREAM = read_schema("""

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.choices import Optimizer
-from elsinore.lake.tables import Lake, load_tables
 from elsinore.ledger.fold import Fold
 from elsinore.quality.check_expectations import ValidationResults
 from elsinore.quality.report import write_report
 from elsinore.sharing.plan import Fate, KleenePart, Occurrence, PlannedCandidate, StaticPlan
 from elsinore.sharing.statistics import Statistics
+from elsinore.store.tables import Lake, load_tables
 from elsinore.timeline import Interval
 from tests.written_tables import DECLARATIONS, declared, state_in, write_hours, write_table
 

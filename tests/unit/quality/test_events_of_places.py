@@ -13,13 +13,13 @@ import pytest
 from deltalake import write_deltalake
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.lake.tables import Lake, load_tables
 from elsinore.quality import checked_events
 from elsinore.quality.checked_events import events_of_places
 from elsinore.quality.sample import EVERY_GROUP, Place
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.parse import parse_workload
 from elsinore.settings import Settings
+from elsinore.store.tables import Lake, load_tables
 from elsinore.timeline import EPOCH, HOUR, MINUTE
 from tests.golden_cases import stream_schema
 from tests.property.random_cases.dice import Dice

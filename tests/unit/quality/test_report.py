@@ -19,9 +19,9 @@ from deltalake import write_deltalake
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError
-from elsinore.lake.run_metrics import COPIES, EMPTIED, LOST, UNREAD
-from elsinore.lake.run_metrics import UNCHECKED as UNCHECKED_DOUBTS
 from elsinore.lake.sharing_metrics import sharing_metrics
+from elsinore.ledger.run_metrics import COPIES, EMPTIED, LOST, UNREAD
+from elsinore.ledger.run_metrics import UNCHECKED as UNCHECKED_DOUBTS
 from elsinore.quality.charts import Trend, trends, value_ticks
 from elsinore.quality.check_expectations import ValidationResults, Verdict
 from elsinore.quality.report import templates

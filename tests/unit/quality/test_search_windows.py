@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.lake.tables import Lake
 from elsinore.quality.sample import EVERY_GROUP, Check, Place
 from elsinore.quality.validate import MAX_EXHAUSTED, Compared, check_all
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import Workload
 from elsinore.query.parse import parse_workload
+from elsinore.store.tables import Lake
 from tests.golden_cases import event_table, stream_schema
 
 SCHEMA = stream_schema({"A": {"g": "long"}, "B": {"g": "long"}})

@@ -17,7 +17,7 @@ from elsinore.errors import (
     QueryError,
     SetupError,
 )
-from elsinore.lake.delta_log import write_failures
+from elsinore.store.delta_log import write_failures
 from elsinore.store.task_failures import BrokenServerError, translate
 
 CREATED = """

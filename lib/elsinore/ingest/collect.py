@@ -32,7 +32,7 @@ from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import line_times
 from elsinore.files.read_lines import unusable_line
 from elsinore.files.rejection import UnreadableFile, printable
-from elsinore.lake.landing_zone import (
+from elsinore.ingest.landing_zone import (
     LandingFile,
     Source,
     base_of,

@@ -34,10 +34,10 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from elsinore.catalog.stream import Buckets
 from elsinore.errors import ConflictError, DataError, OutOfMemoryError, SetupError, storage_error
-from elsinore.lake.regions import Conditions, Hours, Landings, sql
-from elsinore.lake.table_features import feature_failures, is_conflict
 from elsinore.places import is_here, scheme, state
 from elsinore.settings import OF_WORKLOAD, LakePath
+from elsinore.store.regions import Conditions, Hours, Landings, sql
+from elsinore.store.table_features import feature_failures, is_conflict
 
 #: Operations of commits that do not change rows.
 KEEP_ROWS = {

@@ -29,7 +29,9 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_model
 from elsinore.errors import ConflictError, ParameterError, SchemaError, SetupError
-from elsinore.lake.delta_log import (
+from elsinore.places import require_exclusive
+from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
+from elsinore.store.delta_log import (
     BUCKET,
     BUCKETS,
     OpenTable,
@@ -40,9 +42,7 @@ from elsinore.lake.delta_log import (
     read_failures,
     write_failures,
 )
-from elsinore.lake.regions import Conditions, sql
-from elsinore.places import require_exclusive
-from elsinore.settings import OF_WORKLOAD, Expiring, LakeFolders, LakePath, Settings
+from elsinore.store.regions import Conditions, sql
 from elsinore.timeline import DAY, HOUR
 from elsinore.wording import suggest
 

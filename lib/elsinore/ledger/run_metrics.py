@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.errors import DataError
-from elsinore.lake.delta_log import read_rows
-from elsinore.lake.regions import of_step, run_key
-from elsinore.lake.tables import Lake
 from elsinore.places import whole_file
 from elsinore.settings import LakePath
 from elsinore.step_clock import step_times
+from elsinore.store.delta_log import read_rows
+from elsinore.store.regions import of_step, run_key
+from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from elsinore.wording import command
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from elsinore.lake.delta_log import changed_partitions
 from elsinore.settings import LakePath
+from elsinore.store.delta_log import changed_partitions
 
 
 @dataclass(frozen=True)
