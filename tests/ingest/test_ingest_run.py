@@ -68,6 +68,7 @@ def home(new_tables: NewTables) -> Home:
     return Home(*new_tables())
 
 
+@pytest.mark.long
 def test_late_changed_and_renamed_files(home: Home) -> None:
     first = put(home.zone, hour(9), departure(1, hour=9))
     put(home.zone, hour(10), departure(2), "bad")

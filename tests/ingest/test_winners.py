@@ -162,6 +162,7 @@ def test_a_file_can_have_any_time_of_modification(new_tables: NewTables) -> None
     assert found["event_version"].to_pylist() == [2**63 - 1]
 
 
+@pytest.mark.long
 def test_names_and_times_of_files(new_tables: NewTables) -> None:
     """Of the files of an hour the last name wins, or if asked for the last modification."""
     for ids, winner in (("{field: id}", 3), ("{field: id, order: modified}", 4)):

@@ -204,6 +204,7 @@ def test_the_next_run_recomputes_only_what_changed(migrated: Settings, clean: Se
     assert stale_hours(migrated) == []
 
 
+@pytest.mark.long
 def test_a_replay_changes_only_what_changed_and_equals_the_library(
     migrated: Settings, clean: Settings, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def stray(home: Home, table: str, name: str, hours: float) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_small_files_become_one_and_old_ones_go(home: Home) -> None:
     for number in (10, 11, 12):
         put(home.zone, hour(number), departure(number, hour=number))

@@ -43,6 +43,7 @@ def changes(home: Home) -> list[int]:
     return changed_hours(home.own.ingest, after).hours.tolist()
 
 
+@pytest.mark.long
 def test_old_rows_go_and_are_not_taken_for_withdrawn(home: Home) -> None:
     live(home, 7)
     home.put_results(10, "N1")

@@ -168,6 +168,7 @@ def test_streams_of_one_home_from_samples_of_their_events(
     assert sorted(path.name for path in (checkout / "var").iterdir() if path.is_dir()) == [*SAMPLES]
 
 
+@pytest.mark.long
 def test_the_steps_by_their_commands(
     settings: Settings,
     sell: Sell,

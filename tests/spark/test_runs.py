@@ -111,6 +111,7 @@ def raising(error: BaseException) -> Callable[..., None]:
     return fail
 
 
+@pytest.mark.long
 def test_an_hour_without_its_files_is_provisional_until_they_come(
     lake: Lake, settings: Settings, replayed: Replayed
 ) -> None:

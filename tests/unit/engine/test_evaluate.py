@@ -63,7 +63,7 @@ PAIRS = stream_schema(
 )
 
 #: How many random conditions on one event, and how many on two.
-SEEDS, PAIR_SEEDS = draws(600, 2_000), draws(100, 1_000)
+SEEDS, PAIR_SEEDS = draws(300, 2_000), draws(50, 1_000)
 
 
 class _Text:

@@ -84,7 +84,7 @@ def repeated(rows: Sequence[tuple[str, int, dict]], within: int, dice: Dice) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "seeds"), [("", draws(50, 150)), ("fixed:", draws(20, 60)), ("short:", draws(20, 60))]
+    ("kind", "seeds"), [("", draws(25, 150)), ("fixed:", draws(10, 60)), ("short:", draws(10, 60))]
 )
 def test_any_chunks_give_the_rows_of_the_whole_table(kind: str, seeds: int) -> None:
     """For any query, and for workloads that share whatever they can."""

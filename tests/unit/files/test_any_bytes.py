@@ -14,6 +14,7 @@ from elsinore.errors import DataError
 from elsinore.files.advice import odd_file
 from elsinore.files.read_events import read_events
 from elsinore.files.rejection import UnreadableFile
+from tests.draws import draws
 from tests.unit.files.rides import raw, rides, travel
 
 HEADER = b"id,time,type,driver,speed,stops,shared,booked\n"
@@ -29,7 +30,7 @@ pieces = st.one_of(
 )  # fmt: skip
 contents = st.lists(pieces, max_size=12).map(b"".join)
 relaxed = settings(
-    max_examples=300,
+    max_examples=draws(100, 300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

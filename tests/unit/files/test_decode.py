@@ -381,7 +381,7 @@ def assert_same(one: Decoded, other: Decoded) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=draws(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=draws(40, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(nearly_good_lines(), min_size=1, max_size=8))
 def test_the_fast_way_reads_as_the_careful_way(lines: list[str]) -> None:
     fast = decode(*lines)

@@ -328,7 +328,7 @@ def nearly_good_rows(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=draws(100, 1_000), deadline=None)
+@settings(max_examples=draws(40, 1_000), deadline=None)
 @given(st.lists(nearly_good_rows(), min_size=1, max_size=8), st.sampled_from([1, 2, 3, 100]))
 def test_the_fast_way_reads_as_the_careful_way(lines: list[str], at_once: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

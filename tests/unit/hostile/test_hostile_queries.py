@@ -68,7 +68,7 @@ def test_the_place_of_the_query_that_is_one_too_many() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_queries_are_read() -> None:
     assert len(read_workload(many(10_000, ";"), SCHEMA).queries) == 10_000
 
