@@ -118,6 +118,9 @@ class StreamSchema:
         plausible: the rule for plausible times, and the treatment of events with others.
         id_span: length of the day or hour (UTC) of event time within which ids are unique; None if
             they are always unique. Events of different spans are never duplicates.
+        version_field: the raw field that orders the records of an id, the highest first; None if
+            only files and positions do.
+        by_modification: whether modification times of files order records instead of their names.
     """
 
     name: str
@@ -172,6 +175,12 @@ class StreamSchema:
         """Every raw field that holds attributes, with each type that it is read as."""
         pairs = ((a.raw, a.type) for event_type in self.types for a in event_type.attributes)
         return tuple(dict.fromkeys(pairs))
+
+    @cached_property
+    def raw_texts(self) -> frozenset[str]:
+        """The raw fields that are read as text: the event type, the id and string attributes."""
+        strings = (raw for raw, kind in self.raw_attributes if kind is AttributeType.STRING)
+        return frozenset((*self.raw_needed[1:], *strings))
 
     def carriers(self, attribute: str) -> frozenset[str]:
         """Return the names of the event types with an attribute."""

@@ -47,9 +47,9 @@ from elsinore.catalog.yaml_text import Strict, read_yaml
 from elsinore.choices import Executor
 from elsinore.errors import ElsinoreError, ParameterError
 from elsinore.events import EventTable, arrow_schema
-from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import remove_duplicates
 from elsinore.files.typed import spelled
+from elsinore.files.versions import decode_versioned
 from elsinore.integers import from_json, text_of, to_json
 from elsinore.library.results import answer
 from elsinore.query.bind_query import bind_workload
@@ -334,14 +334,14 @@ def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -
     """Return events as a file of JSON Lines; `out_of_range` of them have times out of range."""
     numbers = range(1, len(lines) + 1)
     table = pa.table({"file": ["events"] * len(lines), "record_number": numbers, "record": lines})
-    decoded = decode_lines(table, schema)
+    decoded = decode_versioned(table, schema)
     reasons = decoded.rejected["reason_code"].to_pylist()
     if reasons != ["time_out_of_range"] * out_of_range:
         rejected = decoded.rejected.select(["record_number", "reason"]).to_pylist()
         said = some_of((f"event {row['record_number']}: {row['reason']}" for row in rejected), 3)
         message = said if rejected else f"0 events have times out of range, expected {out_of_range}"
         raise _Invalid(message, "correct the case, and run it again: `elsinore test FILE`")
-    events = remove_duplicates(decoded.events, schema).events
+    events = remove_duplicates(decoded, schema).events
     return EventTable(schema, events.select(arrow_schema(schema).names))
 
 

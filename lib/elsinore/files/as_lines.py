@@ -29,8 +29,8 @@ from elsinore.files.read_lines import (
 from elsinore.files.read_parquet import parquet_rows
 from elsinore.files.records import ArrowRecords, few_at_once, number_of_values
 from elsinore.files.rejection import Reason, printable
-from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, type_times
-from elsinore.timeline import NUMBER_LENGTHS, TimeUnit
+from elsinore.files.typed import is_instant, one_chunk, plain_number, spelled, time_numbers
+from elsinore.timeline import TimeUnit
 
 #: Maximum number of rows that become lines at a time, and of their characters.
 _AT_ONCE, _TEXT_AT_ONCE = 8_192, 16 << 20
@@ -200,13 +200,12 @@ def _of_few_values(rows: pa.Table, path: Path) -> Iterator[pa.Table]:
 
 
 def _row_lines(rows: pa.Table, schema: StreamSchema) -> list[str]:
-    strings = [field for field, kind in schema.raw_attributes if kind is AttributeType.STRING]
-    texts = {*schema.raw_needed[1:], *strings}
+    texts = schema.raw_texts
     columns = {name: _values(one_chunk(rows[name]), name, texts) for name in rows.column_names}
     told, is_text = ArrowRecords(rows).column(schema.time_field), schema.time_field in texts
     if schema.time_unit is not TimeUnit.ISO and is_instant(told.type) and not is_text:
         # Under its whole name also where it lies inside of another column: that name comes first.
-        columns[schema.time_field] = _numbers(told, schema.time_unit)
+        columns[schema.time_field] = time_numbers(told, schema.time_unit)
     records = zip(*columns.values(), strict=True)
     return [_encode(dict(zip(columns, row, strict=True))) for row in records]
 
@@ -228,12 +227,6 @@ def _values(column: pa.Array, field: str, texts: Collection[str]) -> list[Any]:
     inside = zip(*(_values(part, f"{field}.{name}", texts) for name, part in parts), strict=True)
     pairs = zip(column.is_valid().to_pylist(), inside, strict=True)
     return [dict(zip(names, row, strict=True)) if is_there else None for is_there, row in pairs]
-
-
-def _numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
-    length = NUMBER_LENGTHS[unit]
-    micros = type_times(instants, unit).array.to_pylist()
-    return [m if m is None else m // length if m % length == 0 else m / length for m in micros]
 
 
 def _as_json(value: Any) -> Any:

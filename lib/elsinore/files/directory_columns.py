@@ -159,4 +159,6 @@ def column_value(name: str, text: str | None, schema: StreamSchema) -> Any:
     if name == schema.time_field:
         is_text = schema.time_unit is TimeUnit.ISO
         kinds.add(AttributeType.STRING if is_text else AttributeType.DOUBLE)
+    if name == schema.version_field and not kinds:
+        kinds.add(AttributeType.DOUBLE)  # text that is not a number stays a timestamp
     return spelled(text, kinds.pop()) if text and len(kinds) == 1 else text

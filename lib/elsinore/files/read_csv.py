@@ -30,6 +30,7 @@ from elsinore.files.read_lines import (
 from elsinore.files.records import ArrowRecords
 from elsinore.files.rejection import Fault, Reason, printable
 from elsinore.files.type_records import Decoded, type_records
+from elsinore.files.versions import cell_versions, follow_versions
 
 #: Lines that are decoded at a time, and characters of them at most.
 _AT_ONCE = 8_192
@@ -81,7 +82,7 @@ def read_csv(
         clean = _clean_block(ahead, names, read, columns)
         if clean is not None:
             positions = [line.position for line in ahead]
-            decoded = type_records(clean, _places(label, positions), {}, schema)
+            decoded = _typed(clean, _places(label, positions), {}, schema)
             # Invalid lines are parsed again one by one, for their errors.
             if not decoded.rejected.num_rows:
                 lines.pass_over()
@@ -293,7 +294,16 @@ def _decode(
     table = add_texts(table, columns)
     records = ArrowRecords(table, [record.text for record in block], quoted=True)
     places = _places(label, [record.position for record in block])
-    return type_records(records, places, faults, schema)
+    return _typed(records, places, faults, schema)
+
+
+def _typed(
+    records: ArrowRecords, places: pa.Table, faults: dict[int, Fault], schema: StreamSchema
+) -> Decoded:
+    decoded = type_records(records, places, faults, schema)
+    if schema.version_field is None:
+        return decoded
+    return follow_versions(decoded, records, places, schema, cell_versions)
 
 
 def _places(label: str, positions: list[int]) -> pa.Table:

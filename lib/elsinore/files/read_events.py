@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,7 +24,6 @@ from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable, arrow_schema, id_keys, same_values
 from elsinore.files.advice import odd_file, odd_name
 from elsinore.files.as_lines import with_columns
-from elsinore.files.decode import decode_lines
 from elsinore.files.directory_columns import columns_below
 from elsinore.files.file_names import (
     lost_records,
@@ -55,6 +55,8 @@ from elsinore.files.rejection import (
     shown,
 )
 from elsinore.files.type_records import Decoded, concat_decoded
+from elsinore.files.typed import plain_number
+from elsinore.files.versions import BELOW_VERSIONS, decode_versioned
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
 #: Files, directories, DataFrames, and tables of a lake.
@@ -68,8 +70,8 @@ OnProgress = Callable[[Source, int], None]
 MOST_REJECTED = 10_000_000
 _NAMED = 3
 _AT_ONCE = 8_192
-#: The column of nanoseconds during deduplication; no attribute name begins with `_`.
-_NANOSECONDS = "_nanoseconds"
+#: Columns during deduplication; no attribute name begins with `_`.
+_NANOSECONDS, _VERSION = "_nanoseconds", "_version"
 _Rows = npt.NDArray[np.int64]
 
 
@@ -152,10 +154,7 @@ def read_events(
         if progress is not None:
             progress(path, lines)
     decoded, odd = set_odd_aside(concat_decoded(parts, schema), schema)
-    table, cut = decoded.events, decoded.nanoseconds
-    if cut is not None:
-        table = table.append_column(_NANOSECONDS, pa.array(cut))
-    distinct = remove_duplicates(table, schema)
+    distinct, cut = remove_duplicates(decoded, schema), decoded.nanoseconds
     events = distinct.events.select([column.name for column in arrow_schema(schema)])
     report = ReadReport(
         len(files),
@@ -165,7 +164,7 @@ def read_events(
         pa.concat_tables([decoded.rejected, distinct.superseded]),
         decoded.ignored,
         passed_over,
-        (*odd, *missing.warnings(), *_losses(distinct, decoded, schema)),
+        (*odd, *missing.warnings(), *_losses(distinct, decoded)),
         None if cut is None else distinct.events[_NANOSECONDS].to_numpy(),
     )
     if report.error_rate > max_error_rate:
@@ -173,13 +172,8 @@ def read_events(
     return EventTable(schema, events), report
 
 
-def _losses(distinct: Distinct, decoded: Decoded, schema: StreamSchema) -> Iterator[str]:
+def _losses(distinct: Distinct, decoded: Decoded) -> Iterator[str]:
     """Yield warnings about corrections that lost, and columns that were not decoded."""
-    if schema.version_field is not None and distinct.superseded.num_rows:
-        yield (
-            f"the version {schema.version_field} orders records of an id in the pipeline only; "
-            "here the last file by name wins"
-        )
     for files, number in distinct.lost.items():
         yield lost_records(number, *files)
     for name in decoded.left_out:
@@ -195,13 +189,26 @@ def set_odd_aside(decoded: Decoded, schema: StreamSchema) -> tuple[Decoded, tupl
     odd = odd_times(decoded.events, schema)
     if schema.plausible.otherwise is not Otherwise.QUARANTINE or not odd.faults:
         return decoded, odd.warnings
-    gone = decoded.events.filter(odd.rows)
+    gone = _with_order(decoded).filter(odd.rows)
     lines = [as_json(row, schema) for row in gone.to_pylist()]
     faults = [odd.faults[row] for row in sorted(odd.faults)]
     rejected = pa.concat_tables([decoded.rejected, rejected_rows(gone, lines, faults)])
     cut = None if decoded.nanoseconds is None else decoded.nanoseconds[~odd.rows]
-    events = decoded.events.filter(~odd.rows)
-    return replace(decoded, events=events, rejected=rejected, nanoseconds=cut), ()
+    events, versions = decoded.events.filter(~odd.rows), decoded.versions
+    versions = None if versions is None else versions.filter(pa.array(~odd.rows))
+    return replace(
+        decoded, events=events, rejected=rejected, nanoseconds=cut, versions=versions
+    ), ()
+
+
+def _with_order(decoded: Decoded) -> pa.Table:
+    """Return events with their nanoseconds and versions, if there are any."""
+    events = decoded.events
+    if decoded.nanoseconds is not None:
+        events = events.append_column(_NANOSECONDS, pa.array(decoded.nanoseconds))
+    if decoded.versions is not None:
+        events = events.append_column(_VERSION, decoded.versions)
+    return events
 
 
 def _few_rejected(
@@ -232,7 +239,7 @@ def _decoded(
 ) -> Iterator[tuple[Source, Decoded, pa.Table | None]]:
     """Yield decoded batches with the file last read and, for JSON, the lines of each batch."""
     named = names_read(schema, nested=True)
-    # Lines of small files are decoded together; see `decode_lines`.
+    # Lines of small files are decoded together, because each call takes milliseconds.
     waiting: list[pa.RecordBatch] = []
     for path in files:
         if isinstance(path, Frame):
@@ -268,7 +275,7 @@ def _is_enough(batches: list[pa.RecordBatch]) -> bool:
 
 def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[Decoded, pa.Table]:
     lines = pa.Table.from_batches(batches)
-    return decode_lines(lines, schema), lines
+    return decode_versioned(lines, schema), lines
 
 
 def files_of(
@@ -397,7 +404,7 @@ def _command_for(file: str, record_number: int, **_: str) -> str:
 
 
 class Distinct(NamedTuple):
-    """Deduplicated events, in the order given.
+    """Deduplicated events, in the order given, with their nanoseconds and versions if known.
 
     `duplicates` counts dropped events that equal the kept one; `superseded` (columns of
     `REJECTED_SCHEMA`) has the dropped events that differ from it. `lost` counts superseded events
@@ -410,13 +417,16 @@ class Distinct(NamedTuple):
     lost: Mapping[tuple[str, str, str], int] = MappingProxyType({})
 
 
-def remove_duplicates(events: pa.Table, schema: StreamSchema) -> Distinct:
-    """Deduplicate events by id: the last one by (file, position) wins; see `_file_ranks`.
+def remove_duplicates(decoded: Decoded, schema: StreamSchema) -> Distinct:
+    """Deduplicate events by id: the last one by (version, file, position) wins.
+
+    An event without a version loses to events with one. See `_file_ranks` for the order of files.
 
     A removed event with equal time, type and attributes is a duplicate; one that differs is
-    rejected as `superseded`. Events without an id are all kept. Columns as in `decoded_schema`. If
-    ids are unique only within a span of time, events of different spans are never duplicates.
+    rejected as `superseded`. Events without an id are all kept. If ids are unique only within a
+    span of time, events of different spans are never duplicates.
     """
+    events = _with_order(decoded)
     if schema.id_field is None or _all_differ(events["event_id"]):
         return Distinct(events, 0, REJECTED_SCHEMA.empty_table())
     events = events.combine_chunks()
@@ -443,12 +453,17 @@ def _all_differ(ids: pa.ChunkedArray) -> bool:
 def _repeated(events: pa.Table, schema: StreamSchema) -> tuple[_Rows, _Rows]:
     """Return the rows whose id a later row has, and for each of them the last row of the id.
 
-    Rows are ordered by rank of the file and position.
+    Rows are ordered by version, rank of the file and position.
     """
     found = id_keys(events, schema, time=TIME_COLUMN).combine_chunks()
     placed = events.select(["record_number"]).append_column("id", found)
     placed = placed.append_column("file", _file_ranks(events["file"], schema))
-    keys = [(name, "ascending") for name in ("id", "file", "record_number")]
+    names = ["id", "file", "record_number"]
+    if _VERSION in events.column_names:
+        versions = pc.fill_null(events[_VERSION], BELOW_VERSIONS)
+        placed = placed.append_column("version", versions)
+        names.insert(1, "version")
+    keys = [(name, "ascending") for name in names]
     order = pc.sort_indices(placed, keys).to_numpy().astype(np.int64)
     ids = found.dictionary_encode().indices.to_numpy()[order]
     ends = np.append(ids[1:] != ids[:-1], True)
@@ -477,7 +492,9 @@ def _file_ranks(files: pa.ChunkedArray, schema: StreamSchema) -> pa.Array:
 def _superseded(
     events: pa.Table, kept: pa.Table, schema: StreamSchema
 ) -> tuple[pa.Table, Counter[tuple[str, str, str]]]:
-    rows, by = events.to_pylist(), kept.select(["file", "record_number"]).to_pylist()
+    rows = events.to_pylist()
+    by = kept.select([n for n in ("file", "record_number", _VERSION) if n in kept.column_names])
+    by = by.to_pylist()
     pairs = {(row["file"], other["file"]) for row, other in zip(rows, by, strict=True)}
     doubts = {pair: order_doubt(*pair, *map(_modified, pair)) for pair in pairs}
     reasons, lost = list[str](), Counter[tuple[str, str, str]]()
@@ -485,7 +502,9 @@ def _superseded(
         reason = (
             f"id {shown(row['event_id'])} was corrected by {other['file']}:{other['record_number']}"
         )
-        if doubt := doubts[row["file"], other["file"]]:
+        # Between different versions, files decide nothing.
+        doubt = doubts[row["file"], other["file"]]
+        if doubt and row.get(_VERSION) == other.get(_VERSION):
             lost[row["file"], other["file"], doubt] += 1
             reason += f", {doubt}"
         reasons.append(reason)
@@ -519,4 +538,6 @@ def as_json(row: dict[str, object], schema: StreamSchema) -> str:
         if attribute.type is AttributeType.TIMESTAMP and isinstance(value, int):
             value = format_instant(value)
         fields[attribute.raw] = value
+    if isinstance(version := row.get(_VERSION), Decimal) and schema.version_field is not None:
+        fields.setdefault(schema.version_field, plain_number(version))
     return json.dumps(fields, ensure_ascii=False)

@@ -325,6 +325,8 @@ def column_problem(
 def names_read(schema: StreamSchema, *, nested: bool) -> set[str]:
     """Return the names of columns that can be a field of the schema, or contain one if nested."""
     read = {*schema.raw_needed, *(field for field, _ in schema.raw_attributes)}
+    if schema.version_field is not None:
+        read.add(schema.version_field)
     return set().union(*map(beginnings, read)) if nested else read
 
 

@@ -28,6 +28,7 @@ from elsinore.files.read_lines import (
 from elsinore.files.records import ArrowRecords, field_paths, first_name
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded, decoded_schema, type_records
+from elsinore.files.versions import column_versions, follow_versions
 
 
 def read_parquet(
@@ -115,6 +116,8 @@ def columns_read(
     """Return the columns that contain a schema's fields; see `read_parquet` for `read`."""
     attributes = [each for event_type in schema.types for each in event_type.attributes]
     needed = [*schema.raw_needed, *(a.raw for a in attributes if read is None or a.name in read)]
+    if schema.version_field is not None:
+        needed.append(schema.version_field)
     required = {first_name(field, names) for field in needed}
     wanted = {first_name(field, names) for field in names_read(schema, nested=False)}
     chosen = [name for name in names if name in wanted]
@@ -239,4 +242,7 @@ def _typed(piece: pa.Table, position: int, labels: pa.Array, schema: StreamSchem
     where = pa.table({"file": labels[: piece.num_rows], "record_number": numbers})
     records = ArrowRecords(piece, quoted=schema.quoted_numbers)
     fields = frozenset(field_paths(piece.schema))
-    return replace(type_records(records, where, {}, schema), fields=fields)
+    decoded = type_records(records, where, {}, schema)
+    if schema.version_field is not None:
+        decoded = follow_versions(decoded, records, where, schema, column_versions)
+    return replace(decoded, fields=fields)

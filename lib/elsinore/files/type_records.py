@@ -36,6 +36,8 @@ class Decoded:
     fields: frozenset[str] | None = None
     #: columns that were too large to decode, and that no query reads.
     left_out: tuple[str, ...] = ()
+    #: the version of each event, NULL without one; None unless a schema with versions was followed.
+    versions: pa.Array | None = None
 
     @property
     def lines(self) -> int:
@@ -64,14 +66,24 @@ def concat_decoded(parts: Iterable[Decoded], schema: StreamSchema) -> Decoded:
     events, rejected = [decoded_schema(schema).empty_table()], [REJECTED_SCHEMA.empty_table()]
     ignored, cut = 0, list[tuple[Nanoseconds, int]]()
     left_out: dict[str, None] = {}
+    versions = list[pa.Array]()
     for part in parts:
         events.append(part.events)
         rejected.append(part.rejected)
         ignored += part.ignored
         cut.append((part.nanoseconds, part.events.num_rows))
         left_out.update(dict.fromkeys(part.left_out))
+        if part.versions is not None:
+            versions.append(part.versions)
     table, refused = pa.concat_tables(events), pa.concat_tables(rejected)
-    return Decoded(table, refused, ignored, joined(cut), left_out=tuple(left_out))
+    return Decoded(
+        table,
+        refused,
+        ignored,
+        joined(cut),
+        left_out=tuple(left_out),
+        versions=pa.concat_arrays(versions) if versions else None,
+    )
 
 
 def type_records(

@@ -321,6 +321,13 @@ def _micros(column: pa.Array, wrong: Reason) -> Typed:
 # ---- times
 
 
+def time_numbers(instants: pa.Array, unit: TimeUnit) -> list[int | float | None]:
+    """Return timestamps as the numbers of a unit, None for NULL and invalid ones."""
+    length = NUMBER_LENGTHS[unit]
+    micros = type_times(instants, unit).array.to_pylist()
+    return [m if m is None else m // length if m % length == 0 else m / length for m in micros]
+
+
 def likely_unit(value: object) -> TimeUnit | None:
     """Return the unit in which a number, or its text, most likely is a time."""
     text = str(value)[:30]

@@ -283,6 +283,23 @@ def test_of_raw_events_with_one_id_the_last_counts() -> None:
     assert run_command(["test", "lone.yaml"]) == 0
 
 
+def test_of_raw_events_with_versions_the_highest_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ids.yaml").write_text(
+        "stream: s\ntime: {field: time, unit: integer}\nid: {field: id, version: rev}\n"
+        "types: {A: {v: long}}\n"
+    )
+    case = (
+        "- schema: ids.yaml\n  query: RETURN COUNT(*), SUM(A.v) PATTERN A WITHIN 10\n  events:\n"
+        "    - {time: 1, id: a, v: 5, rev: 2}\n    - {time: 1, id: a, v: 1, rev: 1}\n"
+        "    - {time: 1, id: a, v: 3}\n  rows: [[0, 10, {COUNT(*): 1, SUM(A.v): 5}]]\n"
+    )
+    Path("lone.yaml").write_text(case)
+    assert run_command(["test", "lone.yaml"]) == 0
+    Path("lone.yaml").write_text(case.replace("rev: 2", "rev: soon"))
+    assert run_command(["test", "lone.yaml"]) != 0
+    assert "event 1: rev: 'soon' is not a number" in "".join(capsys.readouterr())
+
+
 def test_cases_that_cannot_be_run_fail_or_are_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     ambiguous = CASES.replace(
         "RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v",

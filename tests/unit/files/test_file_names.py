@@ -115,16 +115,6 @@ def test_modification_times_decide_if_the_schema_says_so(tmp_path: Path) -> None
     assert events(tmp_path, "{field: id, order: modified}") == [1]
 
 
-def test_a_version_that_is_not_read_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(line(1) + line(2))
-    table, report = read_events([tmp_path], schema_of("{field: id, version: x}"), max_error_rate=0)
-    assert table.table["x"].to_pylist() == [2]
-    assert report.warnings == (
-        "the version x orders records of an id in the pipeline only; "
-        "here the last file by name wins",
-    )
-
-
 def test_a_correction_that_loses_is_reported(tmp_path: Path) -> None:
     first, late = tmp_path / "e" / "T20.jsonl.gz", tmp_path / "e-late" / "T20.jsonl.gz"
     for path, x in ((first, 1), (late, 5)):

@@ -19,11 +19,11 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, EngineError, ParameterError
 from elsinore.events import EventTable, arrow_schema
 from elsinore.files import read_events as read_events_module
-from elsinore.files.decode import decode_lines
 from elsinore.files.read_events import ReadReport, read_events
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.files.rejection import REJECTED_SCHEMA, UnreadableFile, write_rejected
 from elsinore.files.type_records import Decoded
+from elsinore.files.versions import decode_versioned
 from elsinore.timeline import DAY, HOUR
 from tests.unit.files.rides import TEN, raw, rides, travel, write
 
@@ -252,9 +252,9 @@ def test_few_long_lines_do_not_wait_in_memory_for_others(
 
     def decode(lines: pa.Table, schema: StreamSchema) -> Decoded:
         sizes.append(lines.nbytes)
-        return decode_lines(lines, schema)
+        return decode_versioned(lines, schema)
 
-    monkeypatch.setattr(read_events_module, "decode_lines", decode)
+    monkeypatch.setattr(read_events_module, "decode_versioned", decode)
     lines = (raw(travel(id=f"a{n}", note="x" * 4_000_000)) for n in range(16))
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     assert read(tmp_path / "a.jsonl")[1].accepted == 16
