@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
+
+from elsinore.hints import Hint
 
 #: Set to anything, this variable makes commands and jobs print stacks and Spark's own errors.
 DEBUG = "ELSINORE_DEBUG"
@@ -53,6 +55,10 @@ class Diagnostic:
         hint = f" ({self.hint})" if self.hint else ""
         return f"{where}{self.message}{hint}"
 
+    def told(self, words: Callable[[Hint], str]) -> Self:
+        """Return the diagnostic with its hint as text for one reader; see `ElsinoreError.told`."""
+        return replace(self, hint=_worded(self.hint, words))
+
     def pointed(self) -> str:
         r"""Return the line with a caret below the error; empty if the line is unknown.
 
@@ -66,6 +72,10 @@ class Diagnostic:
         first = max(0, at - _BEFORE)
         line = "".join(c if c.isprintable() else " " for c in self.source[first : at + _BEFORE])
         return f"  {line.rstrip()}\n  {' ' * (at - 1 - first)}^"
+
+
+def _worded(hint: str | None, words: Callable[[Hint], str]) -> str | None:
+    return words(hint) if isinstance(hint, Hint) else hint
 
 
 class ElsinoreError(Exception):
@@ -95,6 +105,10 @@ class ElsinoreError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    def told(self, words: Callable[[Hint], str]) -> Self:
+        """Return the error with its hints as texts for one reader, such as `Hint.for_python`."""
+        return type(self)(self.message, hint=_worded(self.hint, words), **self.fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), hint=self.hint, **self.fields), (self.message,)
@@ -131,11 +145,26 @@ class QueryError(AuthorError):
 class UnsupportedQueryError(AuthorError):
     """The chosen executor cannot run a valid query. Choose another executor, or `auto`.
 
-    Fields: `query`, `executor`, `reasons`.
+    Fields: `query`, `executor`, `reasons`; of an error `of_queries`: `queries`, `executor`.
     """
 
     code = "author.unsupported"
     who = "author of the query"
+
+    @classmethod
+    def of_queries(cls, executor: str, refused: Mapping[str, Diagnostic]) -> Self:
+        """Return one error for several queries, given their diagnostics by name."""
+        diagnostics = tuple(refused.values())
+        message = " | ".join(map(str, diagnostics))
+        return cls(message, diagnostics=diagnostics, executor=executor, queries=tuple(refused))
+
+    def told(self, words: Callable[[Hint], str]) -> Self:
+        """Return the error with its hints, also those in its message, as texts for one reader."""
+        if "queries" not in self.fields:
+            return super().told(words)
+        told = [each.told(words) for each in self.diagnostics]
+        refused = dict(zip(self.fields["queries"], told, strict=True))
+        return self.of_queries(self.fields["executor"], refused)
 
 
 class SchemaError(AuthorError):

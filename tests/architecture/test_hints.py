@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from pathlib import Path
 import pytest
 import typer
 
+import elsinore
 from elsinore import errors
 from elsinore.cli.main import COMMANDS, commands_for
 from elsinore.cli.registry import ALIASES
+from elsinore.hints import Option
 from elsinore.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -178,12 +181,19 @@ def _all_hints() -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def test_hints_name_options_that_exist() -> None:
+@cache
+def _all_options() -> frozenset[str]:
+    """Options of all commands and subcommands."""
     known = set[str]().union(*(options_of([name]) for name in COMMANDS))
     for name in COMMANDS:
         command = typer.main.get_command(commands_for([name])).commands[name]  # type: ignore[attr-defined]
         for inner in getattr(command, "commands", ()):
             known |= options_of([name, inner])
+    return frozenset(known)
+
+
+def test_hints_name_options_that_exist() -> None:
+    known = _all_options()
     unknown = {
         f"{name}:{line}": option
         for name, line, text in _all_hints()
@@ -192,6 +202,45 @@ def test_hints_name_options_that_exist() -> None:
     }
     assert len(_all_hints()) > 150
     assert not unknown
+
+
+def _parameters() -> frozenset[str]:
+    """Parameters of the public functions and methods of the library."""
+    public = [getattr(elsinore, name) for name in elsinore.__all__]
+    public += [method for name, method in vars(elsinore.Workload).items() if name[0] != "_"]
+    called = [each for each in public if inspect.isfunction(each)]
+    return frozenset(name for each in called for name in inspect.signature(each).parameters)
+
+
+def _calls(name: str) -> Iterator[tuple[str, ast.Call]]:
+    """Calls of a function by its name, with the modules that make them."""
+    for module, tree in _modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
+                yield f"{module}:{node.lineno}", node
+
+
+def test_options_of_hints_exist_on_the_command_line_and_in_the_library() -> None:
+    known, number = _parameters(), 0
+    for place, call in _calls("Option"):
+        parameter = ast.literal_eval(call.args[0])
+        option = Option(parameter, "")
+        assert option.name in _all_options(), place
+        named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+        assert (parameter in known) is named.get("is_in_library", True), place
+        number += 1
+    assert number >= 3
+
+
+def test_words_for_the_library_name_its_parameters() -> None:
+    known, number = _parameters(), 0
+    for place, call in _calls("Either"):
+        command, python = (ast.literal_eval(argument) for argument in call.args)
+        assert {*re.findall(r"(\w+)=", python)} <= known, place
+        assert "--" not in python, place
+        assert {*_OPTION.findall(command.replace("`", " "))} <= _all_options(), place
+        number += 1
+    assert number >= 4
 
 
 def test_hints_name_commands_in_code_quotes() -> None:

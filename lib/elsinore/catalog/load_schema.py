@@ -22,6 +22,7 @@ from elsinore.catalog.stream import (
 )
 from elsinore.catalog.yaml_text import Strict, model_of, model_of_mapping, read_model
 from elsinore.choices import InputFormat
+from elsinore.hints import Either, Hint
 from elsinore.renamed import warn_renamed
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 from elsinore.wording import some_of
@@ -61,7 +62,12 @@ _LONGS = range(-(2**63), 2**63)
 
 def load_schema(path: Path | str) -> StreamSchema:
     """Load a stream schema from a YAML file; SchemaError lists every error of the file."""
-    hint = "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE"
+    hint = Hint(
+        Either(
+            "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE",
+            "pass schema= as a path, or as a string with a line break that is the schema itself",
+        )
+    )
     return read_model(Path(path), _SchemaFile, "a schema", hint=hint).to_schema()
 
 

@@ -125,6 +125,16 @@ def commands_for(arguments: Sequence[str]) -> typer.Typer:
     return commands
 
 
+def options_of(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the options of the command that is called, or of the top if no command is."""
+    command: Any = typer.main.get_command(commands_for(arguments))
+    for word in arguments:
+        if word not in getattr(command, "commands", ()):
+            break
+        command = command.commands[word]
+    return frozenset(option for parameter in command.params for option in parameter.opts)
+
+
 def _called(arguments: Sequence[str]) -> str:
     """Return the first argument, of the line to complete if a shell asks for completions."""
     words = _completed_words()

@@ -9,13 +9,14 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
-from elsinore.cli.build import commands_for
+from elsinore.cli.build import commands_for, options_of
 from elsinore.cli.registry import ALIASES, COMMANDS, READ_FILES, RENAMED, RENAMED_OPTIONS
 from elsinore.errors import (
     DEBUG,
@@ -29,6 +30,7 @@ from elsinore.errors import (
     pipeline_packages,
     storage_failures,
 )
+from elsinore.hints import Hint
 from elsinore.memory_limit import MEMORY_LIMIT, limit_memory
 from elsinore.places import is_here, require_here
 from elsinore.renamed import RenamedWarning
@@ -97,7 +99,7 @@ def _run_command(arguments: list[str], is_process: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except ElsinoreError as error:
-        _show(error)
+        _show(error, arguments)
         return error.exit_code
     return result if isinstance(result, int) else 0
 
@@ -178,9 +180,10 @@ def warn_of_open_home(home: Path) -> None:
         typer.echo(f"elsinore: every user can read {home}; close it: {close}", err=True)
 
 
-def _show(error: ElsinoreError) -> None:
+def _show(error: ElsinoreError, arguments: list[str]) -> None:
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
+    error = error.told(partial(Hint.for_command, options=options_of(arguments)))
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)
     for line in lines:
         typer.echo(f"elsinore: {' '.join(str(line).split())}", err=True)

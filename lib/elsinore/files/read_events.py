@@ -57,6 +57,7 @@ from elsinore.files.rejection import (
 from elsinore.files.type_records import Decoded, concat_decoded
 from elsinore.files.typed import plain_number
 from elsinore.files.versions import BELOW_VERSIONS, decode_versioned
+from elsinore.hints import Hint, Option, Or
 from elsinore.timeline import NUMBER_LENGTHS, format_instant
 
 #: Files, directories, DataFrames, and tables of a lake.
@@ -143,7 +144,7 @@ def read_events(
         DataError: a file is missing or unreadable, a directory has no files, or too many lines
             are bad; in the last case, the field `report` has the `ReadReport`.
     """
-    files, passed_over = files_of(sources, form, or_else=", or add --input-format jsonl")
+    files, passed_over = files_of(sources, form)
     roots = [path for path in sources if isinstance(path, Path) and path.is_dir()]
     parts: list[Decoded] = []
     lines, missing = 0, MissingFields(schema)
@@ -279,7 +280,7 @@ def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[De
 
 
 def files_of(
-    sources: Sequence[Source], form: InputFormat | None = None, *, or_else: str = ""
+    sources: Sequence[Source], form: InputFormat | None = None
 ) -> tuple[list[Source], tuple[Path, ...]]:
     """Return the sources, and the skipped files of directories, whose names have no known format.
 
@@ -298,7 +299,7 @@ def files_of(
         elif not path.exists():
             files.append(_table_version(path, finder))
         else:
-            _require_format(path, form, or_else)
+            _require_format(path, form)
             files.append(path)
     for file in files:
         if not isinstance(file, Path):
@@ -327,7 +328,7 @@ def _below(folder: Path, finder: TableFinder) -> tuple[list[Source], list[Path]]
     placed: dict[Path, Source] = {file: file for file in below if format_of(file.name) is not None}
     placed |= {path: require_readable(table) for path, table in tables.items()}
     if not placed:
-        raise DataError(f"{folder} contains no event files", hint=_hint(), file=str(folder))
+        raise DataError(f"{folder} contains no event files", hint=_named_so(), file=str(folder))
     others = [file for file in below if format_of(file.name) is None]
     return [placed[path] for path in sorted(placed)], others
 
@@ -341,7 +342,7 @@ def _table_version(path: Path, finder: TableFinder) -> LakeTable:
     raise ParameterError(f"no such file: {path}", hint=hint, file=str(path))
 
 
-def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
+def _require_format(path: Path, form: InputFormat | None) -> None:
     """Refuse a file whose format is not known."""
     if (format_of(path.name) or form) is not None:
         return
@@ -349,7 +350,7 @@ def _require_format(path: Path, form: InputFormat | None, or_else: str) -> None:
         with suppress(OSError), path.open("rb") as opened:
             if odd := odd_file(opened.read(8)):
                 raise ParameterError(f"{path} {odd[0]}", hint=odd[1], file=str(path))
-    hint = odd_name(path.name) or _hint(or_else)
+    hint = odd_name(path.name) or Hint(_named_so(), _OR_FORMAT)
     raise ParameterError(f"unknown format: {path}", hint=hint, file=str(path))
 
 
@@ -367,9 +368,13 @@ def files_below(folder: Path) -> list[Path]:
     )
 
 
-def _hint(or_else: str = "") -> str:
-    ends = f"{', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
-    return f"use a name that ends in {ends}{or_else}"
+def _named_so() -> str:
+    return f"use a name that ends in {', '.join(SUFFIXES)}, with or without {' or '.join(PACKED)}"
+
+
+#: Ways out for files whose names have no known format, and for invalid records.
+_OR_FORMAT = Or(", or add ", Option("input_format", "jsonl", is_in_library=False))
+_OR_ALLOW = Or(", or allow half of them with ", Option("max_error_rate", 0.5))
 
 
 def too_many_bad(report: ReadReport, allowed: float) -> DataError:
@@ -383,7 +388,7 @@ def too_many_bad(report: ReadReport, allowed: float) -> DataError:
     if cut := [row for row in named if _is_cut(**row)]:
         hint = f"show a line with `{_command_for(**cut[0])}` and correct it"
     if report.error_rate <= 0.5:
-        hint += ", or allow half of them with --max-error-rate 0.5"
+        hint = Hint(hint, _OR_ALLOW)
     return DataError(
         f"{invalid_records(report.by_reason)} of {report.lines} records are invalid, more than the "
         f"allowed share of {allowed:g}: {first}",

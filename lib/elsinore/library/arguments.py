@@ -11,17 +11,9 @@ from typing import Any
 
 from elsinore.catalog.yaml_text import plain
 from elsinore.errors import ElsinoreError, ParameterError
+from elsinore.hints import Hint
 from elsinore.integers import repr_of
 from elsinore.places import require_here
-
-#: Hints of the command line, and what they are in Python.
-_IN_PYTHON = {
-    "--max-error-rate 0.5": "max_error_rate=0.5",
-    ", or add --input-format jsonl": "",
-    ", or allow more steps: `elsinore run --budget 100000000`": "",
-    "name the schema with --schema FILE; the pipeline reads ELSINORE_SCHEMA_FILE":
-        "pass schema= as a path, or as a string with a line break that is the schema itself",
-}  # fmt: skip
 
 
 def require_share(name: str, value: object) -> None:
@@ -54,13 +46,11 @@ def quoted(value: object) -> str:
 
 @contextmanager
 def hints_in_python() -> Iterator[None]:
-    """Replace options of commands in the hints of errors by parameters of the library."""
+    """Word the hints of errors for users of the library, with its parameters."""
     try:
         yield
     except ElsinoreError as error:
-        hint = error.hint or ""
-        for option, name in _IN_PYTHON.items():
-            hint = hint.replace(option, name)
-        if hint == (error.hint or ""):
+        told = error.told(Hint.for_python)
+        if str(told) == str(error):
             raise
-        raise type(error)(error.message, hint=hint, **error.fields) from error.__cause__
+        raise told from error.__cause__

@@ -59,6 +59,7 @@ from elsinore.files.typed import (
     type_times,
     type_values,
 )
+from elsinore.library.arguments import hints_in_python
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
 from elsinore.results.row import nearest_double
@@ -162,6 +163,7 @@ class Inferred:
     events: pa.Table
 
 
+@hints_in_python()
 def infer_schema(events: Events, *, stream: str = "events", type_field: str | None = None) -> str:
     """Infer a schema from the first 100,000 events, as YAML to review.
 

@@ -50,6 +50,7 @@ _NO_EVENTS = (
 _QUERY = re.compile(r"\s*(QUERY\s|\Z)", re.IGNORECASE)
 
 
+@hints_in_python()
 def workload(
     text_or_path: str | os.PathLike[str],
     *,
@@ -100,8 +101,7 @@ def _schema_of(given: str | os.PathLike[str] | Mapping[str, Any]) -> StreamSchem
     if isinstance(given, str) and ("\n" in given or not given.strip()):
         return read_schema(given)
     hint = "pass YAML text, the path of a .yaml file, a dict, or the result of load_schema"
-    with hints_in_python():
-        return load_schema(path_of("schema", given, hint=hint))
+    return load_schema(path_of("schema", given, hint=hint))
 
 
 def _holds_queries(text: str) -> bool:
@@ -138,6 +138,7 @@ class Workload:
         return f"<Workload over {self.schema.name}: {', '.join(self.queries)}>"
 
     @renamed_parameters(max_bad_share="max_error_rate")
+    @hints_in_python()
     def run(
         self,
         events: Events,
@@ -183,8 +184,7 @@ class Workload:
         require(self.bound.queries, who)
         table, report = self._read(events, max_error_rate, self.bound.attributes_read)
         request = Request(threads=threads or process_cores())
-        with hints_in_python():
-            rows = answer(self.bound, table, who, request=request)
+        rows = answer(self.bound, table, who, request=request)
         ties = ties_of(self.bound.queries, table, report.nanoseconds)
         return Results(self.bound, sorted_rows(rows), report, ties)
 
@@ -192,6 +192,7 @@ class Workload:
         """Return a description of each query, as `elsinore check` prints it."""
         return Checked(self.bound)
 
+    @hints_in_python()
     def plan(self, events: Events) -> Planned:
         """Return the static plan for events like these, as `elsinore plan` prints it.
 
@@ -204,6 +205,7 @@ class Workload:
         table, _ = self._read(events, 1.0, self.bound.attributes_read)
         return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
 
+    @hints_in_python()
     def explain(self, events: Events) -> Explained:
         """Return which queries share work over events like these, as `elsinore explain` prints it.
 
@@ -217,6 +219,7 @@ class Workload:
         runtime = compile_plan(self.bound, statistics)
         return Explained(self.bound, find_plan(self.bound, statistics), statistics, runtime)
 
+    @hints_in_python()
     def why(
         self,
         events: Events,
@@ -247,10 +250,7 @@ class Workload:
         self, events: Events, max_error_rate: float, read: Collection[str] | None = None
     ) -> tuple[EventTable, ReadReport]:
         require_share("max_error_rate", max_error_rate)
-        with (
-            hints_in_python(),
-            memory_failures("reading the events", hint="read fewer events at once"),
-        ):
+        with memory_failures("reading the events", hint="read fewer events at once"):
             return read_events(
                 sources_of(events), self.schema, max_error_rate=max_error_rate, read=read
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elsinore.errors import BudgetError, ParameterError
+from elsinore.hints import Either, Hint
 
 #: Default limit of steps per enumeration. A step tries an alternative of the pattern or an event,
 #: or checks a trend or a pair. It costs some microseconds and, if it completes a trend, some
@@ -12,6 +13,9 @@ BUDGET = 1_000_000
 #: Small pieces of work (a node of a condition, an event of a finished trend) that cost about as
 #: much time as one step.
 PIECES = 16
+
+#: The library has a fixed budget.
+_OR_MORE = Either(", or allow more steps: `elsinore run --budget 100000000`", "")
 
 
 class Meter:
@@ -49,7 +53,7 @@ class Meter:
             raise BudgetError(
                 f"query {self._query} takes more than {self._limit} steps to enumerate its trends "
                 f"in the window from {self.start}",
-                hint="shorten WITHIN, or allow more steps: `elsinore run --budget 100000000`",
+                hint=Hint("shorten WITHIN", _OR_MORE),
                 query=self._query,
                 window=self.window,
                 steps=self._limit,

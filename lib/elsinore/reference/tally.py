@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from elsinore.errors import UnsupportedQueryError
+from elsinore.hints import Either, Hint
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.event import Event
@@ -117,7 +118,11 @@ def _require_one_way(query: BoundQuery, found: Partial) -> None:
 def _refuse(query: BoundQuery, reason: str) -> None:
     raise UnsupportedQueryError(
         f"trends of query {query.name} cannot be counted without enumerating them: {reason}",
-        hint="use shorter windows: `elsinore run --executor twostep` enumerates their trends",
+        hint=Hint(
+            "use shorter windows: ",
+            Either("`elsinore run --executor twostep`", "run(events, executor='twostep')"),
+            " enumerates their trends",
+        ),
         query=query.name,
         executor="twostep",
         reasons=(reason,),

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.hints import Either, Hint
 from elsinore.query.bound import Workload
 from elsinore.row_hashes import row_hashes
 from elsinore.sharing.benefit import partition_keys
@@ -26,7 +27,8 @@ def observe(workload: Workload, events: EventTable) -> Statistics:
         DataError: the table is empty.
     """
     if not len(events):
-        raise DataError("a plan needs at least one event", hint="name files with --events FILE")
+        hint = Hint(Either("name files with --events FILE", "pass at least one event"))
+        raise DataError("a plan needs at least one event", hint=hint)
     counts = EventCounts(workload)
     counts.add(events.table)
     return counts.statistics(observed_interval(events))

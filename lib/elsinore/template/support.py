@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
+from elsinore.hints import Hint, Option
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
 from elsinore.template.build import template_parts
@@ -58,23 +59,18 @@ def require(
     """
     refused = {query.name: (query, reasons) for query in queries if (reasons := refusals(query))}
     if refused:
-        faults = tuple(
-            Diagnostic(
+        faults = {
+            name: Diagnostic(
                 f"{executor} cannot run {name}: {'; '.join(reasons)}", query.at,
                 _run_instead(query, refusals),
             )
             for name, (query, reasons) in refused.items()
-        )  # fmt: skip
-        raise UnsupportedQueryError(
-            " | ".join(str(fault) for fault in faults),
-            diagnostics=faults,
-            executor=executor,
-            queries=tuple(refused),
-        )
+        }  # fmt: skip
+        raise UnsupportedQueryError.of_queries(executor, faults)
 
 
 def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
     if refusals is greta_refusals:
         return "add a condition to each part of the pattern that only its events meet"
-    return f"use --executor {'twostep' if greta_refusals(query) else 'greta'}"
+    return Hint("use ", Option("executor", "twostep" if greta_refusals(query) else "greta"))

@@ -584,6 +584,7 @@ COMMANDS: list[tuple[list[str], str]] = [
     ([*RUN, "none.jsonl"], "no such file: none.jsonl (check the path)"),
     ([*RUN, "d/*.csv"], "no such file: d/*.csv (remove the quotes around *, or name"),
     (["schema", "infer", "w.sase"], "with or without .gz or .zst)\n"),
+    (["plan", "w.sase", "--schema", "s.yaml", "--events", "w.sase"], "without .gz or .zst)\n"),
     ([*RUN, "."], "contains no event files (use a name that ends in"),
     ([*RUN, "-"], "add --input-format jsonl"),
     ([*RUN, "-", "--input-format", "xml"], "'jsonl', 'csv', 'parquet'"),

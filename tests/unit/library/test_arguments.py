@@ -136,6 +136,16 @@ def test_hints_name_the_parameters_of_the_library(
         work().run(tmp_path / "events.txt")
     with pytest.raises(elsinore.SchemaError, match=r"none.yaml.*\(pass schema= as a path"):
         elsinore.workload("none.sase", schema="none.yaml")
+    with pytest.raises(elsinore.ParameterError, match=r"use a name that ends in [^;]*\)$"):
+        elsinore.infer_schema(tmp_path / "events.txt")
+    pairs = "QUERY q RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 9;"
+    schema = SCHEMA.replace("{A: {}}", "{A: {x: long}}")
+    with pytest.raises(elsinore.UnsupportedQueryError, match=r"\(use executor='greta'\)$") as one:
+        elsinore.workload(pairs, schema=schema).run(EVENTS, executor="sweep")
+    assert str(one.value.diagnostics[0]).endswith("(use executor='greta')")
+    assert one.value.fields["queries"] == ("q",)
+    with pytest.raises(elsinore.DataError, match=r"\(pass at least one event\)$"):
+        work().plan(EVENTS[:0])
     monkeypatch.setattr("elsinore.library.workload.answer", partial(answer, budget=1))
     with pytest.raises(elsinore.BudgetError, match=r"\(shorten WITHIN\)$"):
         work().run(EVENTS, executor="twostep")
