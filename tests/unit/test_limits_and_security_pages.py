@@ -13,7 +13,6 @@ from elsinore.catalog import yaml_text
 from elsinore.cli import cases, diff
 from elsinore.executors import row_bound
 from elsinore.files import (
-    as_lines,
     bounded_parquet,
     decode,
     deletion_vectors,
@@ -22,6 +21,7 @@ from elsinore.files import (
     read_events,
     read_lines,
     records,
+    row_lines,
 )
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.lake import collect
@@ -66,7 +66,7 @@ CODE = [
     ("footer", (bounded_parquet._FOOTER // MIB,)),
     ("rejected row", (records._LONGEST_TEXT, records._SHORT_TEXT, records._TEXT_KEPT // MIB)),
     ("columns", (read_lines.MAX_COLUMNS, read_lines.MAX_NAMES)),
-    ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), as_lines._MOST_VALUES)),
+    ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), row_lines._MOST_VALUES)),
     ("log of", (delta_log_snapshot.MOST_ENTRIES, DEFAULT_LIMITS.file_bytes // (MIB << 10))),
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from elsinore.choices import InputFormat
 from elsinore.timeline import parse_instant
+from elsinore.wording import listed
 
 #: Endings of names, and the formats that they say.
 SUFFIXES = {
@@ -68,7 +69,8 @@ class SourceRule:
         if fault := _fault_in(path):
             raise ValueError(f"{fault}; {_HINT}")
         if form is None:
-            raise ValueError(f"{files} does not name a format; add format: jsonl, csv or parquet")
+            known = listed(InputFormat)
+            raise ValueError(f"{files} does not name a format; add format: {known}")
         return cls(path, form)
 
     @property

@@ -165,7 +165,7 @@ def _read(
     if Path("-") in paths:
         if options.input_format is None:
             raise ParameterError(
-                "standard input has no format", hint="add --input-format jsonl, csv or parquet"
+                "standard input has no format", hint=f"add --input-format {listed(InputFormat)}"
             )
         paths = [Path("/dev/stdin") if path == Path("-") else path for path in paths]
     try:

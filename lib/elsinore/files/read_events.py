@@ -31,6 +31,7 @@ from elsinore.files.file_names import (
     order_of_name,
     require_no_copies,
 )
+from elsinore.files.formats import file_format
 from elsinore.files.lake_tables import (
     LakeTable,
     TableFinder,
@@ -42,10 +43,9 @@ from elsinore.files.lake_tables import (
 from elsinore.files.missing_fields import MissingFields
 from elsinore.files.nanoseconds import Nanoseconds
 from elsinore.files.plausible import odd_times
-from elsinore.files.read_csv import read_csv
 from elsinore.files.read_delta import read_delta
 from elsinore.files.read_lines import DEFAULT_LIMITS, names_read, read_lines
-from elsinore.files.read_parquet import Frame, read_frame, read_parquet
+from elsinore.files.read_parquet import Frame, read_frame
 from elsinore.files.rejection import (
     REJECTED_SCHEMA,
     Fault,
@@ -249,20 +249,16 @@ def _decoded(
         if isinstance(path, LakeTable):
             yield from ((path, part, None) for part in read_delta(path, schema, read=read))
             continue
-        written = format_of(path.name) or form
+        decode = file_format(path, form).decode
         below = {name: text for name, text in columns_below(path, roots).items() if name in named}
-        if written is InputFormat.JSONL:
+        if decode is None:
             for batch in read_lines(path):
                 waiting.append(with_columns(batch, below, schema))
                 if _is_enough(waiting):
                     yield path, *_decode_all(waiting, schema)
                     waiting = []
             continue
-        if written is InputFormat.CSV:
-            parts = read_csv(path, schema, columns=below)
-        else:
-            parts = read_parquet(path, schema, columns=below, read=read)
-        yield from ((path, part, None) for part in parts)
+        yield from ((path, part, None) for part in decode(path, schema, below, read))
     if waiting:
         yield files[-1], *_decode_all(waiting, schema)
 

@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
-from pyarrow import csv, types
-from pyarrow import json as arrow_json
+from pyarrow import types
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
-from elsinore.catalog.source_rule import format_of
-from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
+from elsinore.catalog.stream import Attribute, AttributeType
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import InputFormat
 from elsinore.errors import DataError, ParameterError
-from elsinore.files.decode import MAX_DEPTH, PARTED, parse_json
 from elsinore.files.directory_columns import columns_below
+from elsinore.files.first_rows import (
+    MOST_ROWS,
+    OF_KNOWN_FORMAT,
+    Head,
+    first_of,
+    names_problem,
+)
+from elsinore.files.formats import FORMATS, file_format
 from elsinore.files.lake_tables import LakeTable
-from elsinore.files.read_csv import CR_ALONE
 from elsinore.files.read_delta import delta_rows
 from elsinore.files.read_events import Source, files_of
-from elsinore.files.read_lines import (
-    DEFAULT_LIMITS,
-    UTF8_BOM,
-    column_problem,
-    open_unpacked,
-    read_lines,
-    require_few_columns,
-    too_large,
-)
 from elsinore.files.read_parquet import (
     UNREADABLE,
     Frame,
     frame_problem,
     frame_table,
-    parquet_rows,
 )
 from elsinore.files.records import ArrowRecords
-from elsinore.files.rejection import Fault, Reason, shown
+from elsinore.files.rejection import Fault, shown
 from elsinore.files.type_records import check_limits, positions
 from elsinore.files.typed import (
     EXACT_IN_DOUBLE,
@@ -62,12 +52,9 @@ from elsinore.files.typed import (
 from elsinore.library.arguments import hints_in_python
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
-from elsinore.results.row import nearest_double
 from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
 from elsinore.wording import some_of, suggest
 
-#: Maximum number of rows to read.
-_ROWS = 100_000
 #: Maximum number of event types in a column.
 _MOST_TYPES = 100
 #: A field with more values is not a candidate for the event type; and how many are named.
@@ -76,27 +63,8 @@ _MOST_LIKELY_TYPES, _SHOWN_CANDIDATES = 20, 5
 _MAY_LACK = 0.05
 #: The type of all events that have no column for it.
 _ONE_TYPE = "Event"
-#: Maximum number of bytes to read of a text file.
-_BYTES = 16 << 20
-#: Maximum number of values (missing keys count, too) and decoded bytes of the rows to read.
-_VALUES, _DECODED = 20_000_000, 128 << 20
-#: Escapes that may be a half of a surrogate pair, and numbers that a double may not hold: Arrow
-#: stops at both.
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONG_NUMBER = re.compile(rb"[0-9]{300}|[0-9][eE]\+?[0-9]{2}|Inf")
-#: Maximum number of fields of JSON with values of several types: each one is read again.
-_MOST_MIXED = 100
 #: Maximum number of characters of a field's name in a schema.
 _LONGEST = 200
-#: How Arrow reports values of two kinds.
-_CHANGED = re.compile(r"Column\(/(.+)\) changed from (\w+) to (\w+)")
-#: Types that strings of a file may represent, by its format.
-_SPELT: dict[InputFormat | None, tuple[AttributeType, ...]] = {
-    InputFormat.CSV: (
-        AttributeType.BOOLEAN, AttributeType.LONG, AttributeType.DOUBLE, AttributeType.TIMESTAMP,
-    ),
-    InputFormat.JSONL: (AttributeType.TIMESTAMP,),
-}  # fmt: skip
 #: Strings that are lost if read as numbers: 007, +1, and many digits as a double.
 _NOT_GIVEN_BACK = {
     AttributeType.TIMESTAMP: r"^\s*[0-9]{8}\s*$",  # digits only are an id rather than a date
@@ -139,7 +107,6 @@ _ID_USE = "if it identifies an event, so that duplicates are removed"
 #: Units of numbers since 1970.
 _CALENDAR_NUMBERS = [unit for unit in NUMBER_LENGTHS if unit.is_calendar]
 _OTHER_FILE = "pass a file with events"
-_FORMATS = "pass CSV with a header, JSON Lines or Parquet"
 #: Queries that do not parse if a name is a keyword, which only the grammar defines.
 _OF_TYPE = "QUERY q RETURN COUNT(*) PATTERN ? WHERE ?.x = 1"
 _OF_ATTRIBUTE = "QUERY q RETURN COUNT(*) PATTERN A WHERE ?.x = 1"
@@ -251,43 +218,34 @@ def _with_directories(
             distinct = dict.fromkeys(columns.get(name) for columns in found)
             texts: list[str | None] = [text for text in distinct if text is not None]
             texts[1:1] = [None] * (None in distinct)  # the second, as rows may be few
-            typed = _as_spelt(pa.array(texts, pa.string()), _SPELT[InputFormat.CSV])
+            typed = _as_spelt(pa.array(texts, pa.string()), FORMATS[InputFormat.CSV].spelt)
             rows = pa.array([row % len(texts) for row in range(table.num_rows)])
             table = table.append_column(name, typed.take(rows))
     return table
 
 
-class _Head(NamedTuple):
-    """The first rows of a source."""
-
-    rows: pa.Table
-    omitted: Mapping[str, str] = MappingProxyType({})  #: fields, and why they are left out
-    skipped: str = ""  #: see `Inferred`
-
-
-def _head(source: Source) -> _Head:
+def _head(source: Source) -> Head:
     """Return the first rows, with columns in their plainest form."""
-    form = format_of(source.name) if isinstance(source, Path) else None
     name = source.name if isinstance(source, Frame) else str(source)
     try:
-        head = _first_rows(source, form)
+        head = _first_rows(source)
         table, names = head.rows, head.rows.column_names
-        if form is InputFormat.CSV:
-            _require_lines(source, form)
     except UnicodeDecodeError as error:
         hint = "convert the file: iconv -f latin1 -t utf-8"
         raise DataError(f"{name}: a column name is not UTF-8", hint=hint) from error
     except (*UNREADABLE, OSError) as error:
         if isinstance(source, Frame) or isinstance(error, MemoryError):
             raise frame_problem(name, error) from error
-        _require_lines(source, form)
+        if isinstance(source, Path):
+            file_format(source).require(source)
         if "Empty CSV" in (why := plain(str(error))):
             raise DataError(f"{name} is empty", hint=_OTHER_FILE) from error
-        raise DataError(f"cannot read {name}: {why}", hint=_FORMATS) from error
+        raise DataError(f"cannot read {name}: {why}", hint=OF_KNOWN_FORMAT) from error
     if not names or not table.num_rows:
         raise DataError(f"{name} has no events", hint=_OTHER_FILE)
-    if problem := _problem(names):
+    if problem := names_problem(names):
         raise DataError(f"{name}: {problem[0]}", hint=problem[1])
+    spelt = file_format(source).spelt if isinstance(source, Path) else ()
     records, flat = ArrowRecords(table), table
     while any(types.is_struct(field.type) for field in flat.schema):
         flat = flat.flatten()  # `a` that holds `b` becomes `a.b`
@@ -299,301 +257,20 @@ def _head(source: Source) -> _Head:
         column = records.column(name)
         if types.is_null(column.type) and there.null_count < len(column):  # is not found
             column = pa.StructArray.from_arrays([one_chunk(there)], [name])
-        columns.append(_as_spelt(column, _SPELT.get(form, ())))
+        columns.append(_as_spelt(column, spelt))
         is_time = types.is_timestamp(columns[-1].type) and not types.is_timestamp(column.type)
         offsets = {"offsets": _offsets_in(column)} if is_time else None
         fields.append(pa.field(name, columns[-1].type, metadata=offsets))
     return head._replace(rows=pa.Table.from_arrays(columns, schema=pa.schema(fields)))
 
 
-def _problem(columns: list[str]) -> tuple[str, str] | None:
-    """Return the problem of columns apart from the time, and a hint."""
-    if twice := [name for name, number in Counter(columns).items() if number > 1]:
-        return f"column {twice[0]!r} occurs twice", "rename one of them"
-    schema = StreamSchema("any", columns[0], TimeUnit.ISO, None, None, ())
-    return column_problem(columns, schema, nested=True)
-
-
-def _require_lines(source: Source, form: InputFormat | None) -> None:
-    """Raise DataError for a text file whose first line shows that runs cannot read it.
-
-    Runs read lines; Arrow reads some files that they do not.
-    """
-    if not isinstance(source, Path) or form is InputFormat.PARQUET:
-        return
-    lines = (line for part in read_lines(source) for line in part["record"].to_pylist())
-    header = next(lines, "")
-    problem: tuple[str, str] | None = None
-    if form is not InputFormat.CSV:
-        problem = (PARTED, _FORMATS) if _goes_on(header) else None
-    elif "\r" in header[:-1]:
-        problem = CR_ALONE, _FORMATS
-    elif "," not in header:
-        problem = _problem([header])
-    if problem:
-        raise DataError(f"{source}: {problem[0]}", hint=problem[1])
-
-
-def _goes_on(line: str) -> bool:
-    """Return whether a JSON object that a line begins does not end in it."""
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return line.startswith("{") and getattr(error, "pos", 0) >= len(line.rstrip())
-    return False
-
-
-def _first_rows(source: Source, form: InputFormat | None) -> _Head:
+def _first_rows(source: Source) -> Head:
     """Return the first rows as they are stored."""
     if isinstance(source, Frame):
-        return _Head(frame_table(source.data)[:_ROWS])
+        return Head(frame_table(source.data)[:MOST_ROWS])
     if isinstance(source, LakeTable):
-        return _Head(_first_of(delta_rows(source, None)))
-    if form is InputFormat.PARQUET:
-        return _Head(_first_of(parquet_rows(source, None)))
-    with open_unpacked(source, DEFAULT_LIMITS) as stream:
-        block = stream.read(_BYTES)
-        block += stream.readline(DEFAULT_LIMITS.line_bytes)
-    block = block.removeprefix(UTF8_BOM)
-    if form is not InputFormat.CSV:
-        block, skipped = _few_values(source, block)
-        return _Head(*_json_rows(block), skipped)
-    require_few_columns(source, block.partition(b"\n")[0].split(b","))
-    # Arrow takes 007 for a number and 10:15 for a time: columns are read as texts.
-    return _Head(_csv_rows(block, _csv_rows(block, []).column_names))
-
-
-def _first_of(pieces: Iterable[pa.Table]) -> pa.Table:
-    """Return the first rows of some tables with the same columns."""
-    first, rows, size = list[pa.Table](), 0, 0
-    for piece in pieces:
-        first.append(piece)
-        rows += piece.num_rows
-        size += piece.nbytes
-        if rows >= _ROWS or size >= _DECODED:
-            break
-    return pa.concat_tables(first)[:_ROWS] if first else pa.table({})
-
-
-def _csv_rows(block: bytes, texts: list[str]) -> pa.Table:
-    """Return the first rows of CSV; some columns stay text."""
-    as_read = csv.ConvertOptions(
-        column_types=dict.fromkeys(texts, pa.binary()), null_values=[""],
-        strings_can_be_null=True, quoted_strings_can_be_null=True,
-    )  # fmt: skip
-    options = csv.ReadOptions(block_size=len(block) + 1)
-    return csv.read_csv(pa.BufferReader(block), options, convert_options=as_read)[:_ROWS]
-
-
-def _json_rows(block: bytes) -> tuple[pa.Table, dict[str, str]]:
-    """Return the first rows of JSON lines, and the omitted fields of several kinds."""
-    mixed: dict[str, str] = {}
-    if not block.strip():
-        return pa.table({}), mixed
-    rounds = 0
-    while True:
-        try:
-            columns = _parsed_json(block, pa.schema([])).schema
-            return _parsed_json(block, columns)[:_ROWS], mixed
-        except pa.ArrowInvalid as error:
-            changed = _CHANGED.search(str(error))
-            without = changed and _of_one_kind(block, changed[1], {changed[2], changed[3]})
-            if not changed or not without or without[0] == block:
-                raise
-            block, is_text = without
-            rounds += 1
-            if rounds > _MOST_MIXED:
-                problem = f"more than {_MOST_MIXED} fields have values of several types"
-                raise ValueError(problem) from error
-            if not is_text:
-                field = changed[1].replace("/[]", "[]").replace("/", ".")
-                mixed[field] = f"{changed[2]} in some records and {changed[3]} in others"
-
-
-def _few_values(path: Path, block: bytes) -> tuple[bytes, str]:
-    """Return the first valid records of JSON, fewer if they have many different fields.
-
-    Every field becomes a column with a value for each record, or for each value of the lists
-    that contain it.
-
-    Returns:
-        The records, a line each, and which invalid ones were skipped.
-
-    Raises:
-        DataError: the records have too many fields, too long ones, or too many levels, on which
-            Arrow ends the process.
-        ValueError: half of the records or more are invalid.
-    """
-    fields, kept = _Fields(path), list[bytes]()
-    faults: dict[int, Fault] = {}  # by the number of the line
-    read = values = 0
-    is_full = False  # then records are only searched for fields
-    for number, line in enumerate(block.split(b"\n"), 1):
-        if not (line := line.strip(b" \t\r")):
-            continue
-        if read == _ROWS:
-            break
-        read += 1
-        record = _record(line)
-        if isinstance(record, Fault):
-            faults[number] = record
-            continue
-        values += 1 + fields.add(record)
-        if not is_full and values * len(fields.names) > _VALUES:
-            is_full = True
-            if not kept:
-                raise too_large(path, f"has a record with more than {_VALUES:,} values")
-        if not is_full:
-            kept.append(line)
-    if not faults:
-        return b"\n".join(kept), ""
-    first, fault = next(iter(faults.items()))
-    if 2 * len(faults) >= read:
-        if fault.code is Reason.TOO_DEEP:
-            raise fields.too_deep()
-        raise ValueError(f"line {first}: {fault.text}")
-    verb = "is" if len(faults) == 1 else "are"
-    why = f"{len(faults):,} of {read:,} records {verb} invalid and skipped: line {first}: "
-    return b"\n".join(kept), plain(f"{why}{fault.text}")
-
-
-def _record(line: bytes) -> dict[str, Any] | Fault:
-    """Return a record, with a character per byte in its texts, or why runs or Arrow reject it."""
-    record = parse_json(line.decode("latin-1"))
-    if isinstance(record, Fault):
-        again = parse_json(line.decode("utf-8", "replace"))  # for names in the reason
-        return again if isinstance(again, Fault) else record
-    if _SURROGATE.search(line):
-        try:
-            json.dumps(json.loads(line.decode("latin-1")), ensure_ascii=False).encode()
-        except ValueError:
-            return Fault(Reason.BAD_JSON, "a half of a surrogate pair in a string")
-    if _LONG_NUMBER.search(line) and _has_infinite(record):
-        return Fault(Reason.BAD_JSON, "a number is too large for a double")
-    return record
-
-
-def _has_infinite(value: Any) -> bool:
-    """Return whether a value is, or contains, a number that no double holds."""
-    match value:
-        case dict():
-            return any(map(_has_infinite, value.values()))
-        case list():
-            return any(map(_has_infinite, value))
-        case int() | float():
-            return math.isinf(nearest_double(value))
-    return False
-
-
-class _Fields:
-    """The different fields of JSON records, as paths of keys.
-
-    Attributes:
-        names: the last key of each field.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.names: list[str] = []
-        self._path = path
-        self._tree: dict[str, Any] = {}
-
-    def add(self, record: dict[str, Any]) -> int:
-        """Add the fields of a record; return how many values its lists have.
-
-        Raises:
-            DataError: there are too many fields, too long ones, or too many levels.
-        """
-        number = len(self.names)
-        values = self._add(record, self._tree, MAX_DEPTH)
-        if len(self.names) > number:
-            require_few_columns(self._path, self.names)
-        return values
-
-    def too_deep(self) -> DataError:
-        """Return the error of a record with too many levels."""
-        return DataError(
-            f"{self._path} has a record that is nested deeper than {MAX_DEPTH}",
-            hint="remove the record from the file",
-        )
-
-    def _add(self, value: Any, tree: dict[str, Any], levels: int) -> int:
-        if not levels:
-            raise self.too_deep()
-        if isinstance(value, list):
-            inner = [part for part in value if isinstance(part, dict | list)]
-            return len(value) + sum(self._add(part, tree, levels - 1) for part in inner)
-        if not isinstance(value, dict):
-            return 0
-        values = 0
-        for key, part in value.items():
-            below = tree.get(key)
-            if below is None:
-                below = tree[key] = {}
-                self.names.append(key)
-            if isinstance(part, dict | list):
-                values += self._add(part, below, levels - 1)
-        return values
-
-
-def _parsed_json(block: bytes, columns: pa.Schema) -> pa.Table:
-    """Return rows of JSON lines; in some columns, times stay text."""
-    fields = [field.with_type(_as_texts(field.type)) for field in columns]
-    return arrow_json.read_json(
-        pa.BufferReader(block),
-        arrow_json.ReadOptions(block_size=len(block) + 1),
-        arrow_json.ParseOptions(explicit_schema=pa.schema(fields)),
-    )
-
-
-def _of_one_kind(block: bytes, path: str, kinds: set[str]) -> tuple[bytes, bool]:
-    """Return JSON lines in which a field has values of one kind: text, or none.
-
-    Args:
-        block: the lines.
-        path: the field as Arrow reports it: names separated by `/`, and `[]` inside of a list.
-        kinds: the two kinds of its values, as Arrow calls them.
-
-    Returns:
-        The lines, and whether the field is text.
-    """
-    records = [_loaded(line) for line in block.splitlines()]
-    holders = [holder for record in records if (holder := _holder(record, path))]
-    values = [outer[name] for outer, name in holders]
-    texts = type_values(values, AttributeType.STRING)
-    is_text = "string" in kinds and "[]" not in path and not texts.faults
-    for (outer, name), text in zip(holders, texts.array.to_pylist(), strict=True):
-        if is_text:
-            outer[name] = text
-        else:
-            del outer[name]
-    return "\n".join(map(json.dumps, records)).encode(), is_text
-
-
-def _loaded(line: bytes) -> Any:
-    """Return a line's value; an empty object if it is not JSON, which Arrow reports."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _holder(record: Any, path: str) -> tuple[dict[str, Any], str] | None:
-    """Return the object or list that contains a field, and the key in it."""
-    if not isinstance(record, dict):
-        return None
-    for name, value in record.items():
-        if path == name or path.startswith(f"{name}/[]"):
-            return record, name
-        if path.startswith(f"{name}/") and (found := _holder(value, path[len(name) + 1 :])):
-            return found
-    return None
-
-
-def _as_texts(of: pa.DataType) -> pa.DataType:
-    """A type of JSON values with what Arrow takes for times as the texts that they are."""
-    if types.is_struct(of):
-        return pa.struct([field.with_type(_as_texts(field.type)) for field in of.fields])
-    return pa.string() if types.is_timestamp(of) else of
+        return Head(first_of(delta_rows(source, None)))
+    return file_format(source).head(source)
 
 
 def _as_spelt(column: pa.Array, kinds: tuple[AttributeType, ...]) -> pa.Array:

@@ -25,9 +25,9 @@ import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.cli.main import run_command
 from elsinore.errors import DataError
+from elsinore.files import first_rows
 from elsinore.files.read_events import read_events
 from elsinore.files.read_parquet import Frame
-from elsinore.library import infer_schema
 from tests.draws import draws
 
 RIDES = Path(__file__).parents[3] / "docs" / "example"
@@ -612,7 +612,7 @@ def test_too_many_columns(tmp_path: Path, name: str) -> None:
 def test_many_keys_of_json_are_guessed_from_fewer_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(infer_schema, "_VALUES", 30)
+    monkeypatch.setattr(first_rows, "_VALUES", 30)
     path = tmp_path / "e.jsonl"
     path.write_text('{"ts": 1740996000, "a": 1}\n' * 10 + '{"ts": 1740996000, "b": 1}\n')
     assert "a: long" in (schema := elsinore.infer_schema(path))
@@ -659,7 +659,7 @@ def test_every_value_of_json_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
     """Records on one line have a value for each field, and so have values of a list."""
-    monkeypatch.setattr(infer_schema, "_VALUES", 90)
+    monkeypatch.setattr(first_rows, "_VALUES", 90)
     path, parsed = tmp_path / "e.jsonl", list[int]()
     path.write_text('{"ts": 1740996000, "a": [{"b": 1, "c": 2}]}\n' + more)
 
@@ -667,7 +667,7 @@ def test_every_value_of_json_is_counted(
         parsed.append(len(block))
         raise ValueError
 
-    monkeypatch.setattr(infer_schema, "_json_rows", parse)
+    monkeypatch.setattr(first_rows, "_json_rows", parse)
     with pytest.raises(DataError):
         elsinore.infer_schema(path)
     assert parsed[0] < 150
