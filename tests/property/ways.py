@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from types import ModuleType
@@ -149,9 +149,9 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
 
 def _different(queries: Sequence[BoundQuery]) -> list[BoundQuery]:
     """The first of those that are the same but for their names: alone they are run alike."""
-    found: dict[str, BoundQuery] = {}
+    found: dict[Hashable, BoundQuery] = {}
     for query in queries:
-        found.setdefault(query.text.partition("\n")[2], query)
+        found.setdefault((query.question, query.aggregates), query)
     return list(found.values())
 
 

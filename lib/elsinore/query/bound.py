@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, wraps
@@ -143,6 +143,17 @@ class BoundQuery:
     def aliases(self) -> dict[int, str]:
         """The alias of each position."""
         return {position.index: position.alias for position in self.positions}
+
+    @cached_property
+    def question(self) -> tuple[Hashable, ...]:
+        """Return all that decides on the trends, windows and groups: all but name and aggregates.
+
+        Queries with equal questions can be run as one. The order of their predicates may differ.
+        """
+        return (
+            self.pattern, self.positions, frozenset(self.local_predicates),
+            frozenset(self.edge_predicates), self.keys, self.window, self.semantics,
+        )  # fmt: skip
 
     def local_conditions(self, position: int) -> frozenset[BoundExpression]:
         """The local predicates of a position."""

@@ -234,3 +234,14 @@ def test_queries_are_alike_whatever_they_return() -> None:
     assert both.run.name == "a"
     assert [query.name for query in other.queries] == ["c"]
     assert [choice.query for choice in compile_plan(workload).choices] == ["b", "a", "c"]
+
+
+def test_queries_are_alike_by_meaning_not_by_text() -> None:
+    workload = _workload(
+        "QUERY a RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE A.s = 'p\nq' AND B.x > 1 WITHIN 10;"
+        "QUERY b RETURN COUNT(B) PATTERN SEQ(A, B+) WHERE B.x > 1 AND A.s = 'p\nq' WITHIN 10;"
+        "QUERY c RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.x > 1.0 AND A.s = 'p\nq' WITHIN 10;"
+        "QUERY d RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.x > 1 WITHIN 10;"
+    )
+    names = [[query.name for query in each.queries] for each in alike(workload.queries)]
+    assert names == [["a", "b"], ["c"], ["d"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -112,10 +112,9 @@ def _of_lists(
 
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
     """Return the classes of queries, each query in one, in the order of their first queries."""
-    classes: dict[str, list[BoundQuery]] = {}
+    classes: dict[Hashable, list[BoundQuery]] = {}
     for query in queries:
-        _name, _returned, asked = query.text.split("\n", 2)
-        classes.setdefault(asked, []).append(query)
+        classes.setdefault(query.question, []).append(query)
     return tuple(found for members in classes.values() for found in _together(members))
 
 
