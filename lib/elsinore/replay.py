@@ -33,7 +33,7 @@ from elsinore.errors import (
     SetupError,
 )
 from elsinore.generate.flights import generate_flights
-from elsinore.lake.answered import own_name
+from elsinore.lake.answered import joint_name
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import state_of
 from elsinore.ledger.to_compute import in_words, named
@@ -407,7 +407,9 @@ def print_open_windows(every: Sequence[Settings], interval: Interval, console: C
     for own in every:
         if workload := _workload(own):
             found = open_windows(state_of(own), workload, interval.end)
-            names = (own_name(own.workload, name) if own.workload else name for name in found.ends)
+            names = (
+                joint_name(own.workload, name) if own.workload else name for name in found.ends
+            )
             ends |= zip(names, found.ends.values(), strict=True)
             hours += [found.hours] if found.hours else []
     if not hours:

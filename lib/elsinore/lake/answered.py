@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from elsinore.errors import ElsinoreError, QueryError, UnsupportedQueryError
-from elsinore.query.bound import Workload
+from elsinore.query.bound import Origin, Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -82,7 +82,8 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
 def joined(answered: Sequence[Answered]) -> Workload:
     """Join the queries of all workloads to one workload.
 
-    Queries of the first workload keep their names; the others are renamed by `own_name`.
+    Queries of the first workload keep their names; the others are renamed by `joint_name`, and
+    `Workload.origins` has their workloads and names.
     """
     return joined_queries([(one.name, one.workload) for one in answered])
 
@@ -90,18 +91,19 @@ def joined(answered: Sequence[Answered]) -> Workload:
 def joined_queries(workloads: Sequence[tuple[str, Workload]]) -> Workload:
     """Join the queries of named workloads to one workload; see `joined`."""
     (_, first), *others = workloads
-    queries = [
-        replace(query, source=replace(query.source, name=own_name(name, query.name)))
-        for name, workload in others
-        for query in workload.queries
-    ]
-    return replace(first, queries=(*first.queries, *queries))
+    queries, origins = list(first.queries), dict[str, Origin]()
+    for number, (name, workload) in enumerate(others, 1):
+        for query in workload.queries:
+            joint = joint_name(name, query.name)
+            queries.append(replace(query, source=replace(query.source, name=joint)))
+            origins[joint] = Origin(number, query.name)
+    return replace(first, queries=tuple(queries), origins=origins)
 
 
-def own_name(workload: str, query: str) -> str:
-    """Return the name of a query of a further workload in a joined workload.
+def joint_name(workload: str, query: str) -> str:
+    """Return a unique name of a query of a further workload, for messages and plans.
 
-    >>> own_name("ops", "delays")
+    >>> joint_name("ops", "delays")
     'ops/delays'
     """
     return f"{workload}/{query}"

@@ -26,13 +26,12 @@ class Target:
     Attributes:
         tables: Its tables.
         note: Note of the commit: run, workload, plan, version of events and so on.
-        prefix: Start of the names of its queries in the common rows; empty for the first workload,
-            which gets all queries without the prefix of another workload.
+        workload: Its number among the joined workloads (`query.bound.Origin`).
     """
 
     tables: ResultTables
     note: Note
-    prefix: str = ""
+    workload: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def stage(
         # The first write computes all rows, and only it has to count.
         frames = [common.observe(counted, texts), *(common for _ in targets[1:])]
         written = [
-            _write(_own_rows(frame, target, targets), target, interval, is_scattered)
+            _write(_own_rows(frame, target), target, interval, is_scattered)
             for frame, target in zip(frames, targets, strict=True)
         ]
     finally:
@@ -88,15 +87,9 @@ def stage(
     return StagedRows(read_counts(counted.get["counts"]), numbers, versions)
 
 
-def _own_rows(rows: DataFrame, target: Target, targets: Sequence[Target]) -> DataFrame:
-    """Return the results of a workload, with the names that its queries have there."""
-    results = rows.where(F.col(TASK_COUNTS).isNull())
-    if target.prefix:
-        name = F.substr(F.col("query"), F.lit(len(target.prefix) + 1))
-        return results.where(F.col("query").startswith(target.prefix)).withColumn("query", name)
-    for prefix in (other.prefix for other in targets if other.prefix):
-        results = results.where(~F.col("query").startswith(prefix))
-    return results
+def _own_rows(rows: DataFrame, target: Target) -> DataFrame:
+    """Return the results of a workload, without rows of counts, which have none."""
+    return rows.where(F.col("workload") == F.lit(target.workload))
 
 
 def _write(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
@@ -219,12 +219,35 @@ class BoundQuery:
         return frozenset(position.type for position in self.positions)
 
 
+class Origin(NamedTuple):
+    """The workload that a query of joined workloads is from.
+
+    Attributes:
+        workload: Number of the workload among the joined ones, from 0.
+        query: Name of the query there.
+    """
+
+    workload: int
+    query: str
+
+
 @dataclass(frozen=True)
 class Workload:
-    """The queries of one text, bound to one stream; names are unique."""
+    """The queries of one text, or of several joined ones, bound to one stream; names are unique.
+
+    Attributes:
+        schema: The schema of the stream.
+        queries: The queries.
+        origins: The workloads of renamed queries that were joined to the first workload, by name.
+    """
 
     schema: StreamSchema
     queries: tuple[BoundQuery, ...]
+    origins: Mapping[str, Origin] = field(default_factory=dict, compare=False)
+
+    def origin(self, name: str) -> Origin:
+        """Return the workload that a query is from, and its name there."""
+        return self.origins.get(name, Origin(0, name))
 
     @cached_property
     def by_name(self) -> dict[str, BoundQuery]:

@@ -14,8 +14,15 @@ from elsinore.results.published import LONG_SCHEMA
 #: window); rows, one for each of their aggregates.
 EVENTS, WINDOWS, ROWS = "events", "windows", "rows"
 
-#: Finished rows: the long table of results, and the fingerprint of each row's query.
-FINISHED_SCHEMA = LONG_SCHEMA.append(pa.field("query_fingerprint", pa.string(), False))
+#: Finished rows: the long table of results, with the fingerprint of each row's query, and the
+#: number of the workload in which the query has its name.
+FINISHED_SCHEMA = pa.schema(
+    [
+        *LONG_SCHEMA,
+        pa.field("query_fingerprint", pa.string(), False),
+        pa.field("workload", pa.int32(), False),
+    ]
+)
 
 Counts = dict[str, int]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.executors.plan import RuntimePlan
-from elsinore.lake.answered import joined_queries, own_name
+from elsinore.lake.answered import joined_queries
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.publish.stage import Target, stage
 from elsinore.publish.tables import ResultTables
@@ -138,7 +138,7 @@ def aggregate_hours(
                 "run": run, "workload": workload_fingerprint(one.workload), "plan": static_plan,
                 "events": at, "hours": [hour_label(owned.start), hour_label(owned.end)],
             },
-            own_name(one.tables.workload, "") if number else "",
+            number,
         )
         for number, one in enumerate(asked)
     ]  # fmt: skip

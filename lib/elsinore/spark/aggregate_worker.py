@@ -209,7 +209,18 @@ def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable
     merged = merge_partials(rows)
     long = finish_long(workload, merged)
     told.update({WINDOWS: merged.num_rows, ROWS: long.num_rows})
-    names = long["query"].combine_chunks().dictionary_encode()
-    fingerprints = [workload.by_name[name].fingerprint for name in names.dictionary.to_pylist()]
-    column = pa.array(fingerprints, pa.string()).take(names.indices)
-    return results_of(long.append_column(FINISHED_SCHEMA.field("query_fingerprint"), column))
+    run = long["query"].combine_chunks().dictionary_encode()
+    names = run.dictionary.to_pylist()
+    origins = [workload.origin(name) for name in names]
+    of_query = {
+        "query": [origin.query for origin in origins],
+        "query_fingerprint": [workload.by_name[name].fingerprint for name in names],
+        "workload": [origin.workload for origin in origins],
+    }
+    columns = [
+        pa.array(of_query[field.name], field.type).take(run.indices)
+        if field.name in of_query
+        else long[field.name]
+        for field in FINISHED_SCHEMA
+    ]
+    return results_of(pa.table(columns, FINISHED_SCHEMA))
