@@ -71,23 +71,24 @@ class EventCounts:
     def to_table(self) -> pa.Table:
         """Return the counts as a table to store.
 
-        Its rows have the counts by type, with `of` equal to '', and the hashes of each set of keys.
+        It has a row with the counts by type, in which `keys` is NULL, and a row with the hashes of
+        each set of keys.
         """
-        parts = {"": self._counts.astype(np.uint64)}
-        parts |= {" ".join(keys): hashes for keys, hashes in self._hashes.items()}
-        of = np.repeat([*parts], [part.size for part in parts.values()])
-        return pa.table({"of": of, "number": np.concatenate([*parts.values()])})
+        parts = [self._counts.astype(np.uint64), *self._hashes.values()]
+        begins = np.cumsum([0, *(part.size for part in parts)])
+        numbers = pa.array(np.concatenate(parts))
+        keys = pa.array([None, *map(list, self._hashes)], pa.list_(pa.string()))
+        lists = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), numbers)
+        return pa.table({"keys": keys, "numbers": lists})
 
     def add_table(self, kept: pa.Table) -> None:
         """Add counts of the same workload: a table of `to_table`, or several concatenated ones."""
-
-        def numbers(of: str) -> np.ndarray:
-            return np.asarray(kept.filter(pc.field("of") == of)["number"])
-
-        counts = numbers("").astype(np.int64).reshape(-1, self._counts.size)
-        self._counts += counts.sum(axis=0)
-        for keys in self._hashes:
-            self._add_hashes(keys, numbers(" ".join(keys)))
+        for keys, row in zip(kept["keys"].to_pylist(), kept["numbers"], strict=True):
+            numbers = np.asarray(row.values)
+            if keys is None:
+                self._counts += numbers.astype(np.int64)
+            else:
+                self._add_hashes(tuple(keys), numbers)
 
     def statistics(self, observed: Interval) -> Statistics:
         """Return the counts as the rates of an interval."""
