@@ -1,7 +1,7 @@
 """What `auto` picks, against what is quicker: each set by greta, Hamlet, order trees, or swept.
 
 Every case is run all ways and as `auto` picks. The cases are those that could refute a rule of
-`engine.plan`.
+`executors.plan`.
 """
 
 from __future__ import annotations

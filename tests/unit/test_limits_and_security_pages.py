@@ -24,7 +24,7 @@ from elsinore.files import (
     row_lines,
 )
 from elsinore.files.read_lines import DEFAULT_LIMITS
-from elsinore.lake import collect
+from elsinore.ingest import collect
 from elsinore.query import bind_expression, parse, resolve
 from elsinore.template import subsets
 

@@ -27,6 +27,7 @@ from elsinore.files.as_lines import as_lines
 from elsinore.files.decode import decode_lines
 from elsinore.files.read_csv import read_csv
 from elsinore.files.read_parquet import read_parquet
+from elsinore.ingest import collect as module
 from elsinore.ingest.collect import Collected, collect, uncollected
 from elsinore.ingest.landing_zone import (
     all_files,
@@ -36,7 +37,6 @@ from elsinore.ingest.landing_zone import (
     scan_files,
     unread_files,
 )
-from elsinore.lake import collect as module
 from elsinore.timeline import Interval
 
 SCHEMA = """\

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pyarrow as pa
 
-from elsinore.engine.plan import Request, RuntimePlan
 from elsinore.events import EventTable
+from elsinore.executors.plan import Request, RuntimePlan
 from elsinore.lake.answered import joined_queries
 from elsinore.query.bound import Origin, Workload
 from elsinore.query.load_workload import read_workload
