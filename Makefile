@@ -63,9 +63,9 @@ quick-tests: $(KERNELS_READY) $(TOOLS_READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow" $(CHECKED)
 
 # Tests of the core that import no package of the pipeline.
-CORE_TESTS := tests/golden tests/property tests/unit/engine tests/unit/files tests/unit/hamlet \
-    tests/unit/library tests/unit/query tests/unit/reference tests/unit/sharing tests/unit/sweep \
-    tests/unit/template tests/unit/windows
+CORE_TESTS := tests/golden tests/property tests/unit/executors tests/unit/files \
+    tests/unit/library tests/unit/query tests/unit/reference tests/unit/sharing \
+    tests/unit/template tests/unit/test_windows.py
 CORE := .venv-core-$(PYTHON)
 
 .PHONY: core

@@ -37,19 +37,24 @@ if not os.environ.get("ELSINORE_TOPOLOGY"):
 
 #: One process takes all files of each of these: they share what is slow to make or to import.
 SHARING = ("tests/e2e", "tests/faults", "tests/dags", "tests/unit/quality")
-LONGEST = (*SHARING[:2], "tests/spark", *SHARING[2:])
+LONGEST = (*SHARING[:2], "tests/pipeline", "tests/spark", *SHARING[2:])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that take long come first, and those that wait for Spark: others fill in.
 
-    Tests marked `long` run in `make test-long`, by `-m long`, and by their own names.
+    Tests marked `long` run in `make test-long`, by `-m long`, and by their own names. Tests that
+    need the server start a JVM, and are marked so.
     """
     is_named = any("::" in name for name in config.args)
     if not (LONG or is_named or "long" in config.option.markexpr):
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+    for item in items:
+        if "server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
 
     def place(item: pytest.Item) -> int:
         folder = str(item.path.parent.relative_to(config.rootpath))

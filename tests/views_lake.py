@@ -26,7 +26,7 @@ from elsinore.timeline import HOUR, Instant, Interval
 from tests.data_tables import create_all
 from tests.draws import draws
 from tests.long_rows import to_long
-from tests.spark.results_lake import flight_events
+from tests.results_lake import flight_events
 from tests.written_tables import write_table
 
 ROOT = Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from tests.e2e.conftest import CleanRun
 from tests.e2e.support import END, START
-from tests.spark.results_lake import as_staged, computed, staged
+from tests.results_lake import as_staged, computed, staged
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.slow]
 

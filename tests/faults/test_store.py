@@ -39,12 +39,12 @@ from tests.faults.chain import Chain, Point
 from tests.faults.clean import CleanRun
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
-from tests.spark.landing_zone import departure
+from tests.landing_zone import departure
 from tests.store.serve import BUCKET, refusing_server
 from tests.unit.files.test_read_delta import BASE, delete_rows
 from tests.unit.files.test_read_delta import put as put_rows
 from tests.unit.files.test_read_delta import rows as rows_of
-from tests.unit.lake.test_collect import DAY, event, hours, schema_of, write
+from tests.unit.ingest.test_collect import DAY, event, hours, schema_of, write
 
 
 def in_store(found: Place, address: str, folder: Path) -> Place:

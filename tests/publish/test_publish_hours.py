@@ -12,7 +12,7 @@ from elsinore.publish import publish_hours
 from elsinore.publish.publish_hours import Published, publish
 from elsinore.publish.tables import RESULTS, STAGED
 from tests.publish.conftest import Ground, staged_rows
-from tests.spark.results_lake import QUERIES, hours
+from tests.results_lake import QUERIES, hours
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ from elsinore.publish.tables import STAGED, ResultTables
 from elsinore.spark.aggregate_hours import Asked
 from elsinore.spark.compute import Computed
 from tests.publish.conftest import Ground, staged_rows
-from tests.spark.results_lake import QUERIES, computed, flight_events, hours
+from tests.results_lake import QUERIES, computed, flight_events, hours
 
 pytestmark = pytest.mark.spark
 

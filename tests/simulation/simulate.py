@@ -30,9 +30,9 @@ from tests.faults.attempt import Ended, Step, attempt, attempt_here
 from tests.faults.history import Place
 from tests.faults.strikes import Fault
 from tests.lake_contents import contents, differences
+from tests.results_lake import as_staged, staged
 from tests.simulation.producer import Producer
 from tests.simulation.streams import drawn, flights, own_suites
-from tests.spark.results_lake import as_staged, staged
 
 #: What is called for each slice of a run.
 SLICEWISE = ("aggregate_trends", "validate_results", "publish_results")

@@ -41,8 +41,8 @@ from elsinore.store.tables import Lake
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
-from tests.spark.conftest import NewHome
-from tests.spark.results_lake import (
+from tests.homes import NewHome
+from tests.results_lake import (
     QUERIES,
     computed,
     flights_lake,

@@ -19,7 +19,7 @@ from elsinore.spark.compute import compute
 from elsinore.spark.tasks import split_rows
 from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval
-from tests.spark.results_lake import (
+from tests.results_lake import (
     computed,
     flight_events,
     hours,

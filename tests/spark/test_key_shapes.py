@@ -19,8 +19,8 @@ from elsinore.spark.aggregate_worker import partial_rows
 from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval
 from tests.data_tables import create_tables
-from tests.spark.conftest import NewHome
-from tests.spark.results_lake import computed, put_events, workload
+from tests.homes import NewHome
+from tests.results_lake import computed, put_events, workload
 from tests.spark.test_aggregate import Ground
 
 pytestmark = pytest.mark.spark

@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from elsinore.errors import ElsinoreError
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
+from tests.homes import NewHome
 from tests.lake_contents import CIRCUMSTANCES
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, put, run_jobs
+from tests.landing_zone import departure, hours, put, run_jobs
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

@@ -30,9 +30,9 @@ from jobs import (
     report_quality,
     validate_results,
 )
+from tests.homes import NewHome
 from tests.lake_contents import contents, differences
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import INGESTED, departure, hours, put
+from tests.landing_zone import INGESTED, departure, hours, put
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,8 @@ from elsinore.reference.budget import Meter
 from elsinore.reference.two_step import Method, answer_windows
 from elsinore.results.row import ResultRow
 from elsinore.store.tables import Lake
-from tests.spark.mutants import MUTANTS, QUERIES, Mutant
-from tests.spark.results_lake import answers, hours, latest_staged, stage, workload
+from tests.results_lake import answers, hours, latest_staged, stage, workload
+from tests.unit.quality.mutants import MUTANTS, QUERIES, Mutant
 
 pytestmark = pytest.mark.slow
 

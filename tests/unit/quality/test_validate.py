@@ -16,7 +16,7 @@ from elsinore.settings import Settings
 from elsinore.store.regions import Hours
 from elsinore.store.tables import Lake
 from elsinore.timeline import EPOCH, Interval, parse_hour
-from tests.spark.results_lake import (
+from tests.results_lake import (
     QUERIES,
     answers,
     flights_lake,

@@ -27,8 +27,8 @@ from jobs import (
     recompute_hours,
     validate_results,
 )
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import by_hand, departure, hours, put, rows, run_jobs
+from tests.homes import NewHome
+from tests.landing_zone import by_hand, departure, hours, put, rows, run_jobs
 
 QUERIES = """
 QUERY legs

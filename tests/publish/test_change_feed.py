@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
+from tests.homes import NewHome
+from tests.landing_zone import departure, hours, put, run_jobs
 from tests.page_examples import run_python_blocks
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, put, run_jobs
 
 pytestmark = pytest.mark.spark
 

@@ -22,7 +22,7 @@ from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from elsinore.timeline import Interval, format_instant
 from tests.lake_contents import PUBLISHED
-from tests.spark.landing_zone import departure, hours
+from tests.landing_zone import departure, hours
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from elsinore.query.load_workload import read_workload
 from tests.golden_cases import event_table, stream_schema
 
 CASES = yaml.safe_load(
-    (Path(__file__).parents[2] / "golden" / "hamlet_values.yaml").read_text("utf-8")
+    (Path(__file__).parents[3] / "golden" / "hamlet_values.yaml").read_text("utf-8")
 )
 SCHEMA = stream_schema({"A": {"v": "long"}, "B": {"v": "long"}, "C": {"v": "long"}})
 

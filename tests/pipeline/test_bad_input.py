@@ -23,12 +23,12 @@ import pytest
 from elsinore.files.read_events import read_events
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
+from tests.homes import NewHome
 from tests.lake_contents import PUBLISHED, contents, differences
-from tests.spark import bad_input as zone
-from tests.spark.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, step
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import departure, hours, put
-from tests.spark.results_lake import computed, staged, workload
+from tests.landing_zone import departure, hours, put
+from tests.pipeline import bad_input as zone
+from tests.pipeline.bad_input import DAMAGED, HOSTILE, HOSTILE_NAME, ROOT, Replayed, command, step
+from tests.results_lake import computed, staged, workload
 
 SCHEMA = ROOT / "schemas" / "events" / "flights.yaml"
 SOME_HOSTILE = ["'; DROP TABLE events; --", "$(touch pwned)", "../../outside"]

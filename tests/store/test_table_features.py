@@ -32,7 +32,7 @@ from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
 from tests.data_tables import append, create_data_tables
 from tests.draws import draws
-from tests.spark.results_lake import flights_lake
+from tests.results_lake import flights_lake
 
 #: Properties that a Spark user sets, by the feature that they turn on. Features that readers need,
 #: such as deletion vectors, are not among them: Delta drops those a day after their last use.

@@ -31,7 +31,7 @@ from elsinore.store.tables import RECORDS, Column, Lake
 from elsinore.store.task_failures import spark_failures
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.data_tables import create_data_tables
-from tests.spark.landing_zone import hours, rows
+from tests.landing_zone import hours, rows
 
 
 @pytest.fixture

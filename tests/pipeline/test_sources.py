@@ -15,10 +15,10 @@ from elsinore.settings import Settings
 from elsinore.store.tables import RESULTS, Lake
 from elsinore.timeline import DAY, HOUR, Interval
 from tests.draws import draws, first
+from tests.homes import ROOT, NewHome
 from tests.lake_contents import contents, differences
-from tests.spark.conftest import ROOT, NewHome
-from tests.spark.landing_zone import departure, hours, ingest, put, rows, run_hours
-from tests.unit.lake.test_collect import write
+from tests.landing_zone import departure, hours, ingest, put, rows, run_hours
+from tests.unit.ingest.test_collect import write
 
 #: All files of a test were written then: the end of 1 January 2013, 23:30.
 WRITTEN = 1357083000.0

@@ -24,8 +24,8 @@ from elsinore.replay import print_results
 from elsinore.settings import Settings
 from elsinore.store.tables import RESULTS, Lake
 from jobs import check_expectations, ingest_events
-from tests.spark.conftest import NewHome
-from tests.spark.landing_zone import hours, run_hours, run_jobs
+from tests.homes import NewHome
+from tests.landing_zone import hours, run_hours, run_jobs
 
 pytestmark = pytest.mark.spark
 
