@@ -9,7 +9,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from csv import Error as HeaderError
 from csv import reader as header_of
 from dataclasses import dataclass
@@ -30,13 +29,13 @@ from elsinore.executors.plan import Request
 from elsinore.files.bounded_arrow import arrow_batches
 from elsinore.files.bounded_parquet import Columns, parquet_batches
 from elsinore.files.read_events import read_events
-from elsinore.files.read_lines import DEFAULT_LIMITS, too_large
+from elsinore.files.read_lines import DEFAULT_LIMITS, require_few_columns, too_large
 from elsinore.integers import from_json, integer_of, text_of, to_json
 from elsinore.library.results import answer, process_cores
 from elsinore.query.load_workload import load_workload
 from elsinore.results.row import ResultRow, nearest_double, plain_value
 from elsinore.timeline import Instant, format_instant, parse_border
-from elsinore.wording import FORMULA
+from elsinore.wording import FORMULA, shown
 
 #: Number of changes that a table shows by default.
 _SHOWN = 20
@@ -55,6 +54,10 @@ _MOST_VALUES = 10_000_000
 _KINDS = ["same", "changed", "added", "removed"]
 
 _INSTANT = re.compile(r"([-+]?[0-9]+-[0-9]{2}-[0-9]{2})T([0-9:]{8}\.[0-9]{6})Z")
+#: Numbers as results have them; 1.10 and 007 are strings.
+_NUMBER = re.compile(
+    r"-?(?:0|[1-9][0-9]*)(?:\.(?:0|[0-9]*[1-9]))?(?:e[+-]?[0-9]{1,3})?|NaN|nan|-?(?:inf|Infinity)"
+)
 #: The quote that CSV results have before strings that a spreadsheet would run.
 _QUOTED_FORMULA = re.compile(f"^'(?={FORMULA})")
 
@@ -91,7 +94,7 @@ def show_differences(options: DiffOptions) -> None:
     else:
         old, new = (_stored(path) for path in (before, after))
         if Format.CSV in (format_for(None, before), format_for(None, after)):
-            old, new = map(_as_in_csv, (old, new))
+            old, new = _as_in_csv([old, new])
     kinds, changes = _compare(old, new)
     counts = Counter(kinds.values())
     by_query = Counter((place[0], kind) for place, kind in kinds.items())
@@ -222,6 +225,7 @@ def _csv_values(path: Path) -> _Values:
     """
     with path.open(encoding="utf-8", newline="") as lines:
         columns = next(header_of(lines), [])
+    require_few_columns(path, columns)
     # Without types, Arrow guesses them from the values; quoted empty strings are not NULL.
     convert = csv.ConvertOptions(
         column_types=dict.fromkeys(columns, pa.string()),
@@ -234,13 +238,17 @@ def _csv_values(path: Path) -> _Values:
     for batch in csv.open_csv(path, parse_options=parse, convert_options=convert):
         number += batch.num_rows * batch.num_columns
         _require_few(path, number)
-        values |= _values_of_rows(batch.to_pylist())
+        _add_rows(values, batch.to_pylist())
     return values
 
 
-def _values_of_rows(rows: Iterable[dict[str, Any]]) -> _Values:
-    """Return the values of rows of CSV; ValueError: they have no column of an aggregate."""
-    values: _Values = {}
+def _add_rows(values: _Values, rows: Iterable[dict[str, Any]]) -> None:
+    """Add the values of rows of CSV.
+
+    Raises:
+        ValueError: they have no column of an aggregate.
+        ParameterError: two rows have the same group and window.
+    """
     for row in rows:
         query, start, end = (row.pop(name) for name in _COMMON)
         if not any("(" in name for name in row):
@@ -248,8 +256,7 @@ def _values_of_rows(rows: Iterable[dict[str, Any]]) -> _Values:
         group = {name: text for name, text in row.items() if "(" not in name}
         for label, text in row.items():
             if label not in group:
-                values[query, json.dumps(group), start, end, label] = _csv_value(text)
-    return values
+                _add(values, (query, json.dumps(group), start, end, label), _csv_value(text))
 
 
 def _csv_value(text: str | None) -> int | float | None:
@@ -260,18 +267,65 @@ def _csv_value(text: str | None) -> int | float | None:
     return parse_border(text) if ":" in text else float(text)
 
 
-def _as_in_csv(values: _Values) -> _Values:
-    """Return values as CSV can hold them, so that they compare with other formats.
+def _as_in_csv(sides: Sequence[_Values]) -> list[_Values]:
+    """Return the values of two files as CSV can hold them, so that they compare in any formats.
 
     CSV does not distinguish 2.0 from 2, nor NULL from the columns of another query: an aggregate
     that is always NULL for a query is left out.
+
+    Raises:
+        ParameterError: CSV does not distinguish two groups of a file.
     """
+    cells = {place: _csv_cells(place[1]) for side in sides for place in _groups_of(side)}
+    strings = {name for side in sides for name in _strings(side, cells)}
+    groups = {
+        (query, group): json.dumps(
+            {n: text if (query, n) in strings else _csv_number(text) for n, text in own.items()},
+            ensure_ascii=False, sort_keys=True,
+        )
+        for (query, group), own in cells.items()
+    }  # fmt: skip
+    return [_side_in_csv(side, groups) for side in sides]
+
+
+def _side_in_csv(values: _Values, groups: Mapping[tuple[str, str], str]) -> _Values:
     has_value = {(key[0], key[4]) for key, value in values.items() if value is not None}
-    return {
-        (query, _csv_group(group), start, end, label): _whole(value)
-        for (query, group, start, end, label), value in values.items()
-        if (query, label) in has_value
-    }
+    found: _Values = {}
+    for (query, group, start, end, label), value in values.items():
+        if (query, label) in has_value:
+            _add(found, (query, groups[query, group], start, end, label), _whole(value))
+    return found
+
+
+def _add(values: _Values, place: tuple[str, ...], value: int | float | None) -> None:
+    """Add a value; ParameterError: another row has the same group and window."""
+    if place in values:
+        problem = f"CSV does not distinguish two groups of {place[0]}: {shown(place[1])}"
+        raise ParameterError(
+            problem, hint="compare results in JSON: `elsinore run --output FILE.json`"
+        )
+    values[place] = value
+
+
+def _groups_of(values: _Values) -> Iterable[tuple[str, str]]:
+    """Return the different queries and groups of values."""
+    return dict.fromkeys((query, group) for query, group, *_ in values)
+
+
+def _strings(
+    values: _Values, cells: Mapping[tuple[str, str], Mapping[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the query and name of each attribute of groups that has strings, not numbers.
+
+    The values of an attribute are of one type, and a number has one spelling in a file. So
+    versions such as 1.1 and 1.10 are strings.
+    """
+    spelled: dict[tuple[str, str, str], str] = {}
+    for place in _groups_of(values):
+        for name, text in cells[place].items():
+            number = _csv_number(text) if _NUMBER.fullmatch(text) else None
+            if number is None or spelled.setdefault((place[0], name, number), text) != text:
+                yield place[0], name
 
 
 def _whole(value: int | float | None) -> int | float | None:
@@ -279,20 +333,22 @@ def _whole(value: int | float | None) -> int | float | None:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _csv_group(text: str) -> str:
-    group: Mapping[str, Any] = json.loads(text)
-    named = {name: _csv_word(value) for name, value in group.items() if value is not None}
-    return json.dumps(named, ensure_ascii=False, sort_keys=True)
+def _csv_cells(group: str) -> dict[str, str]:
+    """Return the values of a group as text; NULL is left out."""
+    held: Mapping[str, Any] = json.loads(group)
+    return {name: _csv_word(value) for name, value in held.items() if value is not None}
 
 
 def _csv_word(value: Any) -> str:
-    """Return a group's value as text, numbers in one spelling."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    with suppress(ValueError):
-        return text if re.fullmatch(r"[+-]?[0-9]+", text) else str(_whole(float(text)))
     if time := _INSTANT.fullmatch(text):
         return f"{time[1]} {time[2]}".removesuffix(".000000")
     return _QUOTED_FORMULA.sub("", text)
+
+
+def _csv_number(text: str) -> str:
+    """Return a number in the one spelling in which numbers are compared."""
+    return text if re.fullmatch(r"-?[0-9]+", text) else str(_whole(float(text)))
 
 
 def _row(line: dict[str, Any]) -> ResultRow:

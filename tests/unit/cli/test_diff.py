@@ -159,6 +159,56 @@ def test_odd_values_are_the_same_in_any_formats(
     assert "12 values: 12 same" in error.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "texts", [("1.1", "1.10"), ("1", "1.0"), ("1e5", "100000"), ("007", "7.0"), ("nan", "NaN")]
+)
+@pytest.mark.parametrize(("one", "other"), [("csv", "csv"), ("csv", "jsonl"), ("parquet", "csv")])
+def test_strings_that_look_like_one_number_are_two_groups(
+    texts: tuple[str, str], one: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "QUERY q RETURN k, COUNT(*) PATTERN A GROUP-BY k WITHIN 1 hour;"
+    Path("q.sase").write_text(query)
+    for form, counts in ((one, (1, 2)), (other, (5, 2))):
+        lines = [
+            {"time": "2020-01-01T10:00:00Z", "type": "A", "k": text, "x": 1}
+            for text, count in zip(texts, counts, strict=True)
+            for _ in range(count)
+        ]
+        Path("k.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        run = ["run", "q.sase", "--schema", "s.yaml", "--input", "k.jsonl"]
+        assert run_command([*run, "--output", f"{counts[0]}.{form}"]) == 0
+    assert run_command(["diff", f"1.{one}", f"5.{other}"]) == 0
+    out, error = capsys.readouterr()
+    (change,) = map(json.loads, out.splitlines())
+    assert json.loads(change["group_key"]) == {"k": texts[0]}
+    assert (change["before"], change["after"]) == ("1", "5")
+    assert "2 values: 1 same, 1 changed, 0 added, 0 removed" in error
+
+
+def test_groups_that_csv_cannot_hold_apart_are_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = ['q,0,9,"\'=1",1', 'q,0,9,"\'=1",2']  # of the strings =1 and '=1
+    Path("a.csv").write_text("\n".join(["query,window_start,window_end,k,COUNT(*)", *rows]))
+    lines = [
+        {"query": "q", "group": {"k": k}, "window_start": 0, "window_end": 9,
+         "values": {"COUNT(*)": 1}}
+        for k in ("=1", "'=1")
+    ]  # fmt: skip
+    Path("a.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    Path("b.csv").write_text("query,window_start,window_end,k,COUNT(*)\nq,0,9,a,1\n")
+    for name in ("a.csv", "a.json"):
+        assert run_command(["diff", name, "b.csv"]) == 2
+        assert "CSV does not distinguish two groups of q" in capsys.readouterr().err
+    assert run_command(["diff", "a.json", "a.json"]) == 0
+
+
+def test_a_csv_file_of_too_many_columns_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_text(",".join(["a"] * 10_001))  # Arrow would take minutes for 200,000
+    assert run_command(["diff", "a.csv", "a.csv"]) == 1
+    assert "has 10,001 columns, more than 10,000" in capsys.readouterr().err
+
+
 def test_null_is_not_nan_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
     for name, value in (("old", ""), ("new", "nan")):
         text = f"query,window_start,window_end,SUM(A.x)\nq,0,9,{value}\nq,9,18,1.5\n"
