@@ -70,11 +70,11 @@ from elsinore.timeline import (
 from elsinore.wording import in_plain_words, some_of, suggest
 
 #: Nothing here backtracks.
-_PAIR = r"""\s*+(\w++)\s*+=\s*+("[^"]*+"|'[^']*+'|(?:[^,)"'][^,)]*+)?+)"""
+_PAIR = r"""\s*+(\w++)\s*+=\s*+("[^"]*+"|'[^']*+'|(?:[^,)"'][^,)]*+)?+)\s*+,?"""
 #: A name that ends in digits ends in an @.
 _EVENT = re.compile(
-    r"\s*([A-Za-z_]\w*(?=@)|[A-Za-z_]+)@?(-?\d{1,30})(?:\.\.(-?\d{1,30}))?(s|min|h)?"
-    rf"(?:\(((?:{_PAIR}\s*+,?)*+)\s*+\))?"
+    r"\s*+([A-Za-z_]\w*+(?=@)|[A-Za-z_]++)@?(-?\d{1,30})(?:\.\.(-?\d{1,30}))?(s|min|h)?"
+    rf"(?:\(((?:{_PAIR})*+)\s*+\))?"
 )
 _UNITS = {None: 1, "s": SECOND, "min": MINUTE, "h": HOUR}
 _NULLS = ("", "null", "~")
@@ -288,10 +288,11 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
     """Compact events as lines of JSON."""
     calendar, lines, end = schema.time_unit.is_calendar, list[str](), 0
     names = {name.lower(): name for name in schema.by_name} | {n: n for n in schema.by_name}
-    for match in _EVENT.finditer(text):
+    # From one event to the next, because a search would try every position of other text.
+    while match := _EVENT.match(text, end):
         name, first, last, unit, pairs, *_ = match.groups()
         own = names.get(name) or names.get(name.lower())
-        if match.start() != end or own is None:
+        if own is None:
             break
         end = match.end()
         if unit and not calendar:

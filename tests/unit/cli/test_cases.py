@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -195,6 +196,26 @@ def test_a_wrong_case_is_named(
     out, error = capsys.readouterr()
     assert out == ""
     assert words in error
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        " " * 90_000,
+        f'A1(k="{"x" * 90_000}',
+        "A" * 90_000,
+        f"A1({'k=1 ' * 20_000}",
+        f'A1(k="1"{" " * 90_000},k="2")',
+    ],
+    ids=["blanks", "open quote", "name", "pairs", "blanks after a value"],
+)
+def test_any_text_is_searched_for_events_in_linear_time(events: str) -> None:
+    case = {"schema": {"A": {"k": "string"}}, "events": events, "rows": []}
+    case["query"] = "RETURN COUNT(*) PATTERN A+ WITHIN 20"
+    Path("long.yaml").write_text(json.dumps([case]))
+    start = process_time()
+    run_command(["test", "long.yaml"])
+    assert process_time() - start < 5  # was minutes
 
 
 def test_the_events_of_all_cases_of_a_file_are_bounded(
