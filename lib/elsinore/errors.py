@@ -324,6 +324,8 @@ _REFUSED = re.compile(
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((\w+)\)")
 #: Parts of messages that are left out: wrappers, and debug output of libraries.
 _NOISE = re.compile("^Kernel error -> |,?[ =:]*Debug source.*", re.IGNORECASE)
+#: A user and a password in the address of a store.
+_USER = re.compile(r"(?<=://)[^/\s]*@")
 _NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
 
 
@@ -364,6 +366,7 @@ def storage_error(error: BaseException | None) -> DataError | SetupError | Store
 
 
 def _of_store(said: str) -> DataError | SetupError | StoreError:
+    said = _USER.sub("", said)  # logs and alerts show the message to others
     if directory := _NAMELESS.search(said):
         hint = "rename the objects in it so that no part of their path is empty"
         return DataError(

@@ -53,6 +53,9 @@ def store_options(store: str | None, environment: Mapping[str, str]) -> dict[str
     Args:
         store: scheme of its addresses; None: the tables are on this machine.
         environment: variables of the process.
+
+    Raises:
+        SetupError: the address of the store has a user or a password.
     """
     if store != "s3":
         return {}
@@ -63,6 +66,12 @@ def store_options(store: str | None, environment: Mapping[str, str]) -> dict[str
     ):
         if value := next(filter(None, map(environment.get, variables)), None):
             options[option] = value
+    if "@" in options.get(f"{_S3A}.endpoint", "").partition("://")[2].partition("/")[0]:
+        raise SetupError(
+            "the address of the object store has a user or a password, which others could read",
+            hint="remove it from AWS_ENDPOINT_URL; keys are read from AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY",
+        )
     if f"{_S3A}.endpoint" in options:
         # The default of delta-rs: servers of others rarely have a host name per bucket.
         has_hosts = environment.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower() == "true"

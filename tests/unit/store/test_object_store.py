@@ -8,7 +8,7 @@ import pyspark
 import pytest
 from pyspark.errors import PySparkException
 
-from elsinore.errors import SetupError, StoreError
+from elsinore.errors import SetupError, StoreError, storage_error
 from elsinore.store.object_store import HADOOP, connector_options, store_options
 from elsinore.store.task_failures import translate
 
@@ -50,6 +50,15 @@ def test_spark_has_the_store_of_the_environment_without_its_keys(
     expected = {f"spark.hadoop.fs.s3a.{name}": value for name, value in options.items()}
     expected["spark.hadoop.fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
     assert store_options("s3", {**KEYS, **variables}) == expected
+
+
+def test_a_password_in_the_address_of_a_store_is_not_shown() -> None:
+    address = "http://ann:s3cret@store:9000"
+    with pytest.raises(SetupError, match="a user or a password") as raised:
+        store_options("s3", {"AWS_ENDPOINT_URL": address})
+    assert "s3cret" not in str(raised.value)
+    found = storage_error(OSError(f"Generic S3 error: Error performing HEAD {address}/b/x in 3 s"))
+    assert "HEAD http://store:9000/b/x in 3 s" in str(found)
 
 
 @pytest.mark.parametrize(
