@@ -67,10 +67,9 @@ def _infinities() -> GoldenCase:
     )
     values = {1: math.inf, 2: 1.0, 6: math.inf, 7: -math.inf}
     events = EventTable.of(schema, [("A", time, {"v": value}) for time, value in values.items()])
-    labels = [aggregate.label for aggregate in query.aggregates]
     rows = [
         {"query": "q", "group": {}, "window_start": start, "window_end": start + 5,
-         "values": dict(zip(labels, found, strict=True))}
+         "values": dict(zip(query.value_names, found, strict=True))}
         for start, found in ((0, ["Infinity", "Infinity", 1.0, "Infinity"]),
                              (5, ["NaN", "NaN", "-Infinity", "Infinity"]))
     ]  # fmt: skip

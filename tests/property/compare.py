@@ -15,9 +15,11 @@ from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish
-from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
+from elsinore.query.bound import AggregateFunction, BoundOutput, BoundQuery, Workload
+from elsinore.query.expressions import Slot
+from elsinore.reference.outputs import Output, outputs_of_row
 from elsinore.reference.two_step import two_step
-from elsinore.results.row import LOST_AT_EACH_EVENT, ResultRow, within
+from elsinore.results.row import LOST_AT_EACH_EVENT, Bounds, ResultRow, within
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases import RandomCase
@@ -66,20 +68,28 @@ def with_bounds(
         return rows
     every = [replace(i, label=f"{side} {i.label}", attribute=f"{side} {i.attribute}")
              for side in ("low", "high") for i in summed]  # fmt: skip
+    every = [*query.aggregates, *every]
+    plain = tuple(
+        BoundOutput(one.label, Slot(number, one.value_type), one.value_type, False, False)
+        for number, one in enumerate(every)
+    )
     beside = _beside(events, sorted({str(item.attribute) for item in summed}))
-    judged = _greta(replace(query, aggregates=tuple(every)), beside, owned)
-    bounded = []
-    for row, other in zip(rows, judged, strict=True):
-        assert row.key == other.key
+    whole = replace(query, aggregates=tuple(every), outputs=plain, having=None)
+    bounded = {}
+    for other in _greta(whole, beside, owned):
         ends: dict[str, Any] = dict(other.values)
-        bounds = (
-            (ends[f"low {label}"], ends[f"high {label}"])
-            if ends.get(f"low {label}") is not None
-            else None
-            for label, _ in row.values
-        )
-        bounded.append(replace(row, bounds=tuple(bounds)))
-    return bounded
+        slots = [Output(ends[one.label], _ends(one.label, ends)) for one in query.aggregates]
+        outputs = outputs_of_row(query, (slots, [value for _, value in other.group]))
+        if outputs is not None:
+            bounded[repr(other.key)] = tuple(output.bounds for output in outputs)
+    assert len(bounded) == len(rows)
+    return [replace(row, bounds=bounded[repr(row.key)]) for row in rows]
+
+
+def _ends(label: str, ends: dict[str, Any]) -> Bounds | None:
+    """The least and the most that rounding may make of an aggregate."""
+    low, high = (ends.get(f"{side} {label}") for side in ("low", "high"))
+    return None if low is None or high is None else (low, high)
 
 
 def _beside(events: EventTable, names: list[str]) -> EventTable:

@@ -151,7 +151,8 @@ def _different(queries: Sequence[BoundQuery]) -> list[BoundQuery]:
     """The first of those that are the same but for their names: alone they are run alike."""
     found: dict[Hashable, BoundQuery] = {}
     for query in queries:
-        found.setdefault((query.question, query.aggregates), query)
+        asked = (query.question, query.aggregates, query.outputs, query.having)
+        found.setdefault(asked, query)
     return list(found.values())
 
 

@@ -161,7 +161,7 @@ def _run(case: Case, executor: Executor, most: int | None) -> list[str]:
     left = 0 if most is None else len(told) - most
     if left > 0:
         told[most:] = [f"  and {count_of(left, 'more row')}: add --verbose to print all"]
-    labels = [item.label for item in case.query.aggregates]
+    labels = case.query.value_names
     for name in dict.fromkeys(name for row in case.rows for name in row["values"]):
         if name not in labels:
             hint = suggest(name, labels) or f"it returns {some_of(labels)}"

@@ -31,7 +31,7 @@ from elsinore.quality.result_trends import build_trends
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_length
-from elsinore.results.published import same_group
+from elsinore.results.published import exact_text, same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
 from elsinore.store.delta_log import read_rows
@@ -196,10 +196,10 @@ def _told(
     publication = publication_of(state, parse_hour(hour))
     is_settled = not len(unsettled_hours(lake, state, np.array([parse_hour(hour)])))
     bound = workload.by_name.get(query)
-    kinds = {item.label: item.type for item in bound.aggregates} if bound else {}
+    kinds = {output.name: output.type for output in bound.outputs} if bound else {}
     values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
     built, reason = build_trends(lake, state, workload, result, publication)
-    known = values.get("COUNT(*)")
+    known = values.get(bound.count_name if bound and bound.count_name else "COUNT(*)")
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
         reason = "the events that are still stored have no more trends"
     count = len(built) if reason is None else known if isinstance(known, int) else None
@@ -276,6 +276,10 @@ def _no_such(workload: Workload, query: str, group: Collection[str], start: int)
 def _value(row: dict[str, Any], kind: AttributeType | None) -> Any:
     if row["exact"] is None:
         return row["value"]
+    if kind is AttributeType.STRING:
+        return row["exact"]
+    if kind is AttributeType.BOOLEAN:
+        return row["exact"] == exact_text(True)
     exact = integer_of(row["exact"])
     return format_instant(exact) if kind is AttributeType.TIMESTAMP else exact
 

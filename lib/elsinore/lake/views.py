@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
 from elsinore.lake.old_names import OLD_NAMES, old_views
-from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
+from elsinore.query.bound import AggregateFunction, BoundOutput, BoundQuery, Workload
+from elsinore.query.expressions import GroupValue, Slot
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.store.delta_log import arrow_dataset, no_table, read_failures
@@ -43,12 +44,18 @@ class Dialect:
     #: `_` and `.`.
     value: Callable[[str, str], str]
     from_micros: Callable[[str], str]  #: SQL of a timestamp from digits of microseconds since 1970
+    #: the text of a string literal, given a string.
+    literal: Callable[[str], str] = lambda text: text.replace("'", "''")
     #: SQL of a table in a directory; None: the engine needs its own catalog.
     table: Callable[[str], str] | None = None
 
     def name(self, name: str) -> str:
         """Quote a name, so that keywords are valid names."""
         return _quoted(name, self.quote)
+
+    def string(self, text: str) -> str:
+        """Return a string of SQL."""
+        return f"'{self.literal(text)}'"
 
     def type(self, kind: AttributeType) -> str:
         """Return the SQL type of an attribute."""
@@ -92,6 +99,7 @@ _DIALECTS = {
         # With a type, because its other JSON functions reject NaN and Infinity.
         value=lambda label, kind: f"from_json(r.group_key, '`{label}` {kind}').`{label}`",
         from_micros=lambda digits: f"timestamp_micros(CAST({digits} AS BIGINT))",
+        literal=lambda text: text.replace("\\", "\\\\").replace("'", "\\'"),
         table=lambda path: f"delta.{_quoted(path, '`')}",
     ),
     Engine.TRINO: Dialect(
@@ -185,12 +193,12 @@ def view_statements(
 
     - The grouping attributes, in the order of GROUP-BY and with the types of the schema.
     - `window_start` and `window_end`.
-    - `trends` for `COUNT(*)`. Other aggregates have their names in RETURN, in lower case and with
-      `_` for other characters: `max_d_dep_delay`.
-
-    Doubles, longs and timestamps have these types. A count or a sum of longs has three columns: a
-    decimal of 38 digits, which is NULL if it has more digits, a string with all digits
-    (`trends_digits`), and its size as a double (`trends_log2`).
+    - A value with AS has its name, and one column. An integer that can exceed 64 bits is a decimal
+      of 38 digits, which is NULL if it has more digits.
+    - `trends` for `COUNT(*)` without AS. Other values have their texts in RETURN as names, in lower
+      case and with `_` for other characters: `max_d_dep_delay`. An integer that can exceed 64 bits
+      has three columns: a decimal of 38 digits, a string with all digits (`trends_digits`), and its
+      size as a double (`trends_log2`).
 
     If names differ only by case, or a view would have the name of a table, `_` is appended. Views
     do not contain results of earlier versions of the query.
@@ -218,7 +226,7 @@ def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str
         (label.replace(".", "_"), dialect.value(label, dialect.type(kind)))
         for label, kind in groups.items()
     ]
-    values += [column for item in query.aggregates for column in _columns(item, dialect)]
+    values += [column for one in query.outputs for column in _columns(query, one, dialect)]
     names = _distinct((name for name, _ in values), _BOUNDS)
     columns = [(name, sql) for name, (_, sql) in zip(names, values, strict=True)]
     columns[len(groups) : len(groups)] = [(bound, f"r.{bound}") for bound in _BOUNDS]
@@ -233,23 +241,42 @@ def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str
     )
 
 
-def _columns(item: BoundAggregate, dialect: Dialect) -> Iterator[tuple[str, str]]:
-    """Yield the name and the SQL of each column of an aggregate."""
-    name = "trends" if item.counts_trends else re.sub(r"\W+", "_", item.label).strip("_").lower()
-    value, digits, size = (
-        f"MAX(r.{column}) FILTER (WHERE r.aggregate = '{item.label}')"
+def _columns(query: BoundQuery, output: BoundOutput, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    """Yield the name and the SQL of each column of a value of RETURN."""
+    name = output.name
+    if not output.named:
+        is_count = name == query.count_name
+        name = "trends" if is_count else re.sub(r"\W+", "_", name).strip("_").lower()
+    value, text, size = (
+        f"MAX(r.{column}) FILTER (WHERE r.aggregate = {dialect.string(output.name)})"
         for column in ("value", "exact", "log2")
     )
-    if item.function is AggregateFunction.AVG or item.type is AttributeType.DOUBLE:
-        yield name, value
-    elif item.type is AttributeType.TIMESTAMP:
-        yield name, dialect.from_micros(digits)
-    elif item.function not in _WIDE:
-        yield name, f"CAST({digits} AS BIGINT)"
-    else:
-        yield name, f"TRY_CAST({digits} AS DECIMAL(38, 0))"
-        yield f"{name}_digits", digits
-        yield f"{name}_log2", size
+    match output.type:
+        case AttributeType.DOUBLE:
+            yield name, value
+        case AttributeType.TIMESTAMP:
+            yield name, dialect.from_micros(text)
+        case AttributeType.STRING:
+            yield name, text
+        case AttributeType.BOOLEAN:
+            yield name, f"CAST({text} AS BOOLEAN)"
+        case _ if _is_of_64_bits(query, output):
+            yield name, f"CAST({text} AS BIGINT)"
+        case _:
+            yield name, f"TRY_CAST({text} AS DECIMAL(38, 0))"
+            if not output.named:
+                yield f"{name}_digits", text
+                yield f"{name}_log2", size
+
+
+def _is_of_64_bits(query: BoundQuery, output: BoundOutput) -> bool:
+    """Return whether an integer cannot exceed 64 bits: MIN, MAX or a grouping attribute."""
+    match output.expression:
+        case GroupValue():
+            return True
+        case Slot(number):
+            return query.aggregates[number].function not in _WIDE
+    return False
 
 
 def _distinct(names: Iterable[str], taken: Iterable[str]) -> list[str]:

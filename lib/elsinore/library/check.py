@@ -14,7 +14,13 @@ from elsinore.executors.plan import REFUSALS, Executor
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.query.print_query import print_bound, print_length, print_pattern
+from elsinore.query.print_query import (
+    print_bound,
+    print_item,
+    print_length,
+    print_output,
+    print_pattern,
+)
 from elsinore.query.syntax import EventPattern
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
@@ -81,6 +87,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "edge", edges or ["-"]
     yield "keys", [_key_line(key) for key in found["keys"]] or ["-"]
     yield "returns", [", ".join(found["aggregates"])]
+    if found["having"] is not None:
+        yield "having", [found["having"]]
     yield "window", [found["window"], *found["window_notes"]]
     yield "semantics", [found["semantics"]]
     yield "executors", [", ".join(found["executors"])]
@@ -144,7 +152,8 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
             for edge in query.edge_predicates
         ],
         "keys": [_key(query, key) for key in query.keys],
-        "aggregates": [aggregate.label for aggregate in query.aggregates],
+        "aggregates": _returned(query),
+        "having": print_output(query.source.having) if query.source.having else None,
         **lengths,
         "window": ", ".join(words),
         "window_notes": _window_notes(query, calendar=calendar),
@@ -152,6 +161,13 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
     }
+
+
+def _returned(query: BoundQuery) -> list[str]:
+    """Return the values of RETURN as text."""
+    texts = {item.name or print_output(item.expression): print_item(item)
+             for item in query.source.returns}  # fmt: skip
+    return [texts[name] for name in query.value_names]
 
 
 def misses_at_borders(query: BoundQuery) -> bool:

@@ -20,7 +20,7 @@ from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.executors.plan import EVERYTHING, Executor, Request, plan_for
 from elsinore.executors.row_bound import require_few_rows
 from elsinore.files.read_events import ReadReport
-from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import exact_integers
@@ -90,10 +90,10 @@ class Results(dict[str, pa.Table]):
     - The attributes of GROUP-BY, in that order, with their types.
     - `window_start` and `window_end`: timestamps in UTC, or int64 if the stream's times are
       integers.
-    - One column per aggregate of RETURN, with the name that RETURN gives it. AVG and sums of
-      doubles are float64. MIN and MAX have the attribute's type, and NULL if no event has a value.
-      Counts and sums of longs are exact: int64 if all values fit, otherwise decimal128 with 38
-      digits, decimal256 with 76 digits, or text with all digits.
+    - One column per value of RETURN, with its name after AS, or with its text. Doubles are
+      float64, strings, truth values and timestamps have these types. Integers are exact: int64 if
+      all values fit, otherwise decimal128 with 38 digits, decimal256 with 76 digits, or text with
+      all digits.
 
     Attributes:
         rejected: Invalid records, with the columns `file`, `record_number` (int64, starting at 1),
@@ -206,10 +206,9 @@ def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table
         columns.append((name, _column([row.group[place][1] for row in rows], key.type)))
     bound = AttributeType.TIMESTAMP if calendar else AttributeType.LONG
     columns += [(name, _column([getattr(row, name) for row in rows], bound)) for name in _BOUNDS]
-    for place, item in enumerate(query.aggregates):
-        average = item.function is AggregateFunction.AVG
-        kind = AttributeType.DOUBLE if average else item.type
-        columns.append((item.label, _column([row.values[place][1] for row in rows], kind)))
+    for place, output in enumerate(query.outputs):
+        values = [row.values[place][1] for row in rows]
+        columns.append((output.name, _column(values, output.type)))
     names, arrays = zip(*columns, strict=True)
     return pa.Table.from_arrays(arrays, names=names)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.catalog.stream import AttributeType
 from elsinore.places import whole_file
 from elsinore.quality.lake import ResultCounts, results_by_day
 from elsinore.query.bound import BoundQuery, Workload
@@ -96,10 +97,8 @@ def _read(
 
 def _as_csv(query: BoundQuery, rows: Mapping[_Place, Mapping[str, Any]]) -> str:
     groups = [str(key.group_label) for key in query.group_keys]
-    labels = [item.label for item in query.aggregates]
-    instants = {
-        item.label for item in query.aggregates if item.attribute and item.type == "timestamp"
-    }
+    labels = query.value_names
+    instants = {one.name for one in query.outputs if one.type is AttributeType.TIMESTAMP}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*groups, "window_start", "window_end", *labels])

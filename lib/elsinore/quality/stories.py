@@ -317,9 +317,8 @@ def _labels(
     """Return `Story.labels` and `Story.timestamps`; without a query, all names of the results."""
     if query is None:
         return tuple(dict.fromkeys(one[0] for top in tops for one in top.values)), frozenset()
-    instants = (one for one in query.aggregates if one.type is AttributeType.TIMESTAMP)
-    labels = tuple(one.label for one in query.aggregates)
-    return labels, frozenset(one.label for one in instants if one.attribute is not None)
+    instants = (one.name for one in query.outputs if one.type is AttributeType.TIMESTAMP)
+    return query.value_names, frozenset(instants)
 
 
 def _cautions(query: BoundQuery) -> tuple[str, ...]:

@@ -346,7 +346,7 @@ def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
 def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
     """A check that was not made, for every aggregate of its query."""
     place, window = check.place, query.window.bounds(check.place.window)
-    labels = [EVERY_AGGREGATE] if place.whole else [item.label for item in query.aggregates]
+    labels = [EVERY_AGGREGATE] if place.whole else list(query.value_names)
     return [
         Compared(
             query.name, place.group_key, window, label,
@@ -402,7 +402,7 @@ def _compare(
     query: BoundQuery, check: Check, group: str, reference: Mapping[str, _Answer], method: str
 ) -> list[Compared]:
     published, window = check.published, query.window.bounds(check.place.window)
-    labels = dict.fromkeys([*(item.label for item in query.aggregates), *published])
+    labels = dict.fromkeys([*query.value_names, *published])
     missing = _missing(published, reference)
     compared = []
     for label in labels:

@@ -66,6 +66,8 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
     if isinstance(expression, Equivalence):
         message = "[...] applies to whole trends: it is allowed only at the top level of WHERE"
         scope.refuse(message, expression.at, "join it with AND, as in WHERE [user] AND V.price > 5")
+    if (other := scope.other_meaning(expression)) is not None:
+        return other
     match expression:
         case Literal():
             return _bind_literal(scope, expression)
@@ -81,7 +83,7 @@ def bind_condition(scope: Scope, expression: Expression) -> BoundExpression:
     """The bound form of a condition; BindFault: as `bind_expression`, or it is none."""
     bound = bind_expression(scope, expression)
     if bound.type is not _BOOLEAN:
-        hint = "compare it with something, as in V.price > 5"
+        hint = f"compare it with something, as in {scope.example}"
         if isinstance(expression, Literal):
             hint = "write V.country = 'DE', or V.country IN ('DE', 'FR')"
         scope.refuse(f"expected a condition, found a {bound.type}", expression.at, hint)
@@ -107,8 +109,6 @@ def _bind_call(scope: Scope, call: Call) -> BoundExpression:
     before = len(scope.faults)
     with suppress(BindFault):
         _require_known(scope, call)
-    if call.function in _AGGREGATES:  # what is in its parentheses means something else there
-        raise BindFault
     operands = bind_all(call.arguments, partial(bind_expression, scope))
     if len(scope.faults) > before:
         raise BindFault
@@ -120,7 +120,7 @@ def _bind_literal(scope: Scope, literal: Literal) -> Constant:
     if literal.unit is not None:
         return _bind_duration(scope, literal)
     kind = _LITERALS[type(value)]
-    if kind is _LONG and value not in _INT64:
+    if kind is _LONG and value not in _INT64 and not scope.exact:
         hint = f"write at most {_INT64[-1]}, or add a decimal point for a double"
         scope.refuse(f"{str(value)[:25]} does not fit a long", literal.at, hint)
     return Constant(value, kind)
@@ -333,10 +333,6 @@ _ELSEWHERE = {
     "ucase": "did you mean upper?",
     "hour": "write extract(hour FROM ...)",
     **dict.fromkeys(("weekday", "dayofweek"), "write extract(weekday FROM ...)"),
-    **dict.fromkeys(("count", "sum", "avg"), "write aggregates in RETURN"),
-    **dict.fromkeys(
-        ("min", "max"), "write aggregates in RETURN, or use least and greatest for one event"
-    ),
 }
 #: How calls of the functions are written.
 _EXAMPLES = {
@@ -344,9 +340,13 @@ _EXAMPLES = {
     **{name: f"{name}(V.price, V.fee)" for name in ("coalesce", "greatest", "least")},
     "extract": "extract(hour FROM V.time)",
 }
-_AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
 _PARTS = frozenset(["hour", "weekday"])
 _DAY_OF_WEEK = frozenset(["dow", "isodow", "dayofweek", "day_of_week"])
+
+
+def is_function(name: str) -> bool:
+    """Return whether there is a function of this name, here or in another SQL dialect."""
+    return name in _COUNTS or name in _ELSEWHERE
 
 
 def _require_known(scope: Scope, call: Call) -> None:

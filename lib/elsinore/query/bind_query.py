@@ -7,28 +7,19 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import NoReturn
 
-from elsinore.catalog.stream import AttributeType, StreamSchema
+from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
 from elsinore.query.bind_expression import bind_all, bind_condition, unit_length, whole_ticks
-from elsinore.query.bound import (
-    AggregateFunction,
-    BoundAggregate,
-    BoundQuery,
-    EdgePredicate,
-    Key,
-    LocalPredicate,
-    Position,
-    Workload,
-)
+from elsinore.query.bind_returns import bind_outputs
+from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
-from elsinore.query.print_query import print_length, print_query
-from elsinore.query.resolve import BindFault, Scope, check_pattern, normal_form
+from elsinore.query.print_query import print_length, print_output, print_query
+from elsinore.query.resolve import BindFault, Scope, bind_key, check_pattern, normal_form
 from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Window
-from elsinore.wording import listed, some_of, suggest
+from elsinore.wording import some_of
 
 
 def in_text_order(faults: Iterable[Diagnostic], text: str = "") -> list[Diagnostic]:
@@ -70,7 +61,7 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)
     keys = _bind_keys(scope, query.group_by, equivalences)
-    aggregates = _bind_returns(scope, query)
+    returned = bind_outputs(scope, query, [key for key in keys if key.group_label is not None])
     window = None
     with suppress(BindFault):
         window = _bind_window(scope, query)
@@ -85,7 +76,9 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         local_predicates=tuple(p for p in predicates if isinstance(p, LocalPredicate)),
         edge_predicates=tuple(p for p in predicates if isinstance(p, EdgePredicate)),
         keys=keys,
-        aggregates=aggregates,
+        aggregates=returned.aggregates,
+        outputs=returned.outputs,
+        having=returned.having,
         window=window,
         semantics=query.semantics,
     )
@@ -120,6 +113,9 @@ def _bind_where(
     equivalences: list[syntax.Reference] = []
     predicates: list[LocalPredicate | EdgePredicate] = []
     for conjunct in _conjuncts(where):
+        if aggregates := [*syntax.aggregates_of(conjunct)]:
+            _refuse_aggregates(scope, conjunct, aggregates)
+            continue
         if isinstance(conjunct, syntax.Equivalence):
             equivalences += conjunct.keys
             continue
@@ -130,6 +126,25 @@ def _bind_where(
             with suppress(BindFault):
                 predicates.append(_classified(scope, part, conjunct))
     return equivalences, predicates
+
+
+def _refuse_aggregates(
+    scope: Scope, conjunct: syntax.Expression, aggregates: list[syntax.Call]
+) -> None:
+    """Note that a condition of WHERE has aggregates, and what to write."""
+    inside = [node for call in aggregates for node in syntax.nodes_of(call)]
+    read = [n for n in syntax.nodes_of(conjunct) if isinstance(n, syntax.Reference)]
+    # A condition on events and aggregates is not one of HAVING.
+    is_of_rows = all(any(node is each for each in inside) for node in read)
+    shown = print_output(conjunct)
+    hint = "compare aggregates in HAVING, as in HAVING COUNT(*) > 3"
+    if is_of_rows and len(shown) <= _SHORT_HINT:
+        hint = f"write HAVING {shown}"
+    scope.fault("aggregates are not allowed in WHERE", aggregates[0].at, hint)
+
+
+#: Longest condition that a hint repeats.
+_SHORT_HINT = 60
 
 
 def _conjuncts(where: syntax.Expression | None) -> list[syntax.Expression]:
@@ -190,12 +205,8 @@ def _about_several(written: syntax.Expression) -> str:
 
 def _attributes_of(written: syntax.Expression) -> set[str]:
     """Return the names of all attributes that an expression reads."""
-    match written:
-        case syntax.Reference():
-            return {written.attribute}
-        case syntax.Operation(operands=inner) | syntax.Call(arguments=inner):
-            return set().union(*map(_attributes_of, inner))
-    return set()
+    nodes = syntax.nodes_of(written)
+    return {node.attribute for node in nodes if isinstance(node, syntax.Reference)}
 
 
 # ---- keys
@@ -209,144 +220,16 @@ def _bind_keys(
     names = Counter(reference.attribute for reference in group_by)
     for reference in group_by:
         with suppress(BindFault):
-            key = _bind_key(scope, reference)
+            key = bind_key(scope, reference)
             plain = names[reference.attribute] == 1 or reference.qualifier is None
             label = reference.attribute if plain else f"{reference.qualifier}.{key.attribute}"
             found[key.attribute, key.positions] = replace(key, group_label=label)
     for reference in equivalences:
         with suppress(BindFault):
-            key = _bind_key(scope, reference)
+            key = bind_key(scope, reference)
             place = key.attribute, key.positions
             found[place] = replace(found.get(place, key), equivalence=True)
     return tuple(found.values())
-
-
-def _bind_key(scope: Scope, reference: syntax.Reference) -> Key:
-    """Return the key of an attribute; a qualified one applies only to the named positions."""
-    attribute, at = reference.attribute, reference.at
-    if reference.following:
-        scope.refuse("NEXT(...) cannot be a key", at, f"write {attribute} without NEXT")
-    carriers = scope.meant(reference)
-    if reference.qualifier is not None:
-        scope.column(carriers[0], attribute, at)  # all of them are of one type
-    if scope.well_shaped and all(position.negated for position in carriers):
-        hint = "use an attribute of an event type outside of NOT"
-        scope.refuse(f"no event of a trend has the attribute {attribute}", at, hint)
-    kind = scope.schema.attributes.get(attribute)
-    if kind is None:
-        scope.refuse(f"{attribute} cannot be a key", at, "use WITHIN and SLIDE to group by time")
-    return Key(attribute, kind, frozenset(position.index for position in carriers))
-
-
-# ---- RETURN
-
-
-def _bind_returns(scope: Scope, query: syntax.Query) -> tuple[BoundAggregate, ...]:
-    groups = {(key.qualifier, key.attribute) for key in query.group_by}
-    groups |= {(None, key.attribute) for key in query.group_by}
-    found: dict[str, BoundAggregate] = {}
-    aggregates = [item for item in query.returns if isinstance(item, syntax.Aggregate)]
-    for item in query.returns:
-        if isinstance(item, syntax.Aggregate):
-            if item.label in found:
-                scope.fault(f"{item.label} is returned twice", item.at, "remove one of them")
-            with suppress(BindFault):
-                found[item.label] = _bind_aggregate(scope, item)
-        elif (item.qualifier, item.attribute) not in groups:
-            _refuse_return(scope, query, item)
-    if not aggregates:
-        scope.fault("RETURN has no aggregate", query.at, "add COUNT(*), the number of trends")
-    if isinstance(scope.pattern, syntax.Conjunction):
-        for item in aggregates:
-            if item.label.upper() != "COUNT(*)":
-                message = "a pattern with AND supports only COUNT(*)"
-                scope.fault(message, item.at, "write RETURN COUNT(*)")
-    return tuple(found.values())
-
-
-def _refuse_return(scope: Scope, query: syntax.Query, item: syntax.Reference) -> None:
-    """Note that RETURN names an attribute that GROUP-BY does not name, and what to write."""
-    written = f"{item.qualifier}.{item.attribute}" if item.qualifier else item.attribute
-    with suppress(BindFault):
-        scope.meant(item)  # notes an unknown attribute or qualifier
-        alike = [key for key in query.group_by if key.attribute == item.attribute]
-        names = [key.attribute for key in query.group_by]
-        hint = suggest(item.attribute, names) or f"add GROUP-BY {written}"
-        if alike:
-            one = alike[0]
-            named = f"{one.qualifier}.{one.attribute}" if one.qualifier else one.attribute
-            hint = f"write {named}, as GROUP-BY does"
-        scope.fault(f"{written} is not in GROUP-BY", item.at, hint)
-
-
-def _bind_aggregate(scope: Scope, item: syntax.Aggregate) -> BoundAggregate:
-    if item.function not in AggregateFunction.__members__:
-        known = list(AggregateFunction.__members__)
-        hint = suggest(item.function, known, 0.75) or f"use one of {', '.join(known)}"
-        scope.fault(f"unknown aggregate {item.function}", item.at, hint)
-        bare = not scope.names(item.target) and scope.carriers(item.target)
-        if item.target != "*" and not bare:  # other errors in its parentheses are noted too
-            carriers = scope.named(item.target, item.at)
-            if item.attribute is not None:
-                scope.column(carriers[0], item.attribute, item.at)
-        raise BindFault
-    function = AggregateFunction[item.function]
-    counting = function is AggregateFunction.COUNT
-    if item.target == "*":
-        if not counting:
-            scope.refuse(f"{item.function} needs an attribute", item.at, "as in SUM(A.price)")
-        return BoundAggregate(item.label, function, frozenset(), None, AttributeType.LONG)
-    if item.attribute is None and not scope.names(item.target) and scope.carriers(item.target):
-        _refuse_bare(scope, item, counting=counting)
-    named = scope.named(item.target, item.at)
-    carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
-    if not carriers:
-        others = [position.alias for position in scope.positions if not position.negated]
-        hint = f"aggregate one of {some_of(others)}"
-        scope.refuse(f"{item.target} is under NOT, so no trend contains it", item.at, hint)
-    numbers = _numbers_of(scope, carriers[0])
-    if counting != (item.attribute is None):
-        inside = item.target if counting else f"{item.target}.{(numbers or ['attribute'])[0]}"
-        hint = f"write {item.function}({inside})"
-        scope.refuse(f"{item.label} is not an aggregate", item.at, hint)
-    positions = frozenset(position.index for position in carriers)
-    if item.attribute is None:
-        return BoundAggregate(item.label, function, positions, None, AttributeType.LONG)
-    column, kind = _require_number(scope, item, carriers[0], item.attribute)
-    return BoundAggregate(item.label, function, positions, column, kind)
-
-
-def _require_number(
-    scope: Scope, item: syntax.Aggregate, position: Position, attribute: str
-) -> tuple[str, AttributeType]:
-    """Return the column and type of an attribute; refuse one that cannot be aggregated."""
-    column, kind = scope.column(position, attribute, item.at)
-    extreme = item.function in ("MIN", "MAX")
-    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
-        numbers = _numbers_of(scope, position)
-        hint = f"write COUNT({position.alias})"
-        if numbers:
-            hint = f"numeric attributes: {some_of(numbers)}"
-        scope.refuse(f"cannot compute {item.function} of a {kind}", item.at, hint)
-    return column, kind
-
-
-def _refuse_bare(scope: Scope, item: syntax.Aggregate, *, counting: bool) -> NoReturn:
-    """Refuse an aggregate of an attribute without its alias, and say what to write."""
-    aliases = [position.alias for position in scope.carriers(item.target)]
-    if counting:
-        events = listed(f"COUNT({alias})" for alias in aliases)
-        hint = f"write {events} to count events, or GROUP-BY {item.target} for a row per value"
-        scope.refuse(f"COUNT counts trends or events, not values of {item.target}", item.at, hint)
-    _require_number(scope, item, scope.carriers(item.target)[0], item.target)
-    calls = listed(f"{item.function}({alias}.{item.target})" for alias in aliases)
-    scope.refuse(f"{item.function} needs the alias before {item.target}", item.at, f"write {calls}")
-
-
-def _numbers_of(scope: Scope, position: Position) -> list[str]:
-    """Attributes of an event that can be added up."""
-    attributes = scope.schema.by_name[position.type].attributes
-    return [attribute.name for attribute in attributes if attribute.type.is_number]
 
 
 # ---- WITHIN and SLIDE

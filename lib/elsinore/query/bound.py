@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
-from elsinore.query.expressions import TIME, BoundExpression, fields_of
+from elsinore.query.expressions import TIME, BoundExpression, Slot, fields_of
 from elsinore.query.syntax import Pattern, Query, Semantics
 from elsinore.timeline import Instant
 from elsinore.windows import Window
@@ -93,9 +93,34 @@ class BoundAggregate:
     type: AttributeType
 
     @property
+    def value_type(self) -> AttributeType:
+        """Return the type of its value; an average is a double."""
+        average = self.function is AggregateFunction.AVG
+        return AttributeType.DOUBLE if average else self.type
+
+    @property
     def counts_trends(self) -> bool:
         """Return whether this is `COUNT(*)`."""
         return self.function is AggregateFunction.COUNT and not self.positions
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOutput:
+    """A value of RETURN.
+
+    Attributes:
+        name: its key in result rows: the name after AS, or its canonical text.
+        expression: reads aggregates and grouping attributes of a row.
+        type: of the value.
+        additive: whether it adds up over groups and tumbling windows.
+        named: whether the query gives it a name with AS.
+    """
+
+    name: str
+    expression: BoundExpression
+    type: AttributeType
+    additive: bool
+    named: bool
 
 
 @dataclass(frozen=True)
@@ -109,6 +134,9 @@ class BoundQuery:
             that it reads.
         pattern: in normal form; each occurrence has its own alias.
         positions: all occurrences, `positions[i].index == i`.
+        aggregates: all aggregates that RETURN and HAVING read, each once.
+        outputs: the values of RETURN, in their order.
+        having: the condition on rows; None: all rows are returned.
         windows, semantics: as written, in the stream's time unit.
     """
 
@@ -121,6 +149,8 @@ class BoundQuery:
     edge_predicates: tuple[EdgePredicate, ...]
     keys: tuple[Key, ...]
     aggregates: tuple[BoundAggregate, ...]
+    outputs: tuple[BoundOutput, ...]
+    having: BoundExpression | None
     window: Window
     semantics: Semantics
 
@@ -135,6 +165,20 @@ class BoundQuery:
         return self.source.at
 
     @cached_property
+    def value_names(self) -> tuple[str, ...]:
+        """The names of the values of a row, in the order of RETURN."""
+        return tuple(output.name for output in self.outputs)
+
+    @cached_property
+    def count_name(self) -> str | None:
+        """The name of the value that is `COUNT(*)`, if RETURN has it."""
+        for output in self.outputs:
+            match output.expression:
+                case Slot(number) if self.aggregates[number].counts_trends:
+                    return output.name
+        return None
+
+    @cached_property
     def by_alias(self) -> dict[str, Position]:
         """Positions by alias."""
         return {position.alias: position for position in self.positions}
@@ -146,7 +190,7 @@ class BoundQuery:
 
     @cached_property
     def question(self) -> tuple[Hashable, ...]:
-        """Return all that decides on the trends, windows and groups: all but name and aggregates.
+        """Return what decides on trends, windows and groups: all but name, RETURN and HAVING.
 
         Queries with equal questions can be run as one. The order of their predicates may differ.
         """

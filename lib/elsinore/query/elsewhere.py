@@ -7,7 +7,6 @@ import re
 _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
-_PLAIN = "aggregate an attribute, as in SUM(V.price)"
 _ALIAS = "write the alias before the sign, as in View V+, or add the missing ','"
 _WHERE = "write conditions in WHERE"
 
@@ -15,7 +14,6 @@ _WHERE = "write conditions in WHERE"
 _ELSEWHERE = {
     r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,
-    r"\b(having)\b": "filter the result rows, or filter events in WHERE",
     r"\b(distinct)\b": "use GROUP-BY for a row per value",
     r"(\bcast\b|::)(?:\s*\([^()]*\bas\b)?": "leave it out: a long compares with a double",
     r"\b(as)\s+\w": "write an alias right after its type, as in View V",
@@ -54,8 +52,6 @@ _ELSEWHERE = {
     r"\bbetween\s+[^\s,]+\s*,": "write BETWEEN 1 AND 5",
     r"\band\s+not\b": "write SEQ(A, NOT B, C)",
     r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "write COUNT(*) to count the trends",
-    r"\b(?:count|sum|avg|min|max|percentile)\s*\(\s*\w[^()]*[-+*/,]": _PLAIN,
-    r"\b(\w+)\s*\(\s*(?:count|sum|avg|min|max)\s*\(": "list aggregates in RETURN without functions",
     r"\w[+*?]\s+\w+\s*[,)]": _ALIAS,
     r"\bquery\s+\w*[-.:]": "use letters, digits and _ in a name, and begin with a letter",
 }

@@ -3,6 +3,10 @@
 Truth is three-valued as in SQL: a comparison with NULL or NaN is neither true nor false, and only
 *true* lets an event or a pair of events pass. Arithmetic that has no answer (division by zero, a
 long beyond 64 bits) is NULL. `/` is division of doubles; a long meets a double as a double.
+
+Expressions of RETURN and HAVING read aggregates and grouping attributes of a row instead of events.
+Their integers are exact at any size, `/` gives the double nearest to the exact quotient, and
+integers are compared exactly with doubles.
 """
 
 from __future__ import annotations
@@ -68,7 +72,23 @@ class Applied(NamedTuple):
     type: AttributeType = AttributeType.BOOLEAN
 
 
-BoundExpression = Constant | Field | Applied
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The value of an aggregate in a row, by its number in `BoundQuery.aggregates`."""
+
+    number: int
+    type: AttributeType
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValue:
+    """The value of a grouping attribute in a row, by its number in `BoundQuery.group_keys`."""
+
+    number: int
+    type: AttributeType
+
+
+BoundExpression = Constant | Field | Applied | Slot | GroupValue
 
 #: Column name of the event's own time, where no attribute of its type is called `time`.
 TIME = "_time"

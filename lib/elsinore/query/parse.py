@@ -83,9 +83,10 @@ _TOKEN_NAMES = {
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
+    **{word: word for word in ("AS", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")},
     "$END": "';'",
 }
-_CLAUSES = "GROUP-BY", "SEMANTICS", "WHERE", "WITHIN"
+_CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "WHERE", "WITHIN"
 #: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
     ("a 'string'", "a value", ("a 'string'", "a name", "a number", "FALSE", "NEXT", "NULL", "TRUE",
@@ -98,7 +99,7 @@ _GROUPS = (
 )  # fmt: skip
 #: A keyword that the grammar took for a name, since something is missing before it.
 _KEYWORD = re.compile(
-    r"\b(?:RETURN|PATTERN|WHERE|WITHIN|SEMANTICS|GROUP[- ]BY)\s*\Z", re.IGNORECASE
+    r"\b(?:RETURN|PATTERN|WHERE|WITHIN|SEMANTICS|HAVING|GROUP[- ]BY)\s*\Z", re.IGNORECASE
 )
 _SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.ASCII)
@@ -474,13 +475,14 @@ class SyntaxBuilder:
                 self._refuse(f"a second {title} clause", clause, _ONE_CLAUSE)
             clauses[kind] = clause
         where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
+        having = clauses.get("having_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         lengths = within.children if within else []
         durations = [syntax.Duration(*self._amount(one), self._at(one)) for one in lengths]
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         return syntax.Query(
             name=str(name.children[0]),
-            returns=tuple(self._returned(item) for item in returned.children),
+            returns=tuple(map(self._item, returned.children)),
             pattern=self._pattern(pattern.children[0]),
             where=self._expression(where.children[0]) if where else None,
             group_by=tuple(map(self._reference, keys)),
@@ -489,23 +491,27 @@ class SyntaxBuilder:
             semantics=syntax.Semantics(
                 str(semantics.children[0]).lower() if semantics else "skip-till-any-match"
             ),
+            having=self._expression(having.children[-1]) if having else None,
             at=self._at(name),
         )
 
     # ---- clauses
 
-    def _returned(self, node: Tree[Token]) -> syntax.Aggregate | syntax.Reference:
-        if node.data != "aggregate":
-            return self._reference(node)
-        function, target, *attribute = (str(token) for token in node.children)
-        inside = ".".join([target, *attribute])
-        return syntax.Aggregate(
-            function.upper(),
-            target,
-            attribute[0] if attribute else None,
-            f"{function}({inside})",
-            self._at(node),
-        )
+    def _item(self, node: Tree[Token]) -> syntax.Item:
+        written, *named = (child for child in node.children if isinstance(child, Tree))
+        name = str(named[0].children[0]) if named else None
+        # Without a name it can only be a grouping attribute.
+        expression = (None if name else self._named(written)) or self._expression(written)
+        return syntax.Item(expression, name, self._at(named[0] if named else node))
+
+    def _named(self, node: Tree[Token]) -> syntax.Reference | None:
+        """Return what `null`, `true` and `false` mean if they may be names; None for other nodes.
+
+        A grouping attribute or an alias may have such a name.
+        """
+        if str(node.data) not in ("null", "true", "false"):
+            return None
+        return syntax.Reference(None, str(node.children[0]), at=self._at(node))
 
     # ---- patterns
 
@@ -529,14 +535,22 @@ class SyntaxBuilder:
         at = self._at(node)
         if kind == "equivalence":
             return syntax.Equivalence(tuple(self._reference(c) for c in node.children), at)
-        parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
+        if kind == "call_star":
+            return syntax.Call(str(node.children[0]).lower(), (), star=True, at=at)
         if kind == "call":
-            function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
-            return syntax.Call(function, parts, part[0] if part else None, at)
+            return self._call(node)
+        parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
         sign = next((str(c).upper() for c in node.children if isinstance(c, Token)), "")
         name = _OPERATIONS.get(kind) or _COMPARISONS.get(sign, sign)
         operation = syntax.Operation(name, parts, at)
         return syntax.Operation("NOT", (operation,), at) if sign == "NOT" else operation
+
+    def _call(self, node: Tree[Token]) -> syntax.Call:
+        function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
+        inside = [child for child in node.children if isinstance(child, Tree)]
+        names = [self._named(c) if function in syntax.AGGREGATES else None for c in inside]
+        given = (n or self._expression(c) for n, c in zip(names, inside, strict=True))
+        return syntax.Call(function, tuple(given), part[0] if part else None, at=self._at(node))
 
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
@@ -557,7 +571,7 @@ class SyntaxBuilder:
         return value, unit[0].lower() if unit else None
 
     def _reference(self, node: Tree[Token]) -> syntax.Reference:
-        *qualifier, attribute = (str(token) for token in node.children)
+        *qualifier, attribute = (str(token) for token in node.children if token.type == "NAME")
         return syntax.Reference(
             qualifier[0] if qualifier else None,
             attribute,
@@ -566,7 +580,6 @@ class SyntaxBuilder:
         )
 
     def _at(self, node: Tree[Token]) -> Location:
-        # NULL, TRUE and FALSE leave no token behind
         return self._locate(self._start + (0 if node.meta.empty else node.meta.start_pos))
 
     def _refuse(self, message: str, node: Tree[Token], hint: str) -> NoReturn:

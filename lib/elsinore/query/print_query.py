@@ -5,7 +5,7 @@ A query is printed in its canonical spelling: what is printed parses to an equal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
@@ -29,17 +29,15 @@ def print_query(query: syntax.Query) -> str:
     """The canonical text of a query, on several lines, ending with `;`."""
     lines = [
         f"QUERY {query.name}",
-        "RETURN "
-        + ", ".join(
-            item.label if isinstance(item, syntax.Aggregate) else _print_reference(item)
-            for item in query.returns
-        ),
+        "RETURN " + ", ".join(map(print_item, query.returns)),
         "PATTERN " + print_pattern(query.pattern),
     ]
     if query.where is not None:
         lines.append("WHERE " + print_expression(query.where))
     if query.group_by:
         lines.append("GROUP-BY " + ", ".join(_print_reference(key) for key in query.group_by))
+    if query.having is not None:
+        lines.append("HAVING " + print_output(query.having))
     if query.within is not None:
         lengths = [query.within] if query.slide is None else [query.within, query.slide]
         texts = [_print_literal(length.amount, length.unit) for length in lengths]
@@ -47,6 +45,12 @@ def print_query(query: syntax.Query) -> str:
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
+
+
+def print_item(item: syntax.Item) -> str:
+    """Return an item of RETURN as text."""
+    text = print_output(item.expression)
+    return text if item.name is None else f"{text} AS {item.name}"
 
 
 def print_pattern(pattern: syntax.Pattern) -> str:
@@ -84,9 +88,8 @@ def print_expression(expression: syntax.Expression) -> str:
             return _print_literal(value, unit)
         case syntax.Reference():
             return _print_reference(expression)
-        case syntax.Call(function, arguments, part):
-            source = f"{part} FROM " if part is not None else ""
-            return f"{function}({source}{', '.join(map(print_expression, arguments))})"
+        case syntax.Call():
+            return _print_call(expression, print_expression)
         case syntax.Equivalence(keys):
             return "[" + ", ".join(map(_print_reference, keys)) + "]"
         case syntax.Operation("NOT", (syntax.Operation(name, operands),)) if (
@@ -114,6 +117,55 @@ def _print_operation(name: str, operands: list[str]) -> str:
             return f"{first} {name} {' ESCAPE '.join(others)}"
         case _:
             return f" {name} ".join(operands)
+
+
+def _print_call(call: syntax.Call, each: Callable[[syntax.Expression], str]) -> str:
+    name = call.function.upper() if call.is_aggregate else call.function
+    source = f"{call.part} FROM " if call.part is not None else ""
+    inside = "*" if call.star else ", ".join(map(each, call.arguments))
+    return f"{name}({source}{inside})"
+
+
+#: How strongly operators bind, and operands: an operand that binds less strongly than its operator
+#: requires needs parentheses.
+_BINDING = {
+    "OR": 1, "AND": 2, "NOT": 3,
+    **dict.fromkeys(("=", "!=", "<", "<=", ">", ">=", "IS NULL", "IN", "BETWEEN", "LIKE"), 4),
+    "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "neg": 7,
+}  # fmt: skip
+_LEFT_TO_RIGHT = frozenset("+-*/%")
+
+
+def print_output(expression: syntax.Expression, least: int = 0) -> str:
+    """Return an expression of RETURN or HAVING as text, with parentheses only if they are needed.
+
+    The text of a value without a name is its key in result rows.
+
+    Args:
+        expression: the expression.
+        least: how strongly it must bind; otherwise it is printed in parentheses.
+
+    >>> n = syntax.Call("count", (), star=True)
+    >>> print_output(syntax.Operation("-", (n, syntax.Operation("-", (n, syntax.Literal(1))))))
+    'COUNT(*) - (COUNT(*) - 1)'
+    """
+    match expression:
+        case syntax.Call():
+            return _print_call(expression, print_output)
+        case syntax.Operation("NOT", (syntax.Operation(name, operands),)) if (
+            name in _NEGATED_INSIDE
+        ):
+            shown, binding = _NEGATED_INSIDE[name], _BINDING[name]
+        case syntax.Operation(name, operands):
+            shown, binding = name, _BINDING[name]
+        case _:
+            return print_expression(expression)
+    needed = binding if name == "NOT" else binding + 1
+    texts = [print_output(operand, needed) for operand in operands]
+    if name in _LEFT_TO_RIGHT:
+        texts[0] = print_output(operands[0], binding)
+    text = _print_operation(shown, texts)
+    return f"({text})" if binding < least else text
 
 
 def _inner(expression: syntax.Expression) -> str:
@@ -179,6 +231,7 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
         case Applied("LIKE", (operand, pattern, escape)):
             texts = [text for text in (pattern, escape) if text != _NO_ESCAPE]
             return syntax.Operation("LIKE", each(operand, *texts))
+    assert isinstance(node, Applied), "values of rows are printed as they are written"
     return syntax.Operation(node.name, each(*node.operands))
 
 

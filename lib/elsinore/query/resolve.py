@@ -12,8 +12,8 @@ from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
 from elsinore.query.automaton import neighbours
-from elsinore.query.bound import Position
-from elsinore.query.expressions import TIME
+from elsinore.query.bound import Key, Position
+from elsinore.query.expressions import TIME, BoundExpression
 from elsinore.wording import listed, some_of, suggest
 
 
@@ -34,6 +34,24 @@ class Scope:
     pattern: syntax.Pattern
     faults: list[Diagnostic] = field(default_factory=list)
     well_shaped: bool = True
+    #: A condition as an example for hints.
+    example: str = "V.price > 5"
+    #: Integers are exact at any size, not only up to 64 bits.
+    exact: bool = False
+
+    def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
+        """Return the bound form of an expression that has another meaning than in WHERE.
+
+        Args:
+            expression: an expression, or a part of one.
+
+        Returns:
+            None if it means the same as in WHERE, where nothing has another meaning.
+
+        Raises:
+            BindFault: it is refused in this clause.
+        """
+        return None
 
     def fault(self, message: str, at: Location, hint: str) -> None:
         """Note one fault for the query's author."""
@@ -155,6 +173,26 @@ class Scope:
             hint = f"write {listed(f'{p.alias}.{attribute}' for p in others)}"
         hint = hint or f"it has {some_of([*known, 'time'])}"
         self.refuse(f"{position.type} has no attribute {attribute}", at, hint)
+
+
+# ---- keys of trends
+
+
+def bind_key(scope: Scope, reference: syntax.Reference) -> Key:
+    """Return the key of an attribute; a qualified one applies only to the named positions."""
+    attribute, at = reference.attribute, reference.at
+    if reference.following:
+        scope.refuse("NEXT(...) cannot be a key", at, f"write {attribute} without NEXT")
+    carriers = scope.meant(reference)
+    if reference.qualifier is not None:
+        scope.column(carriers[0], attribute, at)  # all of them are of one type
+    if scope.well_shaped and all(position.negated for position in carriers):
+        hint = "use an attribute of an event type outside of NOT"
+        scope.refuse(f"no event of a trend has the attribute {attribute}", at, hint)
+    kind = scope.schema.attributes.get(attribute)
+    if kind is None:
+        scope.refuse(f"{attribute} cannot be a key", at, "use WITHIN and SLIDE to group by time")
+    return Key(attribute, kind, frozenset(position.index for position in carriers))
 
 
 def _negations(pattern: syntax.Pattern) -> list[syntax.Negation]:

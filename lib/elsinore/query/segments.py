@@ -137,3 +137,4 @@ def _canonical(expression: BoundExpression, base: int) -> list[Any]:
             return [_MIRRORED[name], kind, *reversed(inner)]
         case Applied(name):
             return [name, kind, *(_unordered(inner) if name in ("AND", "OR") else inner)]
+    raise AssertionError(f"{expression} is not an expression of events")

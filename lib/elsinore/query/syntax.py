@@ -148,12 +148,25 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function applied to arguments; `part` is the word before FROM in `extract(hour FROM t)`."""
+    """A function or an aggregate applied to arguments.
+
+    Attributes:
+        function: its name in lower case.
+        arguments: the arguments; none for `COUNT(*)`.
+        part: the word before FROM in `extract(hour FROM t)`.
+        star: whether this is a call such as `COUNT(*)`.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
     part: str | None = None
+    star: bool = False
     at: Location = _at()
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Return whether the function aggregates events or trends."""
+        return self.function in AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,31 @@ class Equivalence:
 
 
 Expression = Literal | Reference | Operation | Call | Equivalence
+
+#: Functions of RETURN and HAVING that aggregate events or trends.
+AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
+
+
+def operands_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the direct operands of an expression."""
+    match expression:
+        case Operation(operands=inner) | Call(arguments=inner):
+            return inner
+    return ()
+
+
+def nodes_of(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and all expressions inside of it, from left to right."""
+    yield expression
+    for operand in operands_of(expression):
+        yield from nodes_of(operand)
+
+
+def aggregates_of(expression: Expression) -> Iterator[Call]:
+    """Yield the calls of aggregates in an expression, from left to right."""
+    for node in nodes_of(expression):
+        if isinstance(node, Call) and node.is_aggregate:
+            yield node
 
 
 # ---- queries ----
@@ -179,13 +217,11 @@ class Semantics(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """`COUNT(*)`, `COUNT(X)` or `SUM(X.attr)`; `label` is its spelling without spaces."""
+class Item:
+    """An expression of RETURN, and its name after AS."""
 
-    function: str
-    target: str
-    attribute: str | None
-    label: str
+    expression: Expression
+    name: str | None = None
     at: Location = _at()
 
 
@@ -200,14 +236,15 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One `QUERY ... ;` of a workload."""
+    """One `QUERY ... ;` of a workload; `having` is a condition on its rows."""
 
     name: str
-    returns: tuple[Aggregate | Reference, ...]
+    returns: tuple[Item, ...]
     pattern: Pattern
     where: Expression | None
     group_by: tuple[Reference, ...]
     within: Duration | None
     slide: Duration | None
     semantics: Semantics
+    having: Expression | None = None
     at: Location = _at()

@@ -78,11 +78,11 @@ def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
         case Applied("neg"):
             return lambda values: None if values[0] is None else _fitted(-values[0])
         case Applied("AND"):
-            return _all
+            return conjunction
         case Applied("OR"):
-            return lambda truths: _not(_all([_not(truth) for truth in truths]))
+            return lambda truths: negation(conjunction([negation(truth) for truth in truths]))
         case Applied("NOT"):
-            return lambda values: _not(values[0])
+            return lambda values: negation(values[0])
         case Applied("IS NULL"):
             return lambda values: values[0] is None
         case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
@@ -91,14 +91,15 @@ def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
     return lambda values: call(name, [_double(v) for v in values] if doubles else values)
 
 
-def _all(truths: Sequence[bool | None]) -> bool | None:
+def conjunction(truths: Sequence[bool | None]) -> bool | None:
     """Return SQL's AND: False if one part is False, else None if one part is None."""
     if any(truth is False for truth in truths):
         return False
     return None if any(truth is None for truth in truths) else True
 
 
-def _not(truth: bool | None) -> bool | None:
+def negation(truth: bool | None) -> bool | None:
+    """Return SQL's NOT: None if the operand is None."""
     return None if truth is None else not truth
 
 

@@ -16,6 +16,7 @@ from elsinore.reference.budget import BUDGET, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
+from elsinore.reference.outputs import outputs_of
 from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, sorted_rows
@@ -142,18 +143,16 @@ def _numbers(
 def _rows(
     query: BoundQuery, schema: StreamSchema, bounds: Interval, found: Totals, events: int
 ) -> list[ResultRow]:
-    labels = [item.label for item in query.aggregates]
-    return [
-        ResultRow(
-            query.name,
-            query.labelled(group),
-            _told(bounds.start, schema),
-            _told(bounds.end, schema),
-            tuple((label, found.value) for label, found in zip(labels, totals, strict=True)),
-            tuple(found.bounds(events) for found in totals),
-        )
-        for group, totals in found.items()
-    ]
+    rows = []
+    start, end = _told(bounds.start, schema), _told(bounds.end, schema)
+    for group, aggregated in found.items():
+        outputs = outputs_of(query, aggregated, group, events)
+        if outputs is not None:
+            values = tuple(one.value for one in outputs)
+            named = tuple(zip(query.value_names, values, strict=True))
+            uncertain = tuple(one.bounds for one in outputs)
+            rows.append(ResultRow(query.name, query.labelled(group), start, end, named, uncertain))
+    return rows
 
 
 def _told(bound: int, schema: StreamSchema) -> int:

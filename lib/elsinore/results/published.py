@@ -17,8 +17,8 @@ from elsinore.timeline import Instant
 #: One row per (query, group, window, aggregate). `window_end_hour` is the hour of the window's last
 #: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `value` is the
 #: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants),
-#: `exact` an integer's digits in full, `log2` the size of a value (NULL for zero, NaN and
-#: doubles that are infinite).
+#: `exact` an integer's digits in full, a string or a truth value, `log2` the size of a value (NULL
+#: for zero, NaN and doubles that are infinite).
 LONG_SCHEMA = pa.schema(
     [
         pa.field("window_end_hour", pa.string(), False),
@@ -94,11 +94,22 @@ def numbers_of(value: Value) -> tuple[float | None, str | None, float | None]:
     """The columns `value`, `exact` and `log2` of an aggregate."""
     if value is None:
         return None, None, None
+    if isinstance(value, str | bool):
+        return None, exact_text(value), None
     assert isinstance(value, int | float)
     exact = digits_of(value) if isinstance(value, int) else None
     if isinstance(value, float):
         return value, exact, math.log2(abs(value)) if value and math.isfinite(value) else None
     return nearest_double(value), exact, math.log2(abs(value)) if value else None
+
+
+def exact_text(value: str | bool) -> str:
+    """Return the column `exact` of a string or a truth value.
+
+    >>> exact_text("True"), exact_text(True)
+    ('True', 'true')
+    """
+    return value if isinstance(value, str) else str(value).lower()
 
 
 def exact_integers(values: Sequence[int | None]) -> pa.Array:

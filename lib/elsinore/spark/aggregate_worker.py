@@ -208,9 +208,11 @@ def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable
     """Convert all partial rows of results to rows of `FINISHED_SCHEMA`, and count them."""
     merged = merge_partials(rows)
     long = finish_long(workload, merged)
-    told.update({WINDOWS: merged.num_rows, ROWS: long.num_rows})
     run = long["query"].combine_chunks().dictionary_encode()
     names = run.dictionary.to_pylist()
+    values = Counter(run.to_pylist())  # HAVING may have dropped rows
+    windows = sum(n // len(workload.by_name[name].outputs) for name, n in values.items())
+    told.update({WINDOWS: windows, ROWS: long.num_rows})
     origins = [workload.origin(name) for name in names]
     of_query = {
         "query": [origin.query for origin in origins],

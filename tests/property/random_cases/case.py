@@ -10,12 +10,15 @@ from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.syntax import Query
+from elsinore.query.parse import parse_workload
+from elsinore.query.print_query import print_item, print_output
+from elsinore.query.syntax import Expression, Item, Query, Reference
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.patterns import PatternDrawer
+from tests.property.random_cases.results import draw_results
 from tests.property.random_cases.shape import Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
@@ -87,6 +90,25 @@ def random_case(name: str | int) -> RandomCase:
     raise AssertionError(f"nothing that binds was drawn for {name}")
 
 
+def _results(
+    name: str,
+    aim: str | None,
+    returns: tuple[Item, ...],
+    groups: tuple[Reference, ...],
+    calendar: bool,
+) -> tuple[tuple[Item, ...], Expression | None]:
+    """RETURN and HAVING over the drawn aggregates; `name` draws, so that nothing else changes."""
+    named = [item for item in returns if isinstance(item.expression, Reference)]
+    aggregates = [print_item(item) for item in returns if item not in named]
+    texts = [print_output(reference) for reference in groups]
+    dice = Dice(f"results of {name}, {aggregates}", aim)
+    items, having = draw_results(dice, aggregates, texts, calendar=calendar)
+    text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
+    text += f" HAVING {having}" if having else ""
+    [query] = parse_workload(text)
+    return (*named, *query.returns), query.having
+
+
 def _draw(dice: Dice, name: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
     calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
@@ -94,9 +116,11 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
     shape = Shape(PatternDrawer(dice).draw())
     groups = draw_groups(dice, shape)
     within, slide = draw_window(dice, calendar=schema is CALENDAR)
+    returns, having = _results(name, dice.aim, draw_returns(dice, shape, groups), groups, calendar)
     query = Query(
         name="q",
-        returns=draw_returns(dice, shape, groups),
+        returns=returns,
+        having=having,
         pattern=shape.pattern,
         where=draw_where(dice, shape),
         group_by=groups,

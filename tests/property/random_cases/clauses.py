@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from elsinore.query.syntax import Aggregate, Conjunction, Duration, Reference, Semantics
+from elsinore.query.print_query import print_item
+from elsinore.query.syntax import Call, Conjunction, Duration, Item, Reference, Semantics
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape
 from tests.property.random_cases.signed import SIGNED
@@ -20,9 +21,7 @@ _WITHINS = (5, 8, 10, 25, 60)
 _LONGEST = 2**61 - 1
 
 
-def draw_returns(
-    dice: Dice, shape: Shape, groups: tuple[Reference, ...]
-) -> tuple[Aggregate | Reference, ...]:
+def draw_returns(dice: Dice, shape: Shape, groups: tuple[Reference, ...]) -> tuple[Item, ...]:
     """COUNT(*) mostly, up to three more aggregates, and sometimes the grouping keys."""
     every = [_aggregate("COUNT", "*", None)]
     if not isinstance(shape.pattern, Conjunction):
@@ -31,12 +30,12 @@ def draw_returns(
         every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
         if len(every) > 1 and dice.chance(0.1):
             del every[0]
-    by_label = {item.label: item for item in every}
-    named = groups if dice.chance(0.2) else ()
+    by_label = {print_item(item): item for item in every}
+    named = map(Item, groups) if dice.chance(0.2) else ()
     return (*named, *by_label.values())
 
 
-def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
+def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
     leaf = dice.pick(shape.positive)
     target = leaf.alias
     uses = Counter(other.type for other in shape.positive)
@@ -64,9 +63,11 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Aggregate | None:
     return _aggregate(function, target, dice.pick(names))
 
 
-def _aggregate(function: str, target: str, attribute: str | None) -> Aggregate:
-    inside = target if attribute is None else f"{target}.{attribute}"
-    return Aggregate(function, target, attribute, f"{function}({inside})")
+def _aggregate(function: str, target: str, attribute: str | None) -> Item:
+    if target == "*":
+        return Item(Call(function.lower(), (), star=True))
+    inside = Reference(None, target) if attribute is None else Reference(target, attribute)
+    return Item(Call(function.lower(), (inside,)))
 
 
 def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | None]:

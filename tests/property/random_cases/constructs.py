@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.query.automaton import Automaton, automaton
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import AggregateFunction, BoundQuery
+from elsinore.query.expressions import Applied, BoundExpression, Slot, operands_of
 from elsinore.query.syntax import (
     Conjunction,
     Disjunction,
@@ -18,14 +19,17 @@ from elsinore.query.syntax import (
     Maybe,
     Negation,
     Pattern,
+    Reference,
     Semantics,
     Sequence,
     event_patterns,
+    nodes_of,
     parts_of,
 )
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.results import OF_RESULTS
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
@@ -48,7 +52,7 @@ CONSTRUCTS = (
     *("aliases told apart by conditions", "extreme times"),
     *("local predicate", "edge predicate", "functions"),
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
-    *("aggregate over several positions", SIGNED),
+    *("aggregate over several positions", SIGNED, *OF_RESULTS),
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -75,7 +79,8 @@ def constructs_of(
         found |= {"ambiguous with predicate"} if query.local_predicates else set()
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
-    found |= _conditions(query) | _keys(query) | _returns(query) | _window(query)
+    found |= _conditions(query) | _keys(query) | _returns(query) | _results(query)
+    found |= _window(query)
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
@@ -308,6 +313,43 @@ def _returns(query: BoundQuery) -> set[str]:
         if item.attribute is not None and item.type.value == "timestamp":
             found.add("timestamp extreme")
     return found
+
+
+def _results(query: BoundQuery) -> set[str]:
+    """What RETURN and HAVING do with the aggregates."""
+    found = {"AS"} if any(output.named for output in query.outputs) else set()
+    names = {item.name for item in query.source.returns}
+    for item in query.source.returns:
+        nodes = list(nodes_of(item.expression))
+        if any(isinstance(node, Reference) and node.attribute in names for node in nodes):
+            found.add("output of names")
+    for output in query.outputs:
+        for name, kinds in _operations(output.expression):
+            if name in ("+", "-", "*", "%", "neg"):
+                found.add("output arithmetic")
+            if name == "/" and kinds == {AttributeType.LONG}:
+                found.add("division of integers")
+    if query.having is not None:
+        found.add("HAVING")
+        nullable = {query.aggregates[number].function for number in _slots(query.having)}
+        found |= {"HAVING with NULL"} if nullable - {AggregateFunction.COUNT} else set()
+    return found
+
+
+def _operations(expression: BoundExpression) -> Iterator[tuple[str, set[AttributeType]]]:
+    """Yield the operators of an expression, each with the types of its operands."""
+    if isinstance(expression, Applied):
+        yield expression.name, {operand.type for operand in expression.operands}
+    for operand in operands_of(expression):
+        yield from _operations(operand)
+
+
+def _slots(expression: BoundExpression) -> Iterator[int]:
+    """Yield the numbers of the aggregates that an expression reads."""
+    if isinstance(expression, Slot):
+        yield expression.number
+    for operand in operands_of(expression):
+        yield from _slots(operand)
 
 
 def _window(query: BoundQuery) -> set[str]:

@@ -94,6 +94,7 @@ def test_a_query_as_json(as_json: Any) -> None:
             },
         ],
         "aggregates": ["COUNT(*)", "SUM(A.v)"],
+        "having": None,
         "within": 3_600_000_000,
         "slide": 2_700_000_000,
         "pane": 900_000_000,

@@ -9,20 +9,23 @@ from hypothesis import strategies as st
 from elsinore.errors import QueryError
 from elsinore.query.load_workload import read_workload
 from elsinore.query.parse import parse_workload
-from elsinore.query.print_query import print_query
+from elsinore.query.print_query import print_item, print_output, print_query
 from tests.golden_cases import stream_schema
 from tests.property.random_cases import random_case
 
 FULL = """
 -- a comment; with a semicolon
-query Q1 RETURN a.k, COUNT(*), avg( a.x )
+query Q1 RETURN a.k, COUNT(*), avg( a.x ), ((Count(*)+1))*2 as n,
+  Least(n,((- sum(a.x))/2)%3, abs( k ))-(1-2), not ((n > 1) and k is null) or k in (1,2)
 pattern SEQ(A a+, NOT SEQ(C, NOT D), (B b1 OR B b2)?)*
 where [k, a.g] and a.x < 1 + 2 * -3 and not (a.s in ('it''s', 'b;--') or a.x is not null)
   and a.x between 1 and 2.5e3 and not a.x between (1 + 1) and -a.x
   and a.s not like 'a!%_' escape '!' and Extract(HOUR from a.time) in (1, 2)
   and Least(a.x, -(-1), coalesce(a.x, 3)) > 1 and NEXT(a).time - a.time <= 2 hours
 GROUP -- by
- by a.k, g within 1.5 hours slide 10 MINUTES semantics Skip-Till-Next-Match ;
+ by a.k, g
+having (n > count(B)) and (not a.k like 'x' or not n = 1)
+within 1.5 hours slide 10 MINUTES semantics Skip-Till-Next-Match ;
 """
 
 
@@ -35,9 +38,12 @@ def faults(text: str) -> list[str]:
 def test_a_printed_query_parses_to_the_same_tree() -> None:
     (query,) = parse_workload(FULL)
     assert parse_workload(print_query(query)) == (query,)
-    assert [getattr(item, "label", None) for item in query.returns] == [
-        None, "COUNT(*)", "avg(a.x)",
+    assert [print_item(item) for item in query.returns] == [
+        "a.k", "COUNT(*)", "AVG(a.x)", "(COUNT(*) + 1) * 2 AS n",
+        "least(n, -SUM(a.x) / 2 % 3, abs(k)) - (1 - 2)", "NOT (n > 1 AND k IS NULL) OR k IN (1, 2)",
     ]  # fmt: skip
+    assert query.having is not None
+    assert print_output(query.having) == "n > COUNT(B) AND (a.k NOT LIKE 'x' OR NOT n = 1)"
 
 
 @given(st.integers(1, 400))
@@ -83,7 +89,10 @@ Q = f"QUERY q {BODY}"
         # misspelt
         (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
-        ("QUERY q RETURN COUNT(*) PATERN", "1:25: found 'PATERN'; expected ',' or PATTERN (did yo"),
+        (
+            "QUERY q RETURN COUNT(*) PATERN",
+            "1:25: found 'PATERN'; expected AND, AS, OR, PATTERN or an operator",
+        ),
         (f"{Q} A a WITHN 1", "1:37: found 'WITHN'; expected ';', AND"),
         (f"{Q} A a WITHN 1", "(did you mean WITHIN?)"),
         (f"{Q} A WITHN 1", "1:35: found 'WITHN' before '1'; expected WITHIN (did you me"),
@@ -114,7 +123,7 @@ def test_a_missing_semicolon_is_named_and_both_queries_are_read() -> None:
     assert [fault.split("; expected ")[0] for fault in faults(text)] == [
         "w.sase:2:2: found QUERY",
         "w.sase:2:34: found ')'",
-        "w.sase:2:53: found \"'QUERY d RETURN'\"",
+        "w.sase:2:52: found the end of the query",
     ]
     assert "found QUERY; expected ';' before it" in faults(text)[0]
 

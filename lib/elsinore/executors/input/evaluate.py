@@ -107,13 +107,13 @@ def _recased(
 def like(column: Column, pattern: str, escape: str | None) -> Column:
     """Return whether each text matches a LIKE pattern as a whole."""
     assert column.dictionary is not None
-    found = pc.match_substring_regex(column.dictionary, _expression(pattern, escape))
+    found = pc.match_substring_regex(column.dictionary, like_expression(pattern, escape))
     matches = np.asarray(found).astype(np.bool_)
     values = matches[column.values] if matches.size else np.zeros(column.known.size, np.bool_)
     return Column(values, column.known)
 
 
-def _expression(pattern: str, escape: str | None) -> str:
+def like_expression(pattern: str, escape: str | None) -> str:
     """Return a LIKE pattern as a regular expression of RE2, which matches in linear time."""
     pieces = []
     signs = iter(pattern)
@@ -191,6 +191,7 @@ def work_out(expression: BoundExpression, read: Callable[[Field], Column], size:
             return read(expression)
         case Applied():
             return _applied(expression, lambda operand: work_out(operand, read, size))
+    raise AssertionError(f"{expression} is not an expression of events")
 
 
 def _applied(expression: Applied, inner: Callable[[BoundExpression], Column]) -> Column:

@@ -1,14 +1,12 @@
 """Compute final results from partial aggregate states.
 
-The values of one aggregate are computed for all rows of a query at once. Integers are NumPy's if
-they are exact as doubles. If one of them is larger, all are Python's.
+The values of one aggregate are computed for all rows of a query at once.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import log2
 from typing import Any
 
@@ -17,33 +15,15 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import Weight, carrier_of
+from elsinore.executors.output.calculate import Values, as_doubles, calculate
 from elsinore.executors.output.scaled import Scaled, ratio
 from elsinore.executors.output.window_rows import States
 from elsinore.integers import digits_of
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
-from elsinore.results.published import LONG_SCHEMA, group_text
-from elsinore.results.row import ResultRow, Value, nearest_double, sorted_rows
+from elsinore.query.expressions import BoundExpression, GroupValue, operands_of
+from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
+from elsinore.results.row import ResultRow, nearest_double, sorted_rows
 from elsinore.timeline import Instant, hour_label
-
-#: Integers below this are exact as doubles.
-EXACT = 2**53
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The values of an aggregate in R rows."""
-
-    type: AttributeType  #: of the values
-    #: float64[R]; for integers int64[R], or object[R] of Python's integers if one is larger.
-    numbers: np.ndarray
-    known: np.ndarray  #: bool[R]: the rows that have a value
-
-    def to_list(self) -> list[Value]:
-        """Return the values as in result rows; None if a row has no value."""
-        values = self.numbers.tolist()
-        if self.type is AttributeType.TIMESTAMP:
-            values = map(Instant, values)
-        return [v if k else None for v, k in zip(values, self.known.tolist(), strict=True)]
 
 
 def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
@@ -51,14 +31,14 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     calendar = workload.schema.time_unit.is_calendar
     time: Callable[[int], int] = Instant if calendar else int
     rows = []
-    for query, part in by_query(workload, partial):
+    for query, merged in by_query(workload, partial):
+        part, columns = finish_query(query, merged)
         texts = part["group"].to_pylist()
         groups = {text: query.labelled(json.loads(text)) for text in set(texts)}
         bounds = (map(time, part[name].to_pylist()) for name in ("window_start", "window_end"))
-        labels, columns = zip(*finish_columns(query, part), strict=True)
         values = zip(*(column.to_list() for column in columns), strict=True)
         for text, start, end, own in zip(texts, *bounds, values, strict=True):
-            named = tuple(zip(labels, own, strict=True))
+            named = tuple(zip(query.value_names, own, strict=True))
             rows.append(ResultRow(query.name, groups[text], start, end, named))
     return sorted_rows(rows)
 
@@ -72,11 +52,43 @@ def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery
         yield workload.by_name[name], rows
 
 
-def finish_columns(query: BoundQuery, rows: pa.Table) -> Iterator[tuple[str, Values]]:
-    """Yield the label and the values of each aggregate of RETURN, from merged partial rows."""
+def finish_query(query: BoundQuery, rows: pa.Table) -> tuple[pa.Table, list[Values]]:
+    """Return the rows that HAVING keeps, and their values in the order of RETURN.
+
+    Args:
+        query: the query.
+        rows: its partial rows, merged over all tasks, because HAVING needs complete aggregates.
+    """
     states = States.of(query, rows)
-    for item in query.aggregates:
-        yield item.label, _finished(item, states)
+    slots = [_finished(item, states) for item in query.aggregates]
+    read = [query.having, *(output.expression for output in query.outputs)]
+    groups = list(_group_values(query, rows)) if any(map(_reads_group, read)) else []
+    size = rows.num_rows
+    if query.having is not None:
+        truth = calculate(query.having, slots, groups, size)
+        kept = truth.numbers & truth.known
+        rows, size = rows.filter(pa.array(kept)), int(kept.sum())
+        slots = [values.where(kept) for values in slots]
+        groups = [values.where(kept) for values in groups]
+    outputs = [calculate(output.expression, slots, groups, size) for output in query.outputs]
+    return rows, outputs
+
+
+def _reads_group(expression: BoundExpression | None) -> bool:
+    """Return whether an expression reads a grouping attribute."""
+    if expression is None or isinstance(expression, GroupValue):
+        return expression is not None
+    return any(map(_reads_group, operands_of(expression)))
+
+
+def _group_values(query: BoundQuery, rows: pa.Table) -> Iterator[Values]:
+    """Yield the values of each grouping attribute; each distinct group is decoded once."""
+    encoded = rows["group"].combine_chunks().dictionary_encode()
+    groups = [json.loads(text) for text in encoded.dictionary.to_pylist()]
+    numbers = np.asarray(encoded.indices)
+    for place, key in enumerate(query.group_keys):
+        values = Values.of(key.type, [group[place] for group in groups])
+        yield Values(key.type, values.numbers[numbers], values.known[numbers])
 
 
 def _finished(item: BoundAggregate, states: States) -> Values:
@@ -84,27 +96,23 @@ def _finished(item: BoundAggregate, states: States) -> Values:
     match item.function:
         case AggregateFunction.MIN | AggregateFunction.MAX:
             column = states.extremes[value, item.function is AggregateFunction.MAX]
-            return Values(item.type, column.values, column.known)
+            if item.type is AttributeType.DOUBLE:
+                return Values(item.type, column.values, column.known)
+            integers = np.where(column.known, column.values, 0)
+            return Values(item.type, as_doubles(integers), column.known)
         case AggregateFunction.COUNT:
             event = None if item.counts_trends else carrier_of(item, Weight.EVENT)
-            counts = _as_doubles(states.integers[event])
+            counts = as_doubles(states.integers[event])
             return Values(item.type, counts, np.ones(counts.size, np.bool_))
-    counts = _as_doubles(states.integers[carrier_of(item, Weight.PRESENT)])
+    counts = as_doubles(states.integers[carrier_of(item, Weight.PRESENT)])
     known = counts > 0
     divisors = np.maximum(counts, 1) if item.function is AggregateFunction.AVG else None
     if item.type is AttributeType.DOUBLE:
         return Values(item.type, _divided(*states.sums[value], divisors), known)
-    totals = _as_doubles(states.integers[value])
+    totals = as_doubles(states.integers[value])
     if divisors is None:
         return Values(item.type, totals, known)
     return Values(AttributeType.DOUBLE, _ratios(totals, divisors), known)
-
-
-def _as_doubles(integers: np.ndarray) -> np.ndarray:
-    """Return integers that are exact as doubles, or Python's integers if one is not."""
-    if integers.dtype == object or -EXACT < integers.min() <= integers.max() < EXACT:
-        return integers
-    return integers.astype(object)
 
 
 def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -132,10 +140,11 @@ def _divided(mantissas: np.ndarray, exponents: np.ndarray, counts: np.ndarray | 
 def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
     """Return the results of merged partial rows (`output.wire`) as `LONG_SCHEMA`, by query."""
     tables = [LONG_SCHEMA.empty_table()]
-    for query, rows in by_query(workload, partial):
+    for query, merged in by_query(workload, partial):
+        rows, outputs = finish_query(query, merged)
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
-        for label, values in finish_columns(query, rows):
-            columns = keys | _numbers(values) | {"aggregate": pa.repeat(label, rows.num_rows)}
+        for name, values in zip(query.value_names, outputs, strict=True):
+            columns = keys | _numbers(values) | {"aggregate": pa.repeat(name, rows.num_rows)}
             table = [columns[name] for name in LONG_SCHEMA.names]
             tables.append(pa.table(table, schema=LONG_SCHEMA))
     return pa.concat_tables(tables)
@@ -144,6 +153,10 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
 def _numbers(values: Values) -> dict[str, pa.Array]:
     """Return the columns of `results.published.numbers_of` for all values."""
     numbers, unknown = values.numbers, ~values.known
+    if values.type in (AttributeType.STRING, AttributeType.BOOLEAN):
+        none = pa.nulls(numbers.size, pa.float64())
+        exact = pa.array(list(map(exact_text, numbers.tolist())), pa.string(), mask=unknown)
+        return {"value": none, "exact": exact, "log2": none}
     sized = values.known & (numbers != 0)
     if numbers.dtype == np.float64:
         sized &= np.isfinite(numbers)

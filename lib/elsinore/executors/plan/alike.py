@@ -1,4 +1,4 @@
-"""Run queries that are equal except for name and RETURN as one query."""
+"""Run queries that are equal except for name, RETURN and HAVING as one query."""
 
 from __future__ import annotations
 

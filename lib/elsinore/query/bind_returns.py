@@ -1,0 +1,347 @@
+"""Binds RETURN and HAVING: expressions over aggregates and grouping attributes of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.errors import Location
+from elsinore.query import syntax
+from elsinore.query.bind_expression import bind_condition, bind_expression, is_function
+from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundOutput, Key, Position
+from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
+from elsinore.query.print_query import print_output
+from elsinore.query.resolve import BindFault, Scope, bind_key
+from elsinore.wording import listed, some_of, suggest
+
+#: Columns of every row, which no value can have as its name.
+_ROW_COLUMNS = ("window_start", "window_end", "step")
+
+
+class Outputs(NamedTuple):
+    """The values of a query, and its condition on rows.
+
+    Attributes:
+        aggregates: the aggregates that RETURN and HAVING read, each once.
+        outputs: the values of RETURN.
+        having: the condition on rows, if any.
+    """
+
+    aggregates: tuple[BoundAggregate, ...]
+    outputs: tuple[BoundOutput, ...]
+    having: BoundExpression | None
+
+
+def bind_outputs(scope: Scope, query: syntax.Query, keys: Sequence[Key]) -> Outputs:
+    """Return the values that a query returns; errors are noted in the scope.
+
+    Args:
+        scope: the names of the query.
+        query: the query.
+        keys: its grouping keys, in the order of GROUP-BY.
+    """
+    rows = RowScope(scope, query, keys)
+    outputs = rows.bind_items()
+    having = None
+    if query.having is not None:
+        rows.clause = "HAVING"
+        with suppress(BindFault):
+            having = bind_condition(rows, query.having)
+    return Outputs(tuple(rows.aggregates.values()), outputs, having)
+
+
+@dataclass
+class _Group:
+    """A grouping attribute: the reference in GROUP-BY, and its value in a row."""
+
+    written: syntax.Reference
+    value: GroupValue
+
+
+class RowScope(Scope):
+    """The names that RETURN and HAVING can use.
+
+    Attributes:
+        clause: the clause that is being bound.
+        aggregates: the aggregates so far, by canonical text.
+        values: the values so far, by name; None if a value could not be bound.
+    """
+
+    def __init__(self, scope: Scope, query: syntax.Query, keys: Sequence[Key]) -> None:
+        super().__init__(scope.schema, scope.pattern, scope.faults, scope.well_shaped)
+        self.example, self.exact = "COUNT(*) > 1", True
+        self.clause = "RETURN"
+        self.aggregates: dict[str, BoundAggregate] = {}
+        self.values: dict[str, BoundExpression | None] = {}
+        self._query = query
+        self._number = 0
+        self._groups = list(self._grouping(keys))
+        self._labels = {str(key.group_label) for key in keys}
+        self._labels |= {key.attribute for key in query.group_by}
+
+    def _grouping(self, keys: Sequence[Key]) -> Iterator[_Group]:
+        """Yield the grouping attributes; those with an error are left out."""
+        numbers = {(key.attribute, key.positions): number for number, key in enumerate(keys)}
+        for reference in self._query.group_by:
+            with suppress(BindFault):
+                key = bind_key(self, reference)
+                number = numbers[key.attribute, key.positions]
+                yield _Group(reference, GroupValue(number, key.type))
+
+    # ---- items of RETURN
+
+    def bind_items(self) -> tuple[BoundOutput, ...]:
+        """Return the values of RETURN; a grouping attribute without a name is not a value."""
+        outputs = []
+        for number, item in enumerate(self._query.returns):
+            self._number = number
+            if item.name is None and self._is_group(item.expression):
+                continue
+            name = item.name or print_output(item.expression)
+            self._check_name(name, item)
+            bound = None
+            with suppress(BindFault):
+                bound = bind_expression(self, item.expression)
+                named, adds_up = item.name is not None, self._adds_up(bound)
+                outputs.append(BoundOutput(name, bound, bound.type, adds_up, named))
+            self.values[name] = bound
+        if not self.values:
+            hint = "add COUNT(*), the number of trends"
+            self.fault("RETURN has no value", self._query.at, hint)
+        return tuple(outputs)
+
+    def _check_name(self, name: str, item: syntax.Item) -> None:
+        """Note an error if a name is taken."""
+        if name in self.values and item.name is None and not _is_name(item.expression):
+            self.fault(f"{name} is returned twice", item.at, "remove one of them")
+        elif name in self.values:
+            self.fault(f"two values are called {name}", item.at, "rename one of them")
+        elif name in _ROW_COLUMNS:
+            self.fault(f"{name} is a column of every row", item.at, "choose another name")
+        elif item.name is not None and name in self._labels:
+            self.fault(f"{name} is a grouping attribute", item.at, "choose another name")
+
+    def _is_group(self, written: syntax.Expression) -> bool:
+        """Return whether an item only repeats a grouping attribute."""
+        return isinstance(written, syntax.Reference) and bool(self._groups_of(written))
+
+    def _groups_of(self, reference: syntax.Reference) -> list[_Group]:
+        """Return the grouping attributes that a reference can mean."""
+        if reference.following:
+            return []
+        qualifier, attribute = reference.qualifier, reference.attribute
+        return [
+            group
+            for group in self._groups
+            if group.written.attribute == attribute and qualifier in (None, group.written.qualifier)
+        ]
+
+    def _adds_up(self, value: BoundExpression) -> bool:
+        """Return whether a value adds up over groups and tumbling windows."""
+        match value:
+            case Slot(number):
+                function = list(self.aggregates.values())[number].function
+                return function in (AggregateFunction.COUNT, AggregateFunction.SUM)
+            case Applied("+" | "-", (left, right)):
+                return self._adds_up(left) and self._adds_up(right)
+            case Applied("neg", (operand,)):
+                return self._adds_up(operand)
+            case Applied("*", (Constant(), other)) | Applied("*" | "/", (other, Constant())):
+                return self._adds_up(other)
+        return False
+
+    # ---- names and aggregates inside of expressions
+
+    def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
+        """Return an aggregate, a grouping attribute or an earlier value; see `Scope`."""
+        match expression:
+            case syntax.Reference():
+                return self._bind_reference(expression)
+            case syntax.Call() if expression.is_aggregate:
+                return self._bind_aggregate(expression)
+            case syntax.Call() if not is_function(expression.function):
+                self._refuse_unknown(expression)
+        return None
+
+    def _bind_reference(self, reference: syntax.Reference) -> BoundExpression:
+        name = reference.attribute
+        if reference.following:
+            hint = "compare neighbors in WHERE"
+            self.refuse("NEXT(...) is allowed only in WHERE", reference.at, hint)
+        if reference.qualifier is None and name in self.values:
+            if (bound := self.values[name]) is not None:
+                return bound
+            raise BindFault
+        if groups := self._groups_of(reference):
+            if len({group.value.number for group in groups}) > 1:
+                choices = some_of(f"{g.written.qualifier}.{name}" for g in groups)
+                self.refuse(f"{name} could be any of {choices}", reference.at, "write one of them")
+            return groups[0].value
+        return self._refuse_name(reference)
+
+    def _refuse_name(self, reference: syntax.Reference) -> NoReturn:
+        """Refuse a name that is neither an earlier value nor a grouping attribute."""
+        name, at = reference.attribute, reference.at
+        written = print_output(reference)
+        item, *later = self._query.returns[self._number :]
+        if reference.qualifier is None and name in {other.name for other in later}:
+            before = item.name or print_output(item.expression)
+            self.refuse(f"{name} is defined later", at, f"move it before {before}")
+        grouped = [group.written for group in self._groups]
+        known = [*self.values, *(key.attribute for key in grouped)]
+        is_unknown = reference.qualifier is None and not self.carriers(name)
+        if is_unknown and (hint := suggest(name, known)):
+            self.refuse(f"the query has no {name}", at, hint)
+        self.meant(reference)  # notes an unknown attribute or alias
+        alike = [key for key in grouped if key.attribute == name]
+        if alike:
+            hint = f"write {print_output(alike[0])}, as GROUP-BY does"
+            self.refuse(f"{written} is not in GROUP-BY", at, hint)
+        if self.clause == "HAVING":
+            message = f"HAVING filters rows, {written} is an attribute of events"
+            self.refuse(message, at, "write it in WHERE, or aggregate it")
+        hint = suggest(name, [key.attribute for key in grouped]) or f"add GROUP-BY {written}"
+        self.refuse(f"{written} is not in GROUP-BY", at, hint)
+
+    def _refuse_unknown(self, call: syntax.Call) -> NoReturn:
+        """Refuse a call of neither an aggregate nor a function."""
+        known = list(AggregateFunction.__members__)
+        title = call.function.upper()
+        hint = suggest(title, known, 0.75) or f"use one of {', '.join(known)}"
+        self.fault(f"unknown aggregate {title}", call.at, hint)
+        for argument in call.arguments:  # other errors in its parentheses are noted too
+            match argument:
+                case syntax.Reference(None, name) if self.names(name) or not self.carriers(name):
+                    self.named(name, argument.at)
+                case syntax.Reference(str(qualifier), attribute):
+                    carriers = self.named(qualifier, argument.at)
+                    self.column(carriers[0], attribute, argument.at)
+        raise BindFault
+
+    def _bind_aggregate(self, call: syntax.Call) -> Slot:
+        text = print_output(call)
+        if text not in self.aggregates:
+            bound = bind_aggregate(self, call, text)
+            if isinstance(self.pattern, syntax.Conjunction) and not bound.counts_trends:
+                message = "a pattern with AND supports only COUNT(*)"
+                self.refuse(message, call.at, "write RETURN COUNT(*)")
+            self.aggregates[text] = bound
+        number = list(self.aggregates).index(text)
+        return Slot(number, self.aggregates[text].value_type)
+
+
+def _is_name(expression: syntax.Expression) -> bool:
+    return isinstance(expression, syntax.Reference)
+
+
+# ---- aggregates
+
+
+def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregate:
+    """Return a bound aggregate.
+
+    Args:
+        scope: the names of the query.
+        call: the call, such as `SUM(A.v)`.
+        label: its canonical text.
+
+    Raises:
+        BindFault: it is not an aggregate; noted in the scope.
+    """
+    function = AggregateFunction[call.function.upper()]
+    if call.star:
+        if function is not AggregateFunction.COUNT:
+            scope.refuse(f"{function} needs an attribute", call.at, "as in SUM(A.price)")
+        return BoundAggregate(label, function, frozenset(), None, AttributeType.LONG)
+    target = _target(scope, call, function)
+    counting = function is AggregateFunction.COUNT
+    name, attribute = target.qualifier, target.attribute
+    if name is None and not scope.names(attribute) and scope.carriers(attribute):
+        _refuse_bare(scope, function, attribute, call.at)
+    alias = attribute if name is None else name
+    named = scope.named(alias, call.at)
+    carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
+    if not carriers:
+        others = [position.alias for position in scope.positions if not position.negated]
+        hint = f"aggregate one of {some_of(others)}"
+        scope.refuse(f"{alias} is under NOT, so no trend contains it", call.at, hint)
+    if counting != (name is None):
+        numbers = _numbers_of(scope, carriers[0])
+        inside = alias if counting else f"{alias}.{(numbers or ['attribute'])[0]}"
+        scope.refuse(f"{label} is not an aggregate", call.at, f"write {function}({inside})")
+    positions = frozenset(position.index for position in carriers)
+    if counting:
+        return BoundAggregate(label, function, positions, None, AttributeType.LONG)
+    column, kind = _require_number(scope, function, carriers[0], attribute, call.at)
+    return BoundAggregate(label, function, positions, column, kind)
+
+
+def _target(scope: Scope, call: syntax.Call, function: AggregateFunction) -> syntax.Reference:
+    """Return the alias, type or attribute in the parentheses of an aggregate."""
+    if len(call.arguments) != 1 or call.part is not None:
+        if function is AggregateFunction.COUNT and not call.arguments:
+            scope.refuse("COUNT needs an argument", call.at, "write COUNT(*) to count the trends")
+        scope.refuse(f"{function} takes one attribute", call.at, "as in SUM(V.price)")
+    [argument] = call.arguments
+    if not isinstance(argument, syntax.Reference) or argument.following:
+        _refuse_argument(scope, call, argument)
+    return argument
+
+
+def _refuse_argument(scope: Scope, call: syntax.Call, argument: syntax.Expression) -> NoReturn:
+    """Refuse an aggregate of an expression, with a fix."""
+    function = AggregateFunction[call.function.upper()]
+    inner = next(syntax.aggregates_of(argument), None)
+    if inner is not None:
+        scope.refuse("an aggregate in an aggregate", inner.at, "remove one of them")
+    if function is AggregateFunction.COUNT and isinstance(argument, syntax.Literal):
+        message = f"{print_output(call)} is not an aggregate"
+        scope.refuse(message, call.at, "write COUNT(*) to count the trends")
+    nodes = [node for node in syntax.nodes_of(argument) if isinstance(node, syntax.Reference)]
+    if any(node.following for node in nodes):
+        hint = "compare neighbors in WHERE"
+        scope.refuse("NEXT(...) is allowed only in WHERE", argument.at, hint)
+    aliases = list(dict.fromkeys(node.qualifier for node in nodes if node.qualifier))
+    if len(aliases) > 1:
+        hint = "aggregate each, or compare neighbors in WHERE"
+        scope.refuse(f"an aggregate reads one alias: {', '.join(aliases)}", call.at, hint)
+    message = f"{function} of an expression is not supported"
+    scope.refuse(message, call.at, "aggregate an attribute, as in SUM(V.price)")
+
+
+def _require_number(
+    scope: Scope, function: AggregateFunction, position: Position, attribute: str, at: Location
+) -> tuple[str, AttributeType]:
+    """Return the column and type of an attribute; refuse one that cannot be aggregated."""
+    column, kind = scope.column(position, attribute, at)
+    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
+    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+        numbers = _numbers_of(scope, position)
+        hint = f"write COUNT({position.alias})"
+        if numbers:
+            hint = f"numeric attributes: {some_of(numbers)}"
+        scope.refuse(f"cannot compute {function} of a {kind}", at, hint)
+    return column, kind
+
+
+def _refuse_bare(
+    scope: Scope, function: AggregateFunction, attribute: str, at: Location
+) -> NoReturn:
+    """Refuse an aggregate of an attribute without its alias, with a fix."""
+    aliases = [position.alias for position in scope.carriers(attribute)]
+    if function is AggregateFunction.COUNT:
+        events = listed(f"COUNT({alias})" for alias in aliases)
+        hint = f"write {events} to count events, or GROUP-BY {attribute} for a row per value"
+        scope.refuse(f"COUNT counts trends or events, not values of {attribute}", at, hint)
+    _require_number(scope, function, scope.carriers(attribute)[0], attribute, at)
+    calls = listed(f"{function}({alias}.{attribute})" for alias in aliases)
+    scope.refuse(f"{function} needs the alias before {attribute}", at, f"write {calls}")
+
+
+def _numbers_of(scope: Scope, position: Position) -> list[str]:
+    """Return the attributes of an event that can be added up."""
+    attributes = scope.schema.by_name[position.type].attributes
+    return [attribute.name for attribute in attributes if attribute.type.is_number]

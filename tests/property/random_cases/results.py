@@ -1,0 +1,93 @@
+"""Random names, expressions and HAVING over the aggregates of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.property.random_cases.dice import Dice
+
+#: Constructs of RETURN and HAVING.
+OF_NAMES = ("AS", "output of names")
+OF_OUTPUTS = (*OF_NAMES, "output arithmetic", "division of integers")
+OF_HAVING = ("HAVING", "HAVING with NULL")
+OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
+
+_SUMS = ("SUM(", "AVG(")
+#: Of two numbers; names are numbers, too.
+_NUMBERS = (
+    *("{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} / {b}", "{a} % {b}", "-{a}"),
+    *("{a} / 3", "{a} * 2 - 1", "({a} - 1) * ({b} + 2)", "coalesce({a}, 0)", "abs({a} - {b})"),
+    *("coalesce({a}, {b})", "least({a}, {b})", "greatest({a}, 2.5)", "{a} / ({b} - {b})"),
+    *("{a} * {a} * {a} / ({a} + 1)", "7 / {a}", "{a} % 2 + 0.5", "{a} + 0"),
+)
+_INTEGERS = ("{a} / {b}", "{a} / 3", "{b} / ({a} * 2)")
+_CONDITIONS = (
+    *("{a} > {b}", "{a} = {b}", "{a} IS NULL", "{a} > 1 AND {b} < 3", "{a} IN (1, 2, 3)"),
+    *("NOT {a} > 2 OR {b} IS NULL", "{a} BETWEEN 0 AND {b}", "{a} >= 1.5", "{a} * 2 > {b} + 1"),
+    *("{a} != 2", "{a} IS NOT NULL", "{a} < 100000000000000000000"),
+)
+#: Of a sum of doubles, which other computations round elsewhere.
+_ROUNDED = ("{a} / COUNT(*)", "{a} + 1", "{a} * 2", "-{a}", "{a} / 3 - 1", "coalesce({a}, 0)")
+_TIMESTAMPS = ("{a}", "extract(hour FROM {a})", "coalesce({a}, '1970-01-01T00:00:00Z')")
+#: Of a grouping attribute, by the attribute's last letter.
+_GROUPS = {
+    **dict.fromkeys("kx", ("{a}", "{a} + 1", "{a} / 2", "{a} IS NULL", "coalesce({a}, -1)")),
+    **dict.fromkeys(
+        "gs", ("{a}", "upper({a})", "{a} = 'p'", "{a} LIKE 'p%'", "coalesce({a}, 'z')")
+    ),
+    "f": ("{a}", "NOT {a}", "coalesce({a}, FALSE)"),
+}  # fmt: skip
+_OF_GROUPS = {
+    **dict.fromkeys("kx", ("{a} = 1", "{a} IS NULL", "{a} < 2 OR COUNT(*) > 2")),
+    **dict.fromkeys("gs", ("{a} = 'p'", "{a} IS NULL", "{a} LIKE 'p%' OR COUNT(*) > 1")),
+    "f": ("{a}", "{a} IS NULL OR COUNT(*) > 1"),
+}
+
+
+def draw_results(
+    dice: Dice, aggregates: Sequence[str], groups: Sequence[str], *, calendar: bool
+) -> tuple[list[str], str | None]:
+    """Items of RETURN and the condition of HAVING, if any.
+
+    Args:
+        dice: draws.
+        aggregates: the aggregates of the query.
+        groups: its grouping attributes, as GROUP-BY has them.
+        calendar: whether `time` is a timestamp.
+    """
+    if not dice.chance(0.35, *OF_RESULTS):
+        return list(aggregates), None
+    rounded = [one for one in aggregates if one.startswith(_SUMS) and one.endswith(".y)")]
+    endings = (".t)", ".time)") if calendar else (".t)",)
+    instants = [one for one in aggregates if one.endswith(endings)]
+    numbers = [one for one in aggregates if one not in (*rounded, *instants)] or ["COUNT(*)"]
+    integers = [one for one in numbers if one.startswith(("COUNT", "SUM"))] or ["COUNT(*)"]
+    items = list(aggregates)
+    for number in range(dice.number(1, 3)):
+        name = f" AS n{number}" if dice.chance(0.5, *OF_NAMES) else ""
+        if rounded and dice.chance(0.2):
+            text = dice.pick(_ROUNDED).format(a=dice.pick(rounded))
+        elif instants and dice.chance(0.2):
+            text = dice.pick(_TIMESTAMPS).format(a=dice.pick(instants))
+            name = f" AS t{number}"
+        elif groups and dice.chance(0.2):
+            group = dice.pick(groups)
+            text, name = dice.pick(_GROUPS[group[-1]]).format(a=group), f" AS g{number}"
+        elif dice.chance(0.15):
+            text = dice.pick(_CONDITIONS).format(a=dice.pick(numbers), b=dice.pick(numbers))
+            name = f" AS c{number}" if name else ""
+        else:
+            of_integers = dice.chance(0.15, "division of integers")
+            forms, among = (_INTEGERS, integers) if of_integers else (_NUMBERS, numbers)
+            text = dice.pick(forms).format(a=dice.pick(among), b=dice.pick(among))
+            numbers = [*numbers, f"n{number}"] if name else numbers
+        items.append(text + name)
+    if len(aggregates) > 1 and dice.chance(0.3):
+        del items[0]
+    having = None
+    if dice.chance(0.4, *OF_HAVING):
+        having = dice.pick(_CONDITIONS).format(a=dice.pick(numbers), b=dice.pick(numbers))
+        if groups and dice.chance(0.3):
+            group = dice.pick(groups)
+            having = dice.pick(_OF_GROUPS[group[-1]]).format(a=group)
+    return list(dict.fromkeys(items)), having

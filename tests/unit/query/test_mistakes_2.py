@@ -1,0 +1,89 @@
+"""Mistakes in AS, HAVING and expressions of RETURN: each has a position, a message and a fix."""
+
+from __future__ import annotations
+
+import pytest
+
+from elsinore.errors import QueryError
+from elsinore.query.load_workload import read_workload
+from tests.golden_cases import stream_schema
+
+SCHEMA = stream_schema(
+    {"A": {"v": "long", "k": "string"}, "B": {"v": "long", "k": "string"}, "N": {"v": "long"}}
+)
+
+
+@pytest.mark.parametrize(
+    ("returned", "clauses", "said"),
+    [
+        (
+            "SUM(A.v * B.v)", "",
+            "1:16: an aggregate reads one alias: A, B (aggregate each, or compare neighbors in "
+            "WHERE)",
+        ),
+        ("1 + SUM(COUNT(*))", "", "1:24: an aggregate in an aggregate (remove one of them)"),
+        (
+            "COUNT(*)", "WHERE A.v > 1 AND COUNT(*) > 3",
+            "1:61: aggregates are not allowed in WHERE (write HAVING COUNT(*) > 3)",
+        ),
+        (
+            "COUNT(*)", "HAVING A.v > 3",
+            "1:50: HAVING filters rows, A.v is an attribute of events (write it in WHERE, or "
+            "aggregate it)",
+        ),
+        (
+            "COUNT(*)", "HAVING COUNT(*)",
+            "1:50: expected a condition, found a long (compare it with something, as in "
+            "COUNT(*) > 1)",
+        ),
+        ("COUNT(*) AS n, SUM(A.v) AS n", "", "1:43: two values are called n (rename one of them)"),
+        ("COUNT(*) AS n, n", "", "1:31: two values are called n (rename one of them)"),
+        (
+            "COUNT(*) AS window_start", "",
+            "1:28: window_start is a column of every row (choose another name)",
+        ),
+        (
+            "COUNT(*) AS k", "GROUP-BY A.k",
+            "1:28: k is a grouping attribute (choose another name)",
+        ),
+        ("n + 1 AS m, COUNT(*) AS n", "", "1:16: n is defined later (move it before m)"),
+        (
+            "COUNT(*) AS trends", "HAVING trend > 1",
+            "1:60: the query has no trend (did you mean trends?)",
+        ),
+        ("COUNT(*) > NULL AS x", "", "1:16: a comparison with NULL is never true (write IS NULL)"),
+        (
+            "COUNT(*) + 'a'", "",
+            "1:16: cannot compute long + string (use numbers, or a timestamp and a length, as in "
+            "V.time + 5 minutes)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_has_a_position_and_a_fix(returned: str, clauses: str, said: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        read_workload(f"QUERY q RETURN {returned} PATTERN SEQ(A, B) {clauses} WITHIN 5;", SCHEMA)
+    assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
+
+
+@pytest.mark.parametrize("word", ["as", "AS", "having", "null", "true", "next", "each", "any"])
+def test_new_words_are_still_names(word: str) -> None:
+    schema = stream_schema({word: {word: "long"}})
+    query = (
+        f"QUERY {word} RETURN {word}, COUNT({word}), SUM({word}.{word}) AS {word}_sum, COUNT(*) > 1"
+        f" PATTERN {word} {word} WHERE {word}.{word} > 1 GROUP-BY {word} HAVING COUNT({word}) > 1"
+        f" WITHIN 5;"
+    )
+    [bound] = read_workload(query, schema).queries
+    assert bound.value_names == (f"COUNT({word})", f"{word}_sum", "COUNT(*) > 1")
+    assert bound.name == word
+
+
+def test_which_values_add_up() -> None:
+    query = (
+        "QUERY q RETURN COUNT(*) AS n, SUM(A.v) - 2 * n AS d, AVG(A.v), MAX(A.v), n / 2, n * n, "
+        "COUNT(A) + 1 PATTERN A WITHIN 5;"
+    )
+    [bound] = read_workload(query, SCHEMA).queries
+    assert [output.additive for output in bound.outputs] == [
+        True, True, False, False, True, False, False,
+    ]  # fmt: skip
