@@ -24,8 +24,14 @@ from elsinore.errors import ParameterError
 from elsinore.files.read_events import files_below
 from elsinore.integers import digits_of, to_json
 from elsinore.query.print_query import count_of
-from elsinore.results.published import exact_integers, group_text, numbers_of, shorten_count
-from elsinore.results.row import ResultRow, encode_row, plain_value
+from elsinore.results.published import (
+    exact_integers,
+    exact_text,
+    group_text,
+    numbers_of,
+    shorten_count,
+)
+from elsinore.results.row import ResultRow, Value, encode_row, plain_value
 from elsinore.terminal import unguarded
 from elsinore.timeline import Instant
 from elsinore.wording import FORMULA, command, escaped
@@ -338,12 +344,14 @@ def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.T
     Returns:
         `query`, `group_key` (a JSON object), `window_start` and `window_end` (timestamps in UTC, or
         int64 ticks), `aggregate`, `exact` (integers in full, instants as microseconds: see
-        `exact_integers`, or digits where `text`), `value` (the nearest double).
+        `exact_integers`; a string if `text` or if a value is a string or a truth value), `value`
+        (the nearest double).
     """
     flat = [(row, label, value) for row in rows for label, value in row.values]
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
-    whole = [int(value) if isinstance(value, int) else None for _, _, value in flat]
-    digits = [None if number is None else digits_of(number) for number in whole]
+    # Strings and truth values need a column of texts, next to integers too.
+    text = text or any(isinstance(value, str | bool) for _, _, value in flat)
+    exact = [_exact(value) for _, _, value in flat]
     return pa.table(
         {
             "query": pa.array([row.query for row, _, _ in flat], pa.string()),
@@ -351,10 +359,25 @@ def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.T
             "window_start": pa.array([int(row.window_start) for row, _, _ in flat], time),
             "window_end": pa.array([int(row.window_end) for row, _, _ in flat], time),
             "aggregate": pa.array([label for _, label, _ in flat], pa.string()),
-            "exact": pa.array(digits, pa.string()) if text else exact_integers(whole),
+            "exact": pa.array(map(_exact_text, exact), pa.string())
+            if text
+            else exact_integers(exact),
             "value": pa.array([numbers_of(value)[0] for _, _, value in flat], pa.float64()),
         }
     )
+
+
+def _exact(value: Value) -> Any:
+    """Return what the column `exact` has of a value; None for doubles."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, str | bool) else None
+
+
+def _exact_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return exact_text(value) if isinstance(value, str | bool) else digits_of(value)
 
 
 def wide_table(rows: Sequence[ResultRow]) -> pa.Table:
