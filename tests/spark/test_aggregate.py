@@ -78,7 +78,10 @@ class Ground:
         plan = plan or RuntimePlan.of(queries.queries)
         rows = aggregated(self.spark, queries, route, plan=plan, parts=parts)
         reports: list[Counts] = []
-        parts_of = [part.drop_columns(["query_fingerprint"]) for part in split_rows(rows, reports)]
+        parts_of = [
+            part.drop_columns(["query_fingerprint", "workload"])
+            for part in split_rows(rows, reports)
+        ]
         found = sorted_results([row for part in parts_of for row in part.to_pylist()])
         counts = add_up(reports)
         windows = {(row["query"], row["group_key"], row["window_start"]) for row in found}

@@ -100,7 +100,11 @@ def run(
     )  # fmt: skip
     reports = list[Counts]()
     parts = [part for frame in done.frames for part in split_rows(frame, reports)]
-    rows = [row for part in parts for row in part.drop_columns("query_fingerprint").to_pylist()]
+    rows = [
+        row
+        for part in parts
+        for row in part.drop_columns(["query_fingerprint", "workload"]).to_pylist()
+    ]
     return sorted_results(rows), "; ".join(done.words)
 
 
