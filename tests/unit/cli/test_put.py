@@ -365,7 +365,7 @@ def test_commands_name_the_program_as_it_was_called(
 def test_a_small_file_does_not_make_very_many(
     zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("lake.collect", "cli.put"):
+    for module in ("ingest.collect", "cli.put"):
         monkeypatch.setattr(f"elsinore.{module}.MOST_EMPTY", 1_000)
     start = datetime(1975, 1, 1, tzinfo=UTC)
     nights = [start + timedelta(hours=3 * n) for n in range(20)]

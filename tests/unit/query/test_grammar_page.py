@@ -104,4 +104,4 @@ def test_the_page_agrees_with_the_parser_on_mutated_queries(page: Lark, parser: 
         # The parser rejects some texts only after the grammar, such as a clause that occurs twice.
         assert not on_page or accepts(parser, text), text
         assert on_page or _NEGATIVE.search(text) or parse_statements(text)[1], text
-    assert accepted > 100
+    assert accepted > draws(40, 2_000)
