@@ -247,6 +247,7 @@ $(BYTECODE_READY): $(PYTHON_READY)
 
 # Compiled now, not in somebody's first run. The stamp lies among them: who removes one removes both.
 $(KERNELS_READY): $(wildcard lib/elsinore/numbers/*.py lib/elsinore/executors/*/kernels/*.py) \
+    lib/elsinore/executors/kinds.py \
     lib/elsinore/executors/compile_kernels.py $(PACKAGES_READY) | $(PYTHON_READY)
 	@echo "setup: kernels"
 	@$(BIN)/python -P -m elsinore.executors.compile_kernels

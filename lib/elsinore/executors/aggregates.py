@@ -1,19 +1,23 @@
-"""Find the numbers that propagate along the edges of the graph for a query's aggregates.
+"""Describe each aggregate function: its accumulators and its value.
 
 Every aggregate is computed from a few linear accumulators and extremes (GRETA, section 4.2, here
 for all aggregates; Hamlet, section 2): a count of trends; for COUNT(X) a count of events; for SUM a
 weighted count; for AVG a sum and the number of values; for MIN and MAX an extreme. Aggregates share
 equal accumulators.
+
+This is the only module that distinguishes functions. A new function of these kinds needs a rule in
+`RULES`, a name in `query.bound`, and its value in `reference.totals`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
-from typing import Any
+from typing import Protocol, TypeVar
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.executors.kinds import Kind
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
 
 
@@ -26,84 +30,184 @@ class Weight(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
-    """An accumulator: a sum over the events at `positions` of all trends, with multiplicity."""
+class Accumulator:
+    """A total over the events at `positions` of all trends, with multiplicity."""
 
-    weight: Weight
-    positions: frozenset[int]
-    attribute: str | None
+    kind: Kind  #: how it adds up
+    weight: Weight  #: what an event adds; the value, for extremes
+    positions: frozenset[int]  #: the positions of a query whose events it counts
+    attribute: str | None  #: the attribute of the weight; None for `Weight.EVENT`
+    largest: bool = False  #: for extremes: whether it is the maximum
+
+    def counts_at(self, positions: frozenset[int]) -> bool:
+        """Return whether events at a state with these positions add to the accumulator.
+
+        Either all positions of a state count, or none.
+        """
+        return positions <= self.positions
+
+    @property
+    def event_weight(self) -> Accumulator:
+        """Return the same for all accumulators to which each event adds the same amount."""
+        return replace(self, positions=frozenset())
+
+
+#: The count of trends: each trend counts once, and no event adds to it.
+TRENDS = Accumulator(Kind.INTEGER, Weight.EVENT, frozenset(), None)
 
 
 @dataclass(frozen=True)
-class Carriers:
-    """The accumulators of a query, by kind, without the count of trends."""
+class Accumulators:
+    """The accumulators of a query, each once."""
 
-    counts: tuple[Carrier, ...]  #: integers, exact at any size
-    sums: tuple[Carrier, ...]  #: sums of doubles
-    #: extremes (their `weight` is VALUE).
-    minima: tuple[Carrier, ...]
-    maxima: tuple[Carrier, ...]
+    #: by `Kind`. The first integer is `TRENDS`. Minima come before maxima.
+    columns: tuple[tuple[Accumulator, ...], ...]
 
-    @cached_property
-    def sides(self) -> tuple[tuple[Carrier | None, ...], ...]:
-        """Return the accumulator of each column of partial rows; None means the count of trends."""
-        return (None, *self.counts), self.sums, self.minima, self.maxima
+    @property
+    def weighed(self) -> tuple[tuple[Accumulator, ...], ...]:
+        """Return the accumulators to which events add, by `Kind`: all but `TRENDS`."""
+        integers, *others = self.columns
+        return integers[1:], *others
 
-    @cached_property
-    def extremes(self) -> list[tuple[Carrier, bool]]:
-        """Return minima and maxima in the order of rows, and whether each one is a maximum."""
-        return [*((c, False) for c in self.minima), *((c, True) for c in self.maxima)]
-
-    @cached_property
-    def kinds(self) -> tuple[list[tuple[Carrier, bool]], ...]:
-        """Return integers, sums of doubles, and extremes, all in the format of `extremes`."""
-        return [(c, False) for c in self.counts], [(c, False) for c in self.sums], self.extremes
-
-
-def carrier_of(aggregate: BoundAggregate, weight: Weight) -> Carrier:
-    """Return the accumulator from which an aggregate is computed."""
-    attribute = None if weight is Weight.EVENT else aggregate.attribute
-    return Carrier(weight, aggregate.positions, attribute)
+    @property
+    def are_integers(self) -> bool:
+        """Return whether all accumulators are integers."""
+        return not (self.columns[Kind.DOUBLE] or self.columns[Kind.RANK])
 
 
 @of_query
-def carriers_of(query: BoundQuery) -> Carriers:
-    """Return all accumulators of a query, each once, in the order of first use."""
-    counts: dict[Carrier, None] = {}
-    sums: dict[Carrier, None] = {}
-    minima: dict[Carrier, None] = {}
-    maxima: dict[Carrier, None] = {}
+def accumulators_of(query: BoundQuery) -> Accumulators:
+    """Return all accumulators of a query, in the order of first use in RETURN."""
+    found: dict[Accumulator, None] = {TRENDS: None}
     for aggregate in query.aggregates:
-        if aggregate.counts_trends:
-            continue
-        value = carrier_of(aggregate, Weight.VALUE)
-        match aggregate.function:
-            case AggregateFunction.COUNT:
-                counts[carrier_of(aggregate, Weight.EVENT)] = None
-            case AggregateFunction.MIN:
-                minima[value] = None
-            case AggregateFunction.MAX:
-                maxima[value] = None
-            case AggregateFunction.SUM | AggregateFunction.AVG:
-                counts[carrier_of(aggregate, Weight.PRESENT)] = None
-                (sums if aggregate.type is AttributeType.DOUBLE else counts)[value] = None
-    return Carriers(tuple(counts), tuple(sums), tuple(minima), tuple(maxima))
+        found |= dict.fromkeys(RULES[aggregate.function].needs(aggregate))
+    columns = ([each for each in found if each.kind is kind] for kind in Kind)
+    return Accumulators(tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns))
 
 
 @dataclass(frozen=True)
 class WeightColumns:
-    """Columns that are read per event for the accumulators of several queries, by number."""
+    """Columns that are read per event for the accumulators of several queries."""
 
-    #: `(weight, attribute)` of integer accumulators.
-    longs: dict[tuple[Weight, str | None], int] = field(default_factory=dict)
-    doubles: dict[str | None, int] = field(default_factory=dict)  #: attributes of sums of doubles
-    #: `(attribute, whether the largest)` of extremes.
-    ranks: dict[tuple[str | None, bool], int] = field(default_factory=dict)
+    #: by `Kind`, the number of the column of each `Accumulator.event_weight`.
+    columns: tuple[dict[Accumulator, int], ...] = field(
+        default_factory=lambda: tuple({} for _ in Kind)
+    )
 
-    def number(self, kind: int, carrier: Carrier, largest: bool = False) -> int:
-        """Return the column of an accumulator of `Carriers.kinds[kind]`; add it if it is new."""
-        name = carrier.attribute
-        columns: dict[Any, int] = (self.longs, self.doubles, self.ranks)[kind]
-        return columns.setdefault(
-            ((carrier.weight, name), name, (name, largest))[kind], len(columns)
-        )
+    @classmethod
+    def with_ones(cls) -> WeightColumns:
+        """Return columns of which the first integer one is 1 for each event."""
+        columns = cls()
+        columns.number(TRENDS)
+        return columns
+
+    def number(self, accumulator: Accumulator) -> int:
+        """Return the number of an accumulator's column in its kind; add the column if it is new."""
+        columns = self.columns[accumulator.kind]
+        return columns.setdefault(accumulator.event_weight, len(columns))
+
+
+# ---- one rule per function
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class States(Protocol[V_co]):
+    """The totals of a query's accumulators, of which rules make values.
+
+    `executors.output.finish` implements it for columns of rows.
+    """
+
+    def integer(self, of: Accumulator) -> V_co:
+        """Return an integer of any size."""
+
+    def extreme(self, of: Accumulator) -> V_co:
+        """Return an extreme; there is none if no event has a value."""
+
+    def total(self, present: Accumulator, of: Accumulator) -> V_co:
+        """Return a sum; there is none if the number of values, `present`, is 0."""
+
+    def mean(self, present: Accumulator, of: Accumulator) -> V_co:
+        """Return a sum divided by the number of values; there is none if that is 0."""
+
+
+class Finish(Protocol):
+    """A function from the accumulators of an aggregate, as in `Rule.needs`, to its value."""
+
+    def __call__(self, states: States[V], needs: Sequence[Accumulator], /) -> V:
+        """Return the value."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One aggregate function."""
+
+    #: the accumulators of an aggregate, in the order of their columns.
+    needs: Callable[[BoundAggregate], tuple[Accumulator, ...]]
+    finish: Finish
+    #: whether values are integers of any size, and not of an attribute's type.
+    is_exact: Callable[[BoundAggregate], bool]
+
+
+def is_exact(aggregate: BoundAggregate) -> bool:
+    """Return whether an aggregate's values are integers that can exceed 64 bits."""
+    return RULES[aggregate.function].is_exact(aggregate)
+
+
+def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    return (Accumulator(Kind.INTEGER, Weight.EVENT, item.positions, None),)
+
+
+def _summed(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    kind = Kind.DOUBLE if item.type is AttributeType.DOUBLE else Kind.INTEGER
+    return (
+        Accumulator(Kind.INTEGER, Weight.PRESENT, item.positions, item.attribute),
+        Accumulator(kind, Weight.VALUE, item.positions, item.attribute),
+    )
+
+
+def _least(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    return (Accumulator(Kind.RANK, Weight.VALUE, item.positions, item.attribute),)
+
+
+def _largest(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    return (Accumulator(Kind.RANK, Weight.VALUE, item.positions, item.attribute, largest=True),)
+
+
+def _integer(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.integer(*needs)
+
+
+def _extreme(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.extreme(*needs)
+
+
+def _total(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.total(*needs)
+
+
+def _mean(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.mean(*needs)
+
+
+def _always(item: BoundAggregate) -> bool:
+    return True
+
+
+def _never(item: BoundAggregate) -> bool:
+    return False
+
+
+def _of_longs(item: BoundAggregate) -> bool:
+    return item.type is not AttributeType.DOUBLE
+
+
+#: `COUNT(*)` has no positions, so that it needs `TRENDS`.
+RULES: Mapping[AggregateFunction, Rule] = {
+    AggregateFunction.COUNT: Rule(_counted, _integer, _always),
+    AggregateFunction.SUM: Rule(_summed, _total, _of_longs),
+    AggregateFunction.AVG: Rule(_summed, _mean, _never),
+    AggregateFunction.MIN: Rule(_least, _extreme, _never),
+    AggregateFunction.MAX: Rule(_largest, _extreme, _never),
+}

@@ -11,8 +11,9 @@ from deltalake import DeltaTable
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
+from elsinore.executors.aggregates import is_exact
 from elsinore.lake.old_names import OLD_NAMES, old_views
-from elsinore.query.bound import AggregateFunction, BoundOutput, BoundQuery, Workload
+from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.expressions import GroupValue, Slot
 from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
@@ -28,8 +29,6 @@ TABLES = (
     "events", "hours", "plans", "quarantine", "raw_events", "results", "results_staged",
     "run_metrics", "validations",
 )  # fmt: skip
-#: Aggregates whose values can exceed 64 bits.
-_WIDE = (AggregateFunction.COUNT, AggregateFunction.SUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +274,7 @@ def _is_of_64_bits(query: BoundQuery, output: BoundOutput) -> bool:
         case GroupValue():
             return True
         case Slot(number):
-            return query.aggregates[number].function not in _WIDE
+            return not is_exact(query.aggregates[number])
     return False
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 #: The sources that are compiled.
-_SOURCES = ("numbers/*.py", "executors/*/kernels/*.py")
+_SOURCES = ("numbers/*.py", "executors/kinds.py", "executors/*/kernels/*.py")
 
 
 def cache_folder(named: str = "") -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from elsinore.executors.aggregates import carriers_of
+from elsinore.executors.aggregates import accumulators_of
 from elsinore.executors.input.in_order import aggregate_in_order
 from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
@@ -219,7 +219,7 @@ def choose_carrying(
 
 def kept_panes(lake: Lake, carried: CarriedPanes) -> KeptHours:
     """Return the cache of panes of queries, with rows of `CarriedPanes.pane_rows`."""
-    queries = [f"{query.fingerprint} {carriers_of(query)}" for query in carried.queries]
+    queries = [f"{query.fingerprint} {accumulators_of(query)}" for query in carried.queries]
     return KeptHours.of(lake, [f"panes {_MEANING} {carried.block}", *queries])
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from elsinore.executors.aggregates import Carrier, WeightColumns, carriers_of
+from elsinore.executors.aggregates import Accumulator, WeightColumns, accumulators_of
 from elsinore.executors.graph.climb import climb
 from elsinore.executors.graph.kernels.graph import Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
@@ -26,6 +26,7 @@ from elsinore.executors.input.conditions import is_comparison
 from elsinore.executors.input.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import weigh_events
+from elsinore.executors.kinds import Kind
 from elsinore.executors.output.window_rows import Reading, group_tables
 from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
 from elsinore.query.bound import BoundQuery
@@ -71,8 +72,7 @@ def ordered_sets(found: SharableSet) -> list[SharableSet]:
     merged = found.merged
     groups: list[tuple[Window, dict[int, Admission], list[BoundQuery]]] = []
     for q, query in enumerate(merged.queries):
-        carriers = carriers_of(query)
-        if carriers.sums or carriers.extremes:
+        if not accumulators_of(query).are_integers:
             continue
         mine = {s: asked[q] for s, asked in enumerate(merged.admissions) if q in asked}
         for window, asked, held in groups:
@@ -118,11 +118,11 @@ def lower_ordered(found: SharableSet, *, backwards: bool | None = None) -> Order
 class _Count(NamedTuple):
     """A count of a query at a merged state.
 
-    It counts trends if `carrier` is 0, and is one of the query's integer accumulators otherwise.
+    `accumulator` is its number among the query's integer accumulators; 0 counts trends.
     """
 
     query: int
-    carrier: int
+    accumulator: int
     state: int
 
 
@@ -143,13 +143,13 @@ class _Columns:
 
     def __init__(self, merged: MergedTemplate, ways: Ways, weights: WeightColumns) -> None:
         self.ways = ways
-        counted = [carriers_of(query).sides[0] for query in merged.queries]
+        counted = [accumulators_of(query).columns[Kind.INTEGER] for query in merged.queries]
         self.first = np.cumsum([0, *map(len, counted)], dtype=np.int64)
         self.weight_of = {
-            _Count(query, number, state): _weight(merged, query, state, carrier, weights)
+            _Count(query, number, state): _weight(merged, query, state, accumulator, weights)
             for state, merged_state in enumerate(merged.states)
             for query in merged_state.members
-            for number, carrier in enumerate(counted[query])
+            for number, accumulator in enumerate(counted[query])
         }
         self.class_of = self._refined()
         self.column: dict[int, int] = {}
@@ -175,11 +175,11 @@ class _Columns:
             numbers: dict[Hashable, int] = {}
             refined = {}
             for count, weight in self.weight_of.items():
-                query, carrier, state = count
-                starts = not carrier and query in self.ways.starts[state]
-                trends = found[_Count(query, 0, state)] if carrier else -1
+                query, number, state = count
+                starts = not number and query in self.ways.starts[state]
+                trends = found[_Count(query, 0, state)] if number else -1
                 added = frozenset(
-                    (link, found[_Count(query, carrier, earlier)])
+                    (link, found[_Count(query, number, earlier)])
                     for link, earlier in into[query, state]
                 )
                 mark = state, weight, starts, trends, added
@@ -227,12 +227,11 @@ class _Columns:
 
 
 def _weight(
-    merged: MergedTemplate, query: int, state: int, carrier: Carrier | None, weights: WeightColumns
+    merged: MergedTemplate, query: int, state: int, accumulator: Accumulator, weights: WeightColumns
 ) -> int:
     """Return the column of weights that a query adds at a merged state; -1 for none."""
     own = merged.templates[query].states[merged.states[state].members[query]]
-    counts = carrier is not None and own.positions <= carrier.positions
-    return weights.number(0, carrier) if carrier and counts else -1
+    return weights.number(accumulator) if accumulator.counts_at(own.positions) else -1
 
 
 def _listed(rows: Sequence[Sequence[object]], *width: int) -> tuple[np.ndarray, np.ndarray]:

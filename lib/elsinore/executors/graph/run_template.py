@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.executors.aggregates import Carrier, Carriers, WeightColumns, carriers_of
+from elsinore.executors.aggregates import Accumulators, WeightColumns, accumulators_of
 from elsinore.executors.graph.climb import climb
 from elsinore.executors.graph.kernels.graph import Graph, Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
@@ -17,6 +17,7 @@ from elsinore.executors.input.entries import Entries, StateEntries, at_states, m
 from elsinore.executors.input.key_codes import KeyCodes, numbered
 from elsinore.executors.input.slots import fill_slots, spans_of
 from elsinore.executors.input.weights import NO_RANK, EventWeights, Extremes, weigh_events
+from elsinore.executors.kinds import Kind
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.query.automaton import may_meet
 from elsinore.query.bound import BoundQuery, Key
@@ -61,7 +62,7 @@ def run_template(
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
     layout = lay_out(template)
-    weights = weigh_at_states(template, carriers_of(query), columns, placed)
+    weights = weigh_at_states(template, accumulators_of(query), columns, placed)
     graph = build_graph(layout, columns, placed, weights, last)
     spans = spans_of(query, placed.offsets, placed.times, owned)
     return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
@@ -141,36 +142,32 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bo
 
 
 def weigh_at_states(
-    template: Template, carriers: Carriers, columns: EventColumns, entries: StateEntries
+    template: Template, accumulators: Accumulators, columns: EventColumns, entries: StateEntries
 ) -> EventWeights:
-    """Return the weights of entries for each accumulator and extreme, in their order.
+    """Return the weights of entries for each accumulator, in their order.
 
     Args:
         template: the template.
-        carriers: the accumulators and extremes of its query.
+        accumulators: the accumulators of its query.
         columns: the events.
         entries: the entries; a weight is empty (0, or `NO_RANK`) at states that do not count.
     """
     asked = WeightColumns()
-    longs, doubles, ranked = (
-        [asked.number(kind, *each) for each in found] for kind, found in enumerate(carriers.kinds)
-    )
+    weighed = accumulators.weighed
+    numbers = [[asked.number(each) for each in found] for found in weighed]
     weights = weigh_events(asked, columns, entries.rows)
 
-    def counted(weights: np.ndarray, asking: Iterable[Carrier], nothing: float) -> np.ndarray:
-        """Return the weights at states that count, and `nothing` at other states.
-
-        Either all positions of a state count, or none.
-        """
-        counts = [[s.positions <= c.positions for s in template.states] for c in asking]
+    def counted(weights: np.ndarray, kind: Kind, nothing: float) -> np.ndarray:
+        """Return the weights at states that count, and `nothing` at other states."""
+        counts = [[c.counts_at(s.positions) for s in template.states] for c in weighed[kind]]
         at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
-        return np.where(at_state[:, entries.states], weights, nothing)
+        return np.where(at_state[:, entries.states], weights[numbers[kind]], nothing)
 
     return replace(
         weights,
-        longs=counted(weights.longs[longs], carriers.counts, 0),
-        doubles=counted(weights.doubles[doubles], carriers.sums, 0.0),
-        ranks=counted(weights.ranks[ranked], (c for c, _ in carriers.extremes), NO_RANK),
+        longs=counted(weights.longs, Kind.INTEGER, 0),
+        doubles=counted(weights.doubles, Kind.DOUBLE, 0.0),
+        ranks=counted(weights.ranks, Kind.RANK, NO_RANK),
     )
 
 

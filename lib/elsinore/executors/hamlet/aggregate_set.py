@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.events import EventTable
-from elsinore.executors.aggregates import carriers_of
+from elsinore.executors.aggregates import accumulators_of
 from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.kernels.extent import measure
 from elsinore.executors.hamlet.kernels.graph import QUERY, MergedGraph
@@ -195,11 +195,10 @@ def _queries(queries: Sequence[BoundQuery], width: np.ndarray) -> np.ndarray:
     size = len(queries)
     found = np.zeros(size + 1, QUERY)
     for q, query in enumerate(queries):
-        row, carriers = found[q], carriers_of(query)
+        row, columns = found[q], accumulators_of(query).columns
         row["slide"], row["within"] = query.window.slide, query.window.within
         row["width"], row["types"] = width[q], len(query.event_types)
-        row["longs_of"], row["doubles_of"] = 1 + len(carriers.counts), len(carriers.sums)
-        row["ranks_of"] = len(carriers.extremes)
+        row["longs_of"], row["doubles_of"], row["ranks_of"] = map(len, columns)
     for kind in ("long", "double", "rank"):
         found[f"{kind}_start"] = _offsets(found[f"{kind}s_of"][:size] * width)
     return found

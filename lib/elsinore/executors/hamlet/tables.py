@@ -9,17 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from elsinore.errors import ParameterError
-from elsinore.executors.aggregates import Carrier, Carriers, WeightColumns, carriers_of
+from elsinore.executors.aggregates import WeightColumns, accumulators_of
 from elsinore.executors.hamlet.kernels.graph import (
     BEGIN,
-    DOUBLE,
     END,
     KIND,
     LINK,
-    LONG,
     NO_LOOP,
     OWN,
-    RANK,
     RUN,
 )
 from elsinore.executors.input.conditions import Programs
@@ -121,8 +118,7 @@ def _loops(merged: MergedTemplate, class_of: _ClassOf, programs: Programs) -> di
         if link.earlier == link.later:
             program = programs.program(link.condition, link.earlier, link.later)
             own[link.later] |= dict.fromkeys(link.queries, program)
-    carriers = map(carriers_of, merged.queries)
-    linear = [not (each.sums or each.extremes) for each in carriers]
+    linear = [accumulators_of(query).are_integers for query in merged.queries]
     marks = [_run_marks(bits, own[s], linear) for s, bits in enumerate(class_of)]
     return _runs("run", marks, RUN)
 
@@ -174,21 +170,14 @@ def _states(merged: MergedTemplate, arrays: dict[str, np.ndarray]) -> dict[str, 
 def _own(
     merged: MergedTemplate, class_of: _ClassOf, columns: WeightColumns
 ) -> dict[str, np.ndarray]:
-    numbered = [list(_numbered(carriers_of(query))) for query in merged.queries]
     states = [
         [
-            (q, class_of[s][q], kind, index, columns.number(kind, carrier, largest))
+            (q, class_of[s][q], accumulator.kind, index, columns.number(accumulator))
             for q, own in state.members.items()
-            for kind, index, carrier, largest in numbered[q]
-            if merged.templates[q].states[own].positions <= carrier.positions
+            for found in accumulators_of(merged.queries[q]).columns
+            for index, accumulator in enumerate(found)
+            if accumulator.counts_at(merged.templates[q].states[own].positions)
         ]
         for s, state in enumerate(merged.states)
     ]
     return _table("own", states, OWN)
-
-
-def _numbered(carriers: Carriers) -> Iterable[tuple[int, int, Carrier, bool]]:
-    """Yield kind, number, accumulator, and whether it is a MAX, of each accumulator."""
-    for kind, found in zip((LONG, DOUBLE, RANK), carriers.kinds, strict=True):
-        for index, (carrier, largest) in enumerate(found, kind == LONG):
-            yield kind, index, carrier, largest

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.executors.aggregates import Weight, WeightColumns, carriers_of
+from elsinore.executors.aggregates import Accumulator, Weight, WeightColumns, accumulators_of
 from elsinore.executors.input.columns import Column, EventColumns
+from elsinore.executors.kinds import Kind
 from elsinore.query.bound import BoundQuery
 
 NO_RANK = int(np.iinfo(np.int64).max)
@@ -42,18 +43,18 @@ class EventWeights:
         longs: int64[*, N].
         doubles: float64[*, N].
         ranks: int64[*, N].
-        extremes: the values of the ranks, by (attribute, whether it is MAX).
+        extremes: the values of the ranks, by `Accumulator.event_weight`.
     """
 
     longs: np.ndarray
     doubles: np.ndarray
     ranks: np.ndarray
-    extremes: dict[tuple[str | None, bool], Extremes]
+    extremes: dict[Accumulator, Extremes]
 
     def meanings(self, query: BoundQuery) -> list[Extremes]:
         """Return the values of the ranks of a query's extremes, in the order of its rows."""
-        asked = carriers_of(query).extremes
-        return [self.extremes[carrier.attribute, largest] for carrier, largest in asked]
+        asked = accumulators_of(query).columns[Kind.RANK]
+        return [self.extremes[each.event_weight] for each in asked]
 
 
 def weigh_events(
@@ -74,22 +75,24 @@ def weigh_events(
         column = columns.column(name)
         return column if rows is None else column.take(rows)
 
-    longs = []
-    for weight, name in list(asked.longs)[first:]:
-        if weight is Weight.EVENT:
-            longs.append(np.ones(size, np.int64))
-            continue
-        column = read(name)
-        known = column.known
-        longs.append(known.astype(np.int64) if weight is Weight.PRESENT else column.values * known)
-    doubles = []
-    for name in asked.doubles:
-        column = read(name)
-        doubles.append(np.where(column.known, column.values, 0.0))
+    def counted(what: Accumulator) -> np.ndarray:
+        if what.weight is Weight.EVENT:
+            return np.ones(size, np.int64)
+        column = read(what.attribute)
+        if what.weight is Weight.PRESENT:
+            return column.known.astype(np.int64)
+        return column.values * column.known
+
+    def summed(what: Accumulator) -> np.ndarray:
+        column = read(what.attribute)
+        return np.where(column.known, column.values, 0.0)
+
+    longs = [counted(each) for each in [*asked.columns[Kind.INTEGER]][first:]]
+    doubles = [summed(each) for each in asked.columns[Kind.DOUBLE]]
     extremes = {}
-    for name, largest in asked.ranks:
-        column = read(name)
-        extremes[name, largest] = Extremes(column, column.known, largest=largest)
+    for each in asked.columns[Kind.RANK]:
+        column = read(each.attribute)
+        extremes[each] = Extremes(column, column.known, largest=each.largest)
     return EventWeights(
         stack_rows(longs, size, np.int64),
         stack_rows(doubles, size, np.float64),

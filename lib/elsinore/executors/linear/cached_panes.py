@@ -225,8 +225,8 @@ class _Member:
         owners, size = np.asarray(partitions.indices), len(partitions.dictionary)
         states = States.of(self.query, rows)
         extremes = tuple(
-            Extremes(column, column.known, largest=largest)
-            for (_, largest), column in states.extremes.items()
+            Extremes(column, column.known, largest=accumulator.largest)
+            for accumulator, column in states.extremes.items()
         )
         trends = _Trends.of(states, extremes)
         names = rows["query"].combine_chunks().dictionary_encode()

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from elsinore.executors.aggregates import Carrier, Weight, carriers_of
+from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.linear.kernels.segments import START
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.segments import Segment, signature
-
-#: The accumulator that counts trends; no event adds to it.
-_TRENDS = Carrier(Weight.EVENT, frozenset(), None)
 
 #: Numbers of counts, doubles and ranks.
 Widths = tuple[int, int, int]
@@ -24,19 +21,19 @@ class Column:
     `number` is the index of the column among the columns of its kind in rows.
     """
 
-    carrier: Carrier
+    accumulator: Accumulator
     number: int
-    largest: bool = False
 
     @property
     def first(self) -> int:
         """Return the first position at which the column exists."""
-        return min(self.carrier.positions, default=0)
+        return min(self.accumulator.positions, default=0)
 
     def within(self, start: int, stop: int) -> tuple[object, ...]:
         """Return a key for the column at positions `start` to `stop - 1`, counted from `start`."""
-        inside = tuple(sorted(p - start for p in self.carrier.positions if start <= p < stop))
-        return self.carrier.weight, self.carrier.attribute, self.largest, inside
+        own = self.accumulator
+        inside = tuple(sorted(p - start for p in own.positions if start <= p < stop))
+        return own.event_weight, inside
 
 
 @dataclass(frozen=True)
@@ -122,13 +119,12 @@ def make_chains(
 
 
 def _chain(query: BoundQuery, symbols: tuple[int, ...], window: int, lanes: int) -> Chain:
-    counts, doubles, ranks = carriers_of(query).kinds
-    kinds = [(_TRENDS, False), *counts], doubles, ranks
-    return Chain(query, symbols, window, lanes, tuple(map(_ordered, kinds)))
+    kinds = tuple(map(_ordered, accumulators_of(query).columns))
+    return Chain(query, symbols, window, lanes, kinds)
 
 
-def _ordered(carriers: Iterable[tuple[Carrier, bool]]) -> tuple[Column, ...]:
-    columns = (Column(carrier, n, largest) for n, (carrier, largest) in enumerate(carriers))
+def _ordered(accumulators: Iterable[Accumulator]) -> tuple[Column, ...]:
+    columns = (Column(accumulator, n) for n, accumulator in enumerate(accumulators))
     return tuple(sorted(columns, key=lambda column: column.first))
 
 

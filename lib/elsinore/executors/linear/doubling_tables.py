@@ -16,7 +16,7 @@ def counts_by_doublings(member: Member, n: int, classes: Sequence[frozenset[Plac
     No event may be in a state and in one right before it, because then a burst has no closed form.
     `classes` are, for each event class, the (member, state) pairs in which its events can be.
     """
-    if any(member.carriers.kinds) or not member.cyclic:
+    if any(member.accumulators.weighed) or not member.cyclic:
         return False
     if any(member.after[state] != {state} for state in member.cyclic):
         return False

@@ -49,7 +49,7 @@ def cheaper_by_panes(
         times: int64[N], the times of the entries.
         asked: the answer if panes are possible; None: use them if predicted to cost less.
     """
-    if window.slide >= window.within or any(any(m.carriers.kinds) for m in members):
+    if window.slide >= window.within or any(any(m.accumulators.weighed) for m in members):
         return False
     if asked is not None:
         return asked

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from elsinore.executors.aggregates import Weight, WeightColumns
+from elsinore.executors.aggregates import WeightColumns
+from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.chains import (
     Block,
     Chain,
@@ -35,8 +36,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.template.placement import Admission, Placement, Placements
 
-_COUNTS, _DOUBLES, _RANKS = range(3)
-#: The operations that add a row to another, and the operations that weigh counts, by kind of lanes.
+#: By `Kind` of lanes, the operations that add a row to another, and the operations that weigh.
 _ADDING = ADD, ADD_DOUBLES, LOWER
 _WEIGHING = WEIGH, WEIGH_DOUBLES, LOWER_OWN
 
@@ -97,7 +97,7 @@ def lower_segments(queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segm
         (within, slide, -(-within // slide), 0, 0, *queries_of[w : w + 2], *columns_of[w : w + 2])
         for w, (within, slide) in enumerate(windows)
     ]
-    lines, starts = _with_scratch(ops, starts, len(writer.weights.longs))
+    lines, starts = _with_scratch(ops, starts, len(writer.weights.columns[Kind.INTEGER]))
     program = Program(
         rows=starts.shape[1] - 1 - len(ops),
         classes=np.empty((0, 0), np.int64),
@@ -152,7 +152,7 @@ class _Op:
     @property
     def read(self) -> int:
         """Return the kind of lanes that the operation reads."""
-        return _ADDING.index(self.kind) if self.kind in _ADDING else _COUNTS
+        return _ADDING.index(self.kind) if self.kind in _ADDING else Kind.INTEGER
 
 
 @dataclass
@@ -161,7 +161,7 @@ class _Writer:
 
     starts: np.ndarray  #: the first lane of each row
     no_window: int  #: the number after the last window clause
-    weights: WeightColumns = field(default_factory=lambda: WeightColumns({(Weight.EVENT, None): 0}))
+    weights: WeightColumns = field(default_factory=WeightColumns.with_ones)
     ops: dict[_Op, None] = field(default_factory=dict)
     #: the rows of shared segments whose operations are written.
     advanced: set[int] = field(default_factory=set)
@@ -171,7 +171,7 @@ class _Writer:
         for position, (symbol, place) in enumerate(zip(chain.symbols, places, strict=True)):
             source = places[position - 1] if position else None
             if source is None:
-                target = self.lane(place, _COUNTS)
+                target = self.lane(place, Kind.INTEGER)
                 self._put(symbol, 0, ADD, place, target, *self._trends(chain, source))
             elif place.block.symbols and source.block is place.block and source.step < place.step:
                 self._advance(symbol, position, source, place)
@@ -193,7 +193,7 @@ class _Writer:
         """Return row, lane, width and window clause of the counts that a position reads."""
         if source is None:
             return START, 0, 1, chain.window
-        return source.row, self.lane(source, _COUNTS), chain.open, self.no_window
+        return source.row, self.lane(source, Kind.INTEGER), chain.open, self.no_window
 
     def _advance(self, symbol: int, position: int, source: Place, place: Place) -> None:
         """Write one addition for all slots of a block.
@@ -226,8 +226,8 @@ class _Writer:
         trends = self._trends(chain, source)
         for kind, what in enumerate(_WEIGHING):
             for number, column in enumerate(chain.kinds[kind]):
-                if position in column.carrier.positions:
-                    weight = self.weights.number(kind, column.carrier, column.largest)
+                if column.accumulator.counts_at(frozenset((position,))):
+                    weight = self.weights.number(column.accumulator)
                     target = self.lane(place, kind, number)
                     self._put(symbol, position, what, place, target, *trends, weight)
 

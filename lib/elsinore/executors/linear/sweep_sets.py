@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from elsinore.executors.aggregates import Carriers, carriers_of
+from elsinore.executors.aggregates import Accumulators, accumulators_of
 from elsinore.query.bound import BoundQuery
 from elsinore.template.placement import (
     Placements,
@@ -41,9 +41,9 @@ class Member:
     basis: int | None = None
 
     @property
-    def carriers(self) -> Carriers:
+    def accumulators(self) -> Accumulators:
         """Return the accumulators of the query."""
-        return carriers_of(self.query)
+        return accumulators_of(self.query)
 
     @cached_property
     def states(self) -> frozenset[int]:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from elsinore.executors.aggregates import Weight, WeightColumns
+from elsinore.executors.aggregates import WeightColumns
 from elsinore.executors.linear.doubling_tables import counts_by_doublings, make_doublings
 from elsinore.executors.linear.kernels.doublings import Doublings
 from elsinore.executors.linear.kernels.sweep import LARGEST_SUM
@@ -107,7 +107,7 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
     end = ones + len(cells)
     bases = {COUNT: ones, LONG: end, DOUBLE: 0, RANK: 0}
     carried = [_carried_cells(members, order, kind, base) for kind, base in bases.items()]
-    columns = WeightColumns({(Weight.EVENT, None): 0})
+    columns = WeightColumns.with_ones()
     writer = RowWriter()
     for places in programs:
         head = [
@@ -214,7 +214,7 @@ def _carried_cells(
 
 def _amount(member: Member, kind: int) -> int:
     """Return how many numbers of a kind a member has in each state."""
-    return 1 if kind == COUNT else len(member.carriers.kinds[kind - LONG])
+    return 1 if kind == COUNT else len(member.accumulators.weighed[kind - LONG])
 
 
 def _side(
@@ -261,10 +261,9 @@ def _column(member: Member, c: int, state: int, kind: int, columns: WeightColumn
     """Return the column of weights of an accumulator in a state; None if no event adds to it."""
     if kind == COUNT:
         return None
-    carrier, largest = member.carriers.kinds[kind - LONG][c]
-    if not member.template.states[state].positions <= carrier.positions:
-        return None
-    return columns.number(kind - LONG, carrier, largest)
+    accumulator = member.accumulators.weighed[kind - LONG][c]
+    counts = accumulator.counts_at(member.template.states[state].positions)
+    return columns.number(accumulator) if counts else None
 
 
 def _totals(

@@ -8,18 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from math import log2
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import Weight, carrier_of
+from elsinore.executors.aggregates import RULES, Accumulator
+from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Values, as_doubles, calculate
 from elsinore.executors.output.scaled import Scaled, ratio
 from elsinore.executors.output.window_rows import States
 from elsinore.integers import digits_of
-from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
+from elsinore.query.bound import BoundAggregate, BoundQuery, Workload
 from elsinore.query.expressions import BoundExpression, GroupValue, operands_of
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, nearest_double, sorted_rows
@@ -92,27 +93,40 @@ def _group_values(query: BoundQuery, rows: pa.Table) -> Iterator[Values]:
 
 
 def _finished(item: BoundAggregate, states: States) -> Values:
-    value = carrier_of(item, Weight.VALUE)
-    match item.function:
-        case AggregateFunction.MIN | AggregateFunction.MAX:
-            column = states.extremes[value, item.function is AggregateFunction.MAX]
-            if item.type is AttributeType.DOUBLE:
-                return Values(item.type, column.values, column.known)
-            integers = np.where(column.known, column.values, 0)
-            return Values(item.type, as_doubles(integers), column.known)
-        case AggregateFunction.COUNT:
-            event = None if item.counts_trends else carrier_of(item, Weight.EVENT)
-            counts = as_doubles(states.integers[event])
-            return Values(item.type, counts, np.ones(counts.size, np.bool_))
-    counts = as_doubles(states.integers[carrier_of(item, Weight.PRESENT)])
-    known = counts > 0
-    divisors = np.maximum(counts, 1) if item.function is AggregateFunction.AVG else None
-    if item.type is AttributeType.DOUBLE:
-        return Values(item.type, _divided(*states.sums[value], divisors), known)
-    totals = as_doubles(states.integers[value])
-    if divisors is None:
-        return Values(item.type, totals, known)
-    return Values(AttributeType.DOUBLE, _ratios(totals, divisors), known)
+    rule = RULES[item.function]
+    return rule.finish(_Columns(item.value_type, states), rule.needs(item))
+
+
+class _Columns(NamedTuple):
+    """What `aggregates.Rule.finish` reads: the states of R rows, for values of one type."""
+
+    type: AttributeType
+    states: States
+
+    def integer(self, of: Accumulator) -> Values:
+        counts = as_doubles(self.states.integers[of])
+        return Values(self.type, counts, np.ones(counts.size, np.bool_))
+
+    def extreme(self, of: Accumulator) -> Values:
+        column = self.states.extremes[of]
+        if self.type is AttributeType.DOUBLE:
+            return Values(self.type, column.values, column.known)
+        integers = np.where(column.known, column.values, 0)
+        return Values(self.type, as_doubles(integers), column.known)
+
+    def total(self, present: Accumulator, of: Accumulator) -> Values:
+        known = self.states.integers[present] > 0
+        if of.kind is Kind.DOUBLE:
+            return Values(self.type, _divided(*self.states.sums[of], None), known)
+        return Values(self.type, as_doubles(self.states.integers[of]), known)
+
+    def mean(self, present: Accumulator, of: Accumulator) -> Values:
+        counts = as_doubles(self.states.integers[present])
+        known, divisors = counts > 0, np.maximum(counts, 1)
+        if of.kind is Kind.DOUBLE:
+            return Values(self.type, _divided(*self.states.sums[of], divisors), known)
+        totals = as_doubles(self.states.integers[of])
+        return Values(self.type, _ratios(totals, divisors), known)
 
 
 def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.executors.aggregates import Carrier, carriers_of
+from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.input.columns import Column
 from elsinore.executors.input.key_codes import numbered
 from elsinore.executors.input.weights import NO_RANK, Extremes
@@ -21,6 +21,7 @@ from elsinore.executors.output.wire import (
     PARTIAL_SCHEMA,
     decode_extreme,
     encode_extreme,
+    state_columns,
 )
 from elsinore.integers import digits_of, integer_of
 from elsinore.numbers.decimals import make_scratch, write_decimals
@@ -91,7 +92,7 @@ class Reading:
     @property
     def widths(self) -> tuple[int, ...]:
         """Return the numbers of columns: integers, sums, minima and maxima."""
-        return tuple(map(len, carriers_of(self.query).sides))
+        return tuple(map(len, state_columns(accumulators_of(self.query))))
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -187,16 +188,16 @@ def _lists_of(flat: pa.Array, size: int) -> pa.ListArray:
 class States(NamedTuple):
     """The states of R partial rows of one query: a column per accumulator, in their order."""
 
-    #: int64[R], or Python integers if one is longer. The first, None, are the numbers of trends.
-    integers: dict[Carrier | None, np.ndarray]
+    #: int64[R], or Python integers if one is longer. The first are the numbers of trends.
+    integers: dict[Accumulator, np.ndarray]
     #: float64[R] and int64[R]; a sum is `sum * 2**exponent`.
-    sums: dict[Carrier, tuple[np.ndarray, np.ndarray]]
-    extremes: dict[tuple[Carrier, bool], Column]  #: see `Carriers.extremes`
+    sums: dict[Accumulator, tuple[np.ndarray, np.ndarray]]
+    extremes: dict[Accumulator, Column]
 
     @classmethod
     def of(cls, query: BoundQuery, rows: pa.Table) -> States:
         """Return the states of rows of `executors.output.wire`, at least one."""
-        carriers = carriers_of(query)
+        longs, doubles, ranks = accumulators_of(query).columns
         counts, sums, *extremes = (
             _columns_of(rows[name].combine_chunks())
             for name in ("counts", "sums", "minima", "maxima")
@@ -204,9 +205,9 @@ class States(NamedTuple):
         scaled = ((np.asarray(each.field(0)), np.asarray(each.field(1))) for each in sums)
         values = (_extremes_of(texts) for side in extremes for texts in side)
         return cls(
-            dict(zip(carriers.sides[0], map(_integers_of, counts), strict=True)),
-            dict(zip(carriers.sums, scaled, strict=True)),
-            dict(zip(carriers.extremes, values, strict=True)),
+            dict(zip(longs, map(_integers_of, counts), strict=True)),
+            dict(zip(doubles, scaled, strict=True)),
+            dict(zip(ranks, values, strict=True)),
         )
 
 

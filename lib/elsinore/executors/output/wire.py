@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elsinore.executors.aggregates import Accumulator, Accumulators
 from elsinore.executors.output.scaled import Scaled
 from elsinore.integers import digits_of, integer_of
 
@@ -36,6 +37,13 @@ PARTIAL_SCHEMA = pa.schema(
 )
 
 _KEY = ["query", "group", "window_start", "window_end"]
+
+
+def state_columns(accumulators: Accumulators) -> tuple[tuple[Accumulator, ...], ...]:
+    """Return the accumulators of each column of states: counts, sums, minima and maxima."""
+    counts, sums, extremes = accumulators.columns
+    least, largest = ([e for e in extremes if e.largest is side] for side in (False, True))
+    return counts, sums, tuple(least), tuple(largest)
 
 
 def merge_partials(table: pa.Table) -> pa.Table:

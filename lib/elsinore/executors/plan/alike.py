@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from elsinore.executors.aggregates import carriers_of
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.aggregates import accumulators_of
+from elsinore.executors.output.wire import PARTIAL_SCHEMA, state_columns
 from elsinore.query.bound import BoundQuery
 from elsinore.template.support import greta_refusals
 
@@ -31,9 +31,9 @@ class Alike:
     @cached_property
     def names(self) -> Mapping[Places, Sequence[str]]:
         """Return the names of the queries by the positions of the states that they return."""
-        there, names = carriers_of(self.run).sides, dict[Places, list[str]]()
+        there, names = state_columns(accumulators_of(self.run)), dict[Places, list[str]]()
         for query in self.queries:
-            wanted = zip(there, carriers_of(query).sides, strict=True)
+            wanted = zip(there, state_columns(accumulators_of(query)), strict=True)
             chosen = [(len(side), tuple(map(side.index, asked))) for side, asked in wanted]
             places = tuple(None if of == (*range(size),) else (size, of) for size, of in chosen)
             names.setdefault(places, []).append(query.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from elsinore.executors.aggregates import carriers_of
+from elsinore.executors.aggregates import accumulators_of
 from elsinore.executors.graph.aggregate_ordered import lower_ordered
+from elsinore.executors.kinds import Kind
 from elsinore.query.load_workload import read_workload
 from elsinore.sharing.sharable import sharable_sets
 from tests.golden_cases import stream_schema
@@ -35,4 +36,6 @@ def test_columns(patterns: str, returned: str, backwards: bool, columns: int) ->
     (found,) = sharable_sets(queries).sets
     lowered = lower_ordered(found)
     assert (lowered.backwards, lowered.lanes.columns) == (backwards, columns)
-    assert lowered.lanes.finished == sum(1 + len(carriers_of(query).counts) for query in queries)
+    assert lowered.lanes.finished == sum(
+        len(accumulators_of(query).columns[Kind.INTEGER]) for query in queries
+    )

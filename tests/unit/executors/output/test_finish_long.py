@@ -110,7 +110,7 @@ def _about(found: Value, expected: float) -> bool:
 def _state(
     number: int, count: str, total: str, double: tuple[float, int], present: str = ""
 ) -> dict[str, object]:
-    """A partial row of window `number`; carriers are COUNT(A), values of x, x, values of y; y."""
+    """A partial row of window `number`, of COUNT(A), values of x, x, values of y; y."""
     mantissa, exponent = double
     extremes = [None, None] if present else [str(-(2**63)), mantissa.hex()]
     return {

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.executors.kinds import Kind
+
 #: Kinds of accumulators: integers, sums of doubles, ranks of extremes.
-LONG, DOUBLE, RANK = range(3)
+LONG, DOUBLE, RANK = map(int, Kind)
 
 #: The loop of a run (`RUN`) without a program, and the loop of queries that do not loop.
 FREE_LOOP, NO_LOOP = -1, -2

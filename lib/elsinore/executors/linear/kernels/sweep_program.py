@@ -20,13 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.executors.kinds import Kind
 from elsinore.numbers.compiled import inlined, outlined
 
 #: Kinds of operations on counts: whether the cells loop, and whether each has only one source.
 LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY = range(4)
 
 #: Kinds of cells: counts of trends, other integers, sums of doubles, extremes.
-COUNT, LONG, DOUBLE, RANK = range(4)
+COUNT = 0
+LONG, DOUBLE, RANK = (1 + kind for kind in Kind)
 
 #: Columns of `Program.heads`: whether a program has cells other than counts; the range of its
 #: operations.
