@@ -1,4 +1,17 @@
-"""Numbers that several executors share: wide counts, scaled sums, rows of accumulators.
+"""Number formats that several executors share, and the compilation of kernels.
+
+| module | content |
+|---|---|
+| `wide` | integers of L 64-bit limbs, and doubles with an exponent |
+| `rows` | rows of accumulators, at every precision level: start, add, weigh |
+| `arithmetic` | operators and functions of expressions, with SQL's rules for NULL |
+| `decimals` | many integers as decimal text |
+| `compiled` | decorators for kernels and their helpers |
+| `borrowed`, `prefetch` | tuples by reference, calls by address, and loads ahead of use |
+| `cache_location` | the directory of compiled code |
+
+Formats of one executor are in its folder: `executors.linear.kernels.digits` and `planes`,
+`executors.graph.kernels.words`. A new kind of accumulator needs its operations in `rows`.
 
 This package configures Numba. Only it imports Numba and LLVM.
 """

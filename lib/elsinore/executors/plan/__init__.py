@@ -1,4 +1,22 @@
-"""The runtime plan, which assigns queries to executors, and the executors by name."""
+"""The runtime plan, which assigns queries to executors, and the executors by name.
+
+| stage | module | result |
+|---|---|---|
+| queries with equal trends | `alike` | classes; one query of a class runs for all |
+| executor of each query | `compile_plan` | `RuntimePlan`, by rules and predicted costs |
+| segments that queries share | `choose_segments` | segments of `SegmentsUnit` |
+| lowered queries | `units` | a `Unit` per executor call, with its tables |
+| execution | `RuntimePlan.run` | partial rows (`output.wire`) of all queries |
+
+`compile_plan.REFUSALS` has the function of each executor that returns why it cannot run a query.
+Queries that only twostep can run are in `RuntimePlan.left`. If an executor cannot finish (a sum of
+segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. This is
+the only package that imports several executors.
+
+A new executor needs a folder, a `Unit`, an entry in `REFUSALS`, and a rule in `compile_plan`.
+Neither a new kind of accumulator nor a new window policy changes this package, except for the
+limits of `compile_plan._is_quicker`.
+"""
 
 from elsinore.choices import Executor
 from elsinore.executors.plan.compile_plan import (
