@@ -17,10 +17,10 @@ from elsinore.spark.aggregate_hours import Aggregated, Asked, EventsTable, aggre
 from elsinore.spark.session import open_session
 from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
-from tests.homes import new_home, new_spark_home
+from tests.homes import new_home, new_spark_home, spark
 from tests.results_lake import event_rows, flight_events, sorted_results, workload
 
-__all__ = ["new_home", "new_spark_home"]
+__all__ = ["new_home", "new_spark_home", "spark"]
 
 
 @dataclass(frozen=True)
