@@ -8,6 +8,8 @@
 | `hamlet` | sets of queries that share bursts |
 | `output`, `input` | what all executors read and write |
 | `aggregates`, `kinds` | the accumulators of each aggregate function, and their kinds |
+| `row_bound` | limits of windows and rows |
+| `compile_kernels`, `profile` | compile all kernels; measure the steps of a run |
 
 The executors in `graph`, `linear` and `hamlet` do not import each other. Modules in `kernels`
 folders are compiled, and read arrays only.

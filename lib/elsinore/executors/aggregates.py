@@ -5,8 +5,11 @@ for all aggregates; Hamlet, section 2): a count of trends; for COUNT(X) a count 
 weighted count; for AVG a sum and the number of values; for MIN and MAX an extreme. Aggregates share
 equal accumulators.
 
-This is the only module that distinguishes functions. A new function of these kinds needs a rule in
-`RULES`, a name in `query.bound`, and its value in `reference.totals`.
+No other executor module distinguishes functions. A new function of these kinds needs a rule in
+`RULES`, its name in `query.syntax.AGGREGATES` and `query.bound.AggregateFunction`, the types of its
+argument and value (`query.bind_returns.bind_aggregate`, `BoundAggregate.value_type`), its value in
+`reference.totals`, and a row in docs/reference/language/results.md. If its value is not a count,
+sum, mean or extreme, `States` and `output.finish` also need a method.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The formats of files: all that reading events and inferring schemas needs of each.
 
-A new format needs a member of `InputFormat`, its suffixes in `catalog.source_rule.SUFFIXES`, and an
-entry here.
+A new format needs a member of `InputFormat`, its suffixes in `catalog.source_rule.SUFFIXES`, an
+entry here, a reader with limits, and rows in docs/how-to/connect-files.md and
+docs/reference/limits.md. `advice` must no longer suggest to convert it, and `first_rows` must
+recognize its first bytes. Ingest needs no change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Callbacks of Airflow: alerts for operators, and progress for the command that started a run.
 
-An alert is raised if a task failed after its retries, if a run failed without a failed task (its
-time was up), and if a run is not done by its deadline. It is a line in a log, the same line in a
-file, and a message of Airflow's notifiers, which read secrets of services from Airflow's
-connections. Progress is written to a file that the command reads.
+Tasks raise most kinds of alerts themselves (`replay_tasks`, `alert_kinds`). Here an alert is raised
+if a task failed after its retries, if a run failed without a failed task (its time was up), and if
+a run is not done by its deadline. It is a line in a log, the same line in a file, and a message of
+Airflow's notifiers, which read secrets of services from Airflow's connections. Progress is written
+to a file that the command reads.
 """
 
 from __future__ import annotations

@@ -82,8 +82,9 @@ def _total(aggregate: BoundAggregate, times: Times) -> Total:
             return _divided(weighted, sum(n for _, n in weighted), aggregate.type)
         case AggregateFunction.MIN:
             return Total(_extreme(min, weighted, aggregate.type))
-        case _:
+        case AggregateFunction.MAX:
             return Total(_extreme(max, weighted, aggregate.type))
+    raise AssertionError(f"{aggregate.function} has no attribute")
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:

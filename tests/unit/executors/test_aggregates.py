@@ -19,6 +19,7 @@ from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels import sweep_program
 from elsinore.query.bound import AggregateFunction, BoundQuery
 from elsinore.query.load_workload import read_workload
+from elsinore.query.syntax import AGGREGATES
 from tests.golden_cases import stream_schema
 
 SCHEMA = stream_schema({"A": {"x": "long", "y": "double"}, "B": {"x": "long"}})
@@ -85,3 +86,8 @@ def test_accumulators_of_other_positions_share_a_column_of_weights() -> None:
 def test_types_of_results(returned: str, kind: AttributeType, exact: bool) -> None:
     (item,) = query(returned).aggregates
     assert (item.value_type, is_exact(item)) == (kind, exact)
+
+
+def test_every_function_has_a_name_in_queries_and_a_rule() -> None:
+    assert {function.lower() for function in AggregateFunction} == AGGREGATES
+    assert set(AggregateFunction) == set(RULES)

@@ -10,12 +10,12 @@
 
 `compile_plan.REFUSALS` has the function of each executor that returns why it cannot run a query.
 Queries that only twostep can run are in `RuntimePlan.left`. If an executor cannot finish (a sum of
-segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. This is
-the only package that imports several executors.
+segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. Besides
+`compile_kernels`, this is the only package that imports several executors.
 
 A new executor needs a folder, a `Unit`, an entry in `REFUSALS`, and a rule in `compile_plan`.
-Neither a new kind of accumulator nor a new window policy changes this package, except for the
-limits of `compile_plan._is_quicker`.
+A new kind of accumulator changes only the limits of `compile_plan._is_quicker`. A new window policy
+changes what predicts the events and open windows: `compile_plan`, `choose_segments`, `units`.
 """
 
 from elsinore.choices import Executor
