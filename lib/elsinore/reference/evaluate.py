@@ -25,7 +25,8 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
     "/": operator.truediv,
 }
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+#: Comparisons of two values that are not NULL, by sign.
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -69,7 +70,7 @@ def _second(following: Event | None) -> Event:
 def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
     """Return a function from the values of the operands to the value of an expression."""
     match expression:
-        case Applied(sign, (left, right)) if sign in _COMPARE:
+        case Applied(sign, (left, right)) if sign in COMPARE:
             # If one side is a double, the other is converted to a double (rounded).
             meet = _DOUBLE in (left.type, right.type) and left.type is not right.type
             return lambda sides: _compare(sign, *(map(_double, sides) if meet else sides))
@@ -110,7 +111,7 @@ def _double(value: Any) -> float | None:
 def _compare(sign: str, left: Any, right: Any) -> bool | None:
     if left is None or right is None or left != left or right != right:
         return None
-    return _COMPARE[sign](left, right)
+    return COMPARE[sign](left, right)
 
 
 def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:

@@ -17,20 +17,12 @@ from typing import Any, NamedTuple
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
-from elsinore.reference.evaluate import call, conjunction, like, negation
+from elsinore.reference.evaluate import COMPARE, call, conjunction, like, negation
 from elsinore.reference.totals import Total
 from elsinore.results.row import Bounds, Value, nearest_double
 from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Instant
 
 _DOUBLE, _TIMESTAMP = AttributeType.DOUBLE, AttributeType.TIMESTAMP
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -96,11 +88,11 @@ def _evaluated(expression: BoundExpression, row: Row) -> Output:
 def _value(expression: Applied, values: Sequence[Any]) -> Any:
     """Return the value of an operator or a function, given the values of its operands."""
     match expression:
-        case Applied(sign) if sign in _COMPARE:
+        case Applied(sign) if sign in COMPARE:
             left, right = values
             if left is None or right is None or left != left or right != right:
                 return None
-            return _COMPARE[sign](left, right)
+            return COMPARE[sign](left, right)
         case Applied("+" | "-" | "*" | "/" | "%" as sign, _, kind):
             if None in values:
                 return None
