@@ -7,6 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from math import gcd
 from types import ModuleType
 from typing import Any
@@ -23,16 +24,30 @@ from elsinore.executors.hamlet.kernels.ways import BESIDE
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
 from elsinore.executors.linear.sweep import aggregate_sweep
-from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
+from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
-from elsinore.executors.plan import AloneUnit, Executor, HamletUnit, Request, RuntimePlan, plan_for
-from elsinore.executors.plan.units import OrderedUnit, SegmentsUnit, SweepUnit, Unit
+from elsinore.executors.plan import (
+    REFUSALS,
+    AloneUnit,
+    Executor,
+    HamletUnit,
+    Request,
+    RuntimePlan,
+    plan_for,
+)
+from elsinore.executors.plan.units import (
+    OrderedUnit,
+    ParticipationUnit,
+    SegmentsUnit,
+    SweepUnit,
+    Unit,
+)
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.row import ResultRow
 from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.build import template_parts
-from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.template.support import aseq_refusals, counts_trends, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import random_plan
@@ -83,8 +98,10 @@ class Way:
             return
         columns = EventColumns.of(events)
         for unit in self.plan.units:
-            assert isinstance(unit, SweepUnit)
-            yield aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
+            if isinstance(unit, SweepUnit):
+                yield aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
+            else:
+                yield unit.run(columns, Request(owned))
 
     def shared(self) -> Counter[str]:
         """What its queries share, how many compare pairs, and how many return several things."""
@@ -114,7 +131,7 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
     able = [query for query in workload.queries if not greta_refusals(query)]
     found = [*alone(able), *_shared(able, zlib.crc32(name.encode()))]
     found += [*_linear(workload.queries, dice, plans)]
-    fixed = [query for query in workload.queries if not aseq_refusals(query)]
+    fixed = [query for query in able if not aseq_refusals(query)]
     named = {Executor.HAMLET: able, Executor.HAMLET_STATIC: able, Executor.SHARON: fixed}
     for executor, queries in (named | {Executor.AUTO: able}).items() if len(events) else ():
         if executor not in (Executor.HAMLET, Executor.HAMLET_STATIC) or sharable_sets(able).sets:
@@ -124,9 +141,12 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
     return [way for way in found if way.plan.queries]
 
 
-def _plan(units: Iterable[Unit]) -> RuntimePlan:
+def _plan(units: Iterable[Unit], only_events: Iterable[BoundQuery] = ()) -> RuntimePlan:
+    """The units, and one for each query with EACH or DISTINCT; `only_events` are in no other."""
     made = tuple(units)
-    return RuntimePlan(tuple(query for unit in made for query in unit.queries), (), made, ())
+    queries = tuple(query for unit in made for query in unit.queries) + tuple(only_events)
+    each = tuple(ParticipationUnit((query,)) for query in queries if query.participating)
+    return RuntimePlan(queries, (), made + each, ())
 
 
 def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
@@ -135,8 +155,9 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     By order only what compares: all else never asks how trees are made.
     """
     different = _different(queries)
-    plan = _plan(AloneUnit((query,)) for query in different)
-    compared = _plan(AloneUnit((query,)) for query in different if _by_order(query))
+    counted, others = [*filter(counts_trends, different)], filterfalse(counts_trends, different)
+    plan = _plan((AloneUnit((query,)) for query in counted), others)
+    compared = _plan(AloneUnit((query,)) for query in counted if _by_order(query))
     trees, wide = (ladder, "BY_ORDER", 1), (ladder, "_rung", _wide(ladder._rung))
     yield Way("greta", plan)
     yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])
@@ -168,6 +189,7 @@ def _wide(rung: Callable[..., Any]) -> Callable[..., Any]:
 
 def _shared(queries: Sequence[BoundQuery], seed: int) -> Iterator[Way]:
     """Sharable sets by Hamlet, however it decides, and those that only compare by shared trees."""
+    queries = [*filter(counts_trends, queries)]
     sets = sharable_sets(queries).sets
     ordered = _ordered(queries)
     yield Way("greta, shared trees", _plan(map(OrderedUnit.of, ordered)))
@@ -192,7 +214,8 @@ def _ordered(queries: Sequence[BoundQuery]) -> list[Any]:
 def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[Way]:
     """Fixed lengths with and without segments; what asks nothing of pairs, swept."""
     little = [(_RUN, "_ROWS", 3), (_RUN, "_OUTGROWN", 2)]
-    fixed = [query for query in queries if not aseq_refusals(query)]
+    fixed = [query for query in queries if not REFUSALS[Executor.ASEQ](query)]
+    fixed = [*filter(counts_trends, fixed)]
     for name in ("aseq", *("sharon at random",) * plans) if fixed else ():
         unit = (
             SegmentsUnit.of(_different(fixed), [])
@@ -202,8 +225,9 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
         plan = _plan([unit])
         yield Way(name, plan)
         yield Way(f"{name} with little room", plan, constants=little)
-    swept = [query for query in queries if not sweep_refusals(query)]
-    plan = _plan(map(SweepUnit.of, sweep_sets(swept)))
+    able = [query for query in queries if not REFUSALS[Executor.SWEEP](query)]
+    swept, others = [*filter(counts_trends, able)], [*filterfalse(counts_trends, able)]
+    plan = _plan(map(SweepUnit.of, sweep_sets(swept)), others)
     yield Way("sweep", plan)
     yield Way("sweep by panes", plan, {"panes": True})
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})

@@ -30,6 +30,7 @@ class Weight(Enum):
     EVENT = auto()  # 1
     PRESENT = auto()  # 1 if the attribute is not NULL
     VALUE = auto()  # the attribute, 0 if it is NULL
+    DISTINCT = auto()  # 1 for the first event with a value of the attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,40 @@ class Accumulators:
         return not (self.columns[Kind.DOUBLE] or self.columns[Kind.RANK])
 
 
+#: Follows the name of a query in the name of its `participation_query`. Other names have no space.
+_OF_EACH = " each"
+
+
+@of_query
+def participation_query(query: BoundQuery) -> BoundQuery:
+    """Return a query whose aggregates are EACH and DISTINCT of a query, in their order.
+
+    Their values have partial rows of their own, with the name of this query. Every event counts
+    once in them, so they are ordinary sums and extremes.
+    """
+    items = tuple(replace(item, each=False) for item in query.participating)
+    return replace(
+        query, source=replace(query.source, name=query.name + _OF_EACH), aggregates=items
+    )
+
+
+def asked_name(name: str) -> str:
+    """Return the name of the query that a partial row belongs to.
+
+    >>> asked_name("q each"), asked_name("q")
+    ('q', 'q')
+    """
+    return name.removesuffix(_OF_EACH)
+
+
 @of_query
 def accumulators_of(query: BoundQuery) -> Accumulators:
-    """Return all accumulators of a query, in the order of first use in RETURN."""
+    """Return all accumulators of a query, in the order of first use in RETURN.
+
+    EACH and DISTINCT have accumulators in the query of `participation_query`.
+    """
     found: dict[Accumulator, None] = {TRENDS: None}
-    for aggregate in query.aggregates:
+    for aggregate in query.counted:
         found |= dict.fromkeys(RULES[aggregate.function].needs(aggregate))
     columns = ([each for each in found if each.kind is kind] for kind in Kind)
     return Accumulators(tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns))
@@ -159,7 +189,8 @@ def is_exact(aggregate: BoundAggregate) -> bool:
 
 
 def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
-    return (Accumulator(Kind.INTEGER, Weight.EVENT, item.positions, None),)
+    weight = Weight.DISTINCT if item.distinct else Weight.EVENT
+    return (Accumulator(Kind.INTEGER, weight, item.positions, item.attribute),)
 
 
 def _summed(item: BoundAggregate) -> tuple[Accumulator, ...]:

@@ -23,6 +23,7 @@ from elsinore.executors.graph.aggregate_ordered import aggregate_ordered, lower_
 from elsinore.executors.graph.climb import BY_ITSELF
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.participation import aggregate_participation
 from elsinore.executors.linear.segments import lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
@@ -48,6 +49,7 @@ _SWEPT = f"{_WEIGHED} PATTERN A+ WHERE A.v + 1 > 0"
 _SET = tuple(
     f"{_WEIGHED} PATTERN SEQ({first}, A+) WHERE A.v < NEXT(A).v WITHIN 100" for first in "BC"
 )
+_EACH = "RETURN COUNT(EACH A), SUM(EACH A.w), COUNT(DISTINCT A.v) PATTERN A+ WITHIN 100"
 _FIXED = f"{_WEIGHED} PATTERN SEQ(B, A) WHERE [k] WITHIN 100 SLIDE 10"
 
 
@@ -62,6 +64,7 @@ def steps() -> Iterator[partial[Any]]:
             swept = _SWEPT.replace("WHERE ", f"WHERE {keys}")
             yield partial(_sweep, f"{swept} WITHIN 100", events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 10", events, panes=True)
+        yield partial(aggregate_participation, _query(_EACH), events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))

@@ -14,6 +14,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.choices import BUDGET
 from elsinore.errors import SetupError, memory_failures
 from elsinore.events import ARROW_TYPES, EventTable
+from elsinore.executors.aggregates import asked_name
 from elsinore.executors.input.ties import Ties
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
@@ -78,7 +79,8 @@ def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Tab
         for name in table["query"].value_counts().to_pylist():
             rows[name["values"]] += name["counts"]
         if rows:
-            require_few_rows(workload.by_name[rows.most_common(1)[0][0]], rows.total())
+            most = asked_name(rows.most_common(1)[0][0])
+            require_few_rows(workload.by_name[most], rows.total())
         yield table
 
 

@@ -356,6 +356,9 @@ def _require_known(scope: Scope, call: Call) -> None:
         hint = _ELSEWHERE.get(name) or suggest(name, _COUNTS)
         hint = hint or f"use one of {', '.join(sorted(_COUNTS))}"
         scope.refuse(f"unknown function {name}", call.at, hint)
+    if call.modifier is not None:
+        hint = f"write {_EXAMPLES[name]}"
+        scope.refuse(f"{name} does not take {call.modifier}", call.at, hint)
     least, most = _COUNTS[name]
     if count < least or (most is not None and count > most):
         wanted = "one operand" if most == 1 else "two operands or more"

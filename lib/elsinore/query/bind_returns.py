@@ -143,8 +143,9 @@ class RowScope(Scope):
         """Return whether a value adds up over groups and tumbling windows."""
         match value:
             case Slot(number):
-                function = list(self.aggregates.values())[number].function
-                return function in (AggregateFunction.COUNT, AggregateFunction.SUM)
+                item = list(self.aggregates.values())[number]
+                adding = item.function in (AggregateFunction.COUNT, AggregateFunction.SUM)
+                return adding and not item.each
             case Applied("+" | "-", (left, right)):
                 return self._adds_up(left) and self._adds_up(right)
             case Applied("neg", (operand,)):
@@ -252,31 +253,98 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
         BindFault: it is not an aggregate; noted in the scope.
     """
     function = AggregateFunction[call.function.upper()]
+    each = call.modifier is not None
     if call.star:
         if function is not AggregateFunction.COUNT:
             scope.refuse(f"{function} needs an attribute", call.at, "as in SUM(A.price)")
-        return BoundAggregate(label, function, frozenset(), None, AttributeType.LONG)
+        every = _in_trends(scope, scope.positions) if each else ()
+        positions = frozenset(position.index for position in every)
+        return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)
     target = _target(scope, call, function)
+    if call.modifier == "DISTINCT":
+        return _bind_distinct(scope, call, target, label)
+    _refuse_measure(scope, call, target)
     counting = function is AggregateFunction.COUNT
     name, attribute = target.qualifier, target.attribute
     if name is None and not scope.names(attribute) and scope.carriers(attribute):
         _refuse_bare(scope, function, attribute, call.at)
     alias = attribute if name is None else name
     named = scope.named(alias, call.at)
-    carriers = tuple(p for p in named if not (scope.well_shaped and p.negated))
+    carriers = _in_trends(scope, named)
     if not carriers:
-        others = [position.alias for position in scope.positions if not position.negated]
-        hint = f"aggregate one of {some_of(others)}"
-        scope.refuse(f"{alias} is under NOT, so no trend contains it", call.at, hint)
+        _refuse_negated(scope, alias, call.at)
     if counting != (name is None):
         numbers = _numbers_of(scope, carriers[0])
         inside = alias if counting else f"{alias}.{(numbers or ['attribute'])[0]}"
+        inside = f"EACH {inside}" if each else inside
         scope.refuse(f"{label} is not an aggregate", call.at, f"write {function}({inside})")
     positions = frozenset(position.index for position in carriers)
     if counting:
-        return BoundAggregate(label, function, positions, None, AttributeType.LONG)
+        return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)
     column, kind = _require_number(scope, function, carriers[0], attribute, call.at)
-    return BoundAggregate(label, function, positions, column, kind)
+    return BoundAggregate(label, function, positions, column, kind, each)
+
+
+def _in_trends(scope: Scope, positions: Sequence[Position]) -> tuple[Position, ...]:
+    """Return the positions that are not under NOT; all of them if the pattern has an error."""
+    return tuple(p for p in positions if not (scope.well_shaped and p.negated))
+
+
+def _refuse_negated(scope: Scope, alias: str, at: Location) -> NoReturn:
+    """Refuse an aggregate of events under NOT."""
+    others = [position.alias for position in scope.positions if not position.negated]
+    hint = f"aggregate one of {some_of(others)}"
+    scope.refuse(f"{alias} is under NOT, so no trend contains it", at, hint)
+
+
+# ---- EACH and DISTINCT
+
+#: Measures of whole trends, with an aggregate as an example.
+_MEASURES = {"LENGTH": "AVG(LENGTH)", "DURATION": "AVG(DURATION)"}
+
+
+def _refuse_measure(scope: Scope, call: syntax.Call, target: syntax.Reference) -> None:
+    """Refuse EACH of a measure, which has a value per trend."""
+    name = target.attribute.upper()
+    is_measure = target.qualifier is None and not scope.names(target.attribute)
+    if call.modifier and is_measure and name in _MEASURES:
+        message = f"EACH is about events, {name} is a measure of trends"
+        scope.refuse(message, call.at, f"write {_MEASURES[name]}")
+
+
+def _bind_distinct(
+    scope: Scope, call: syntax.Call, target: syntax.Reference, label: str
+) -> BoundAggregate:
+    """Return `COUNT(DISTINCT a)` or `COUNT(DISTINCT X.a)`, which reads one attribute."""
+    function, at = call.function.upper(), call.at
+    name, attribute = target.qualifier, target.attribute
+    if function != AggregateFunction.COUNT:
+        inside = print_output(target)
+        hint = f"write {function}(EACH {inside})"
+        scope.refuse("DISTINCT goes with COUNT only", at, hint)
+    carriers = scope.carriers(attribute)
+    if name is None and not carriers and scope.names(attribute):
+        is_alias = attribute in {position.alias for position in scope.positions}
+        kind = "an alias" if is_alias else "a type"
+        hint = f"write COUNT(EACH {attribute})"
+        scope.refuse(f"{attribute} is {kind}, not an attribute", at, hint)
+    named = scope.positions if name is None and attribute == "time" else scope.meant(target)
+    positions = _in_trends(scope, named)
+    if not positions and name is not None:
+        _refuse_negated(scope, name, at)
+    if not positions:
+        hint = "use an attribute of an event type outside of NOT"
+        scope.refuse(f"no event of a trend has the attribute {attribute}", at, hint)
+    read = {scope.column(position, attribute, at)[0] for position in positions}
+    if len(read) > 1:
+        choices = listed(f"COUNT(DISTINCT {position.alias}.time)" for position in positions)
+        message = "time is an attribute of some types of the pattern only"
+        scope.refuse(message, at, f"write {choices}")
+    numbers = frozenset(position.index for position in positions)
+    [column] = read
+    return BoundAggregate(
+        label, AggregateFunction.COUNT, numbers, column, AttributeType.LONG, True, True
+    )
 
 
 def _target(scope: Scope, call: syntax.Call, function: AggregateFunction) -> syntax.Reference:

@@ -81,9 +81,19 @@ class AggregateFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoundAggregate:
-    """An aggregate over all events at `positions` of all trends of a row, with multiplicity.
+    """An aggregate over the events at `positions` of all trends of a row.
 
-    `COUNT(*)` counts the trends themselves: it has no positions. `attribute` is None for COUNT.
+    An event counts once for every trend that contains it, unless `each` is true. `COUNT(*)` counts
+    the trends themselves: it has no positions.
+
+    Attributes:
+        label: its canonical text.
+        function: the function.
+        positions: the positions of its events.
+        attribute: the column that it reads; None for COUNT without DISTINCT.
+        type: of the attribute; of the value for COUNT.
+        each: whether every participating event counts once (EACH, DISTINCT).
+        distinct: whether equal values count once (DISTINCT).
     """
 
     label: str
@@ -91,6 +101,8 @@ class BoundAggregate:
     positions: frozenset[int]
     attribute: str | None
     type: AttributeType
+    each: bool = False
+    distinct: bool = False
 
     @property
     def value_type(self) -> AttributeType:
@@ -177,6 +189,16 @@ class BoundQuery:
                 case Slot(number) if self.aggregates[number].counts_trends:
                     return output.name
         return None
+
+    @cached_property
+    def counted(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates for which an event counts once per trend."""
+        return tuple(item for item in self.aggregates if not item.each)
+
+    @cached_property
+    def participating(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates for which a participating event counts once: EACH and DISTINCT."""
+        return tuple(item for item in self.aggregates if item.each)
 
     @cached_property
     def by_alias(self) -> dict[str, Position]:

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import accumulate, islice, pairwise
@@ -76,7 +76,7 @@ def find_too_deep(tree: Tree[Token]) -> Tree[Token] | None:
 #: Names of the tokens that are neither keywords nor symbols.
 _TOKEN_NAMES = {
     **dict.fromkeys(("INTEGER", "DECIMAL", "NEGATIVE"), "a number"),
-    "NAME": "a name",
+    **dict.fromkeys(("NAME", "DISTINCT", "EACH"), "a name"),
     "TEXT": "a 'string'",
     "COMPARE": "a comparison",
     "GROUP_BY": "GROUP-BY",
@@ -454,6 +454,13 @@ _OPERATIONS = {
 }
 
 
+def _modifier(tokens: Sequence[Tree[Token] | Token]) -> str | None:
+    """Return EACH or DISTINCT, if it is the first of the tokens after the name of a function."""
+    first = next(iter(tokens), None)
+    is_one = isinstance(first, Token) and first.type in ("EACH", "DISTINCT")
+    return str(first).upper() if is_one else None
+
+
 class SyntaxBuilder:
     """Builds the syntax nodes of a statement that starts somewhere in a text."""
 
@@ -536,7 +543,9 @@ class SyntaxBuilder:
         if kind == "equivalence":
             return syntax.Equivalence(tuple(self._reference(c) for c in node.children), at)
         if kind == "call_star":
-            return syntax.Call(str(node.children[0]).lower(), (), star=True, at=at)
+            function, *tokens = node.children
+            modifier = _modifier(tokens)
+            return syntax.Call(str(function).lower(), (), star=True, modifier=modifier, at=at)
         if kind == "call":
             return self._call(node)
         parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
@@ -546,11 +555,14 @@ class SyntaxBuilder:
         return syntax.Operation("NOT", (operation,), at) if sign == "NOT" else operation
 
     def _call(self, node: Tree[Token]) -> syntax.Call:
-        function, *part = (str(c).lower() for c in node.children if isinstance(c, Token))
+        function, *others = (child for child in node.children if isinstance(child, Token))
+        function, modifier = str(function).lower(), _modifier(others)
+        part = [] if modifier else [str(other).lower() for other in others]
         inside = [child for child in node.children if isinstance(child, Tree)]
         names = [self._named(c) if function in syntax.AGGREGATES else None for c in inside]
         given = (n or self._expression(c) for n, c in zip(names, inside, strict=True))
-        return syntax.Call(function, tuple(given), part[0] if part else None, at=self._at(node))
+        of = part[0] if part else None
+        return syntax.Call(function, tuple(given), of, modifier=modifier, at=self._at(node))
 
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)

@@ -123,7 +123,8 @@ def _print_call(call: syntax.Call, each: Callable[[syntax.Expression], str]) -> 
     name = call.function.upper() if call.is_aggregate else call.function
     source = f"{call.part} FROM " if call.part is not None else ""
     inside = "*" if call.star else ", ".join(map(each, call.arguments))
-    return f"{name}({source}{inside})"
+    modifier = f"{call.modifier} " if call.modifier else ""
+    return f"{name}({source}{modifier}{inside})"
 
 
 #: How strongly operators bind, and operands: an operand that binds less strongly than its operator

@@ -155,12 +155,14 @@ class Call:
         arguments: the arguments; none for `COUNT(*)`.
         part: the word before FROM in `extract(hour FROM t)`.
         star: whether this is a call such as `COUNT(*)`.
+        modifier: `EACH` or `DISTINCT` before the argument.
     """
 
     function: str
     arguments: tuple[Expression, ...]
     part: str | None = None
     star: bool = False
+    modifier: str | None = None
     at: Location = _at()
 
     @property

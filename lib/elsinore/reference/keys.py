@@ -111,7 +111,7 @@ class Keys:
         found = []
         for number in numbers:
             key = self._keys[number]
-            value = _canonical(event.value(key.attribute))
+            value = canonical(event.value(key.attribute))
             if key.equivalence and (value is None or value is _NAN):
                 return None
             found.append(value)
@@ -165,7 +165,7 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bo
     return name in carriers and all(position.index in key.positions for position in parts)
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
     """Return one value for all values that GROUP BY of SQL treats as equal: one NaN, one zero."""
     if isinstance(value, float):
         return _NAN if value != value else value + 0.0

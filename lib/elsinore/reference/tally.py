@@ -55,7 +55,11 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
     for place in reversed(places):
         _look_ahead(matcher, place)
     times = _times(places)
-    return {group: totals(query, trends, times[group]) for group, trends in begin.trends.items()}
+    return {
+        # Each trend has one match here, so the events that any trend contains are all participants.
+        group: totals(query, trends, times[group], [*times[group]])
+        for group, trends in begin.trends.items()
+    }
 
 
 def _places(matcher: Matcher, begin: _Place) -> list[_Place]:

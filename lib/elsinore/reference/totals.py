@@ -1,8 +1,8 @@
 """Compute the aggregates of one result row exactly, and round once at the end.
 
-Each event counts once for every trend that contains it. Sums are exact integers or fractions. A sum
-of doubles also has a magnitude, the sum of absolute values, which bounds the rounding error of
-computations that round at each step.
+Each event counts once for every trend that contains it, or once with EACH. Sums are exact integers
+or fractions. A sum of doubles also has a magnitude, the sum of absolute values, which bounds the
+rounding error of computations that round at each step.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.reference.event import Event
+from elsinore.reference.participation import Participants, count_distinct, participating_at
 from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
 from elsinore.timeline import Instant
 
@@ -49,7 +50,9 @@ class Total(NamedTuple):
 Times = Mapping[tuple[Event, int], int]
 
 
-def totals(query: BoundQuery, trends: int, times: Times) -> tuple[Total, ...]:
+def totals(
+    query: BoundQuery, trends: int, times: Times, found: Participants = ()
+) -> tuple[Total, ...]:
     """Return the aggregates of a row, in the order of `query.aggregates`.
 
     A value is None if no event has a value. COUNT is exact, and so is SUM of longs.
@@ -58,15 +61,21 @@ def totals(query: BoundQuery, trends: int, times: Times) -> tuple[Total, ...]:
         query: the query.
         trends: number of trends.
         times: how many of the trends contain each event at each position.
+        found: the events that participate, each with a position, for EACH and DISTINCT.
     """
     return tuple(
-        Total(trends) if aggregate.counts_trends else _total(aggregate, times)
+        Total(trends) if aggregate.counts_trends else _total(aggregate, times, found)
         for aggregate in query.aggregates
     )
 
 
-def _total(aggregate: BoundAggregate, times: Times) -> Total:
-    counted = [(event, n) for (event, at), n in times.items() if at in aggregate.positions]
+def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Total:
+    if aggregate.each:
+        counted = [(event, 1) for event in participating_at(aggregate, found)]
+    else:
+        counted = [(event, n) for (event, at), n in times.items() if at in aggregate.positions]
+    if aggregate.distinct and aggregate.attribute is not None:
+        return Total(count_distinct(event.value(aggregate.attribute) for event, _ in counted))
     if aggregate.attribute is None:
         return Total(sum(n for _, n in counted))
     read = [(event.value(aggregate.attribute), n) for event, n in counted]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -24,31 +25,42 @@ Trend = tuple[int, ...]
 Group = tuple[Any, ...]
 
 
-def trends_by_group(matcher: Matcher) -> dict[Group, list[Match]]:
-    """Return every trend once, by its group, as one of its matches.
+@dataclass
+class Trends:
+    """The trends of a group."""
+
+    matches: list[Match] = field(default_factory=list)  #: every trend once, as one of its matches
+    #: other matches of these trends; empty if the query needs only one match per trend.
+    others: list[Match] = field(default_factory=list)
+
+
+def trends_by_group(matcher: Matcher) -> dict[Group, Trends]:
+    """Return every trend by its group.
 
     Raises:
         UnsupportedQueryError: two matches of one trend differ in counted events, or in their group.
     """
     query = matcher.query
     found: dict[Trend, Match] = {}
-    groups: dict[Group, list[Match]] = {}
+    groups: dict[Group, Trends] = defaultdict(Trends)
     for match in matcher.trends(query.pattern):
         trend = trend_of(match)
         matcher.meter.spend(0, pieces=len(trend))
         first = found.setdefault(trend, match)
         if first is match:
-            groups.setdefault(group_of(query, match.values), []).append(match)
+            groups[group_of(query, match.values)].matches.append(match)
         elif _outcome(query, first) != _outcome(query, match):
             refuse_ambiguous(query)
+        elif query.participating:
+            groups[group_of(query, match.values)].others.append(match)
     return groups
 
 
 def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]:
-    """Return the group of a match, and the events that each aggregate counts."""
+    """Return the group of a match, and the events that aggregates count once per trend."""
     counted = [
         [step.event for step in match.steps() if step.position in aggregate.positions]
-        for aggregate in query.aggregates
+        for aggregate in query.counted
     ]
     return group_of(query, match.values), counted
 

@@ -17,6 +17,7 @@ from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
 from elsinore.reference.outputs import outputs_of
+from elsinore.reference.participation import participants
 from elsinore.reference.totals import Total, totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, sorted_rows
@@ -113,8 +114,10 @@ def enumerate_trends(matcher: Matcher) -> Totals:
         return {group: totals(query, n, {}) for group, n in count_pairs(matcher).items()}
     found = {}
     for group, trends in trends_by_group(matcher).items():
-        times = Counter((step.event, step.position) for one in trends for step in one.steps())
-        found[group] = totals(query, len(trends), times)
+        matches = trends.matches
+        times = Counter((step.event, step.position) for one in matches for step in one.steps())
+        every = participants([*matches, *trends.others]) if query.participating else ()
+        found[group] = totals(query, len(matches), times, every)
     return found
 
 

@@ -73,6 +73,18 @@ def _built(shaped: _Shaped) -> Templates:
 
 
 @of_query
+def position_templates(query: BoundQuery) -> Templates:
+    """Return templates with a state per position, of a query without AND and NOT.
+
+    If the pattern is ambiguous, several paths lead to one trend. So these templates can find the
+    events of trends, but they cannot count trends.
+    """
+    builder = _Builder(query)
+    found = position_template(builder.pairs(query.pattern))
+    return tuple(split_by_keys(found)) if found.ends else ()
+
+
+@of_query
 def build_conjoined(query: BoundQuery) -> Conjoined:
     """Return the templates of an AND of two patterns.
 
@@ -95,11 +107,14 @@ class _Builder:
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def templates(self, pattern: Pattern) -> Templates:
-        found = self._automaton(pattern)
-        pairs = Pairs(self.query, found, self.query.semantics)
-        if is_ambiguous(found, self.query):
-            return self._assembled(subset_template(pairs, accept_by(found)))
+        pairs = self.pairs(pattern)
+        if is_ambiguous(pairs.automaton, self.query):
+            return self._assembled(subset_template(pairs, accept_by(pairs.automaton)))
         return self._assembled(position_template(pairs))
+
+    def pairs(self, pattern: Pattern) -> Pairs:
+        """Return the positions of a pattern that may follow each other, with their conditions."""
+        return Pairs(self.query, self._automaton(pattern), self.query.semantics)
 
     def of_both(self, left: Pattern, right: Pattern) -> Templates:
         """Return the templates of trends that match both patterns.
@@ -177,6 +192,18 @@ WHOLE = "pattern"
 LEFT, RIGHT, BOTH = "left side of AND", "right side of AND", "both sides of AND at once"
 
 
+def has_one_group(query: BoundQuery) -> bool:
+    """Return whether all matches of a trend are surely in one group.
+
+    Raises:
+        NotUnambiguous: the pattern is too large.
+    """
+    every = {position.index for position in query.positions if not position.negated}
+    if all(key.positions >= every for key in query.group_keys):
+        return True
+    return not is_ambiguous(_Builder(query).pairs(query.pattern).automaton, query)
+
+
 def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
     """Return the templates of a query, one per set of keys that trends may carry.
 
@@ -186,7 +213,10 @@ def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
         NotUnambiguous: see `subsets.subset_template`.
     """
     if not isinstance(query.pattern, Conjunction):
-        return [(WHOLE, template) for template in build_templates(query)]
+        negated = any(position.negated for position in query.positions)
+        only_events = query.participating and not query.counted and not negated
+        built = position_templates(query) if only_events else build_templates(query)
+        return [(WHOLE, template) for template in built]
     found = build_conjoined(query)
     sides = ((LEFT, found.left), (RIGHT, found.right), (BOTH, found.both))
     return [(side, template) for side, templates in sides for template in templates]

@@ -239,7 +239,7 @@ def _combinations(parts: list[Part]) -> Iterable[tuple[Part, ...]]:
 
 def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
     """Raise an error for a state if an aggregate counts only some of its positions."""
-    for aggregate in query.aggregates:
+    for aggregate in query.counted:
         counted = positions & aggregate.positions
         if counted and counted != positions:
             names = _names(query, positions)

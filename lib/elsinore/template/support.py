@@ -8,18 +8,53 @@ from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.hints import Hint, Option
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
-from elsinore.template.build import template_parts
+from elsinore.template.build import has_one_group, template_parts
 from elsinore.template.subsets import NotUnambiguous
 
 
 @of_query
 def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Return why the executor greta cannot run a query; empty if it can."""
+    if refusals := participation_refusals(query):
+        return refusals
     try:
         template_parts(query)
     except NotUnambiguous as reason:
         return (str(reason),)
     return ()
+
+
+def counts_trends(query: BoundQuery) -> bool:
+    """Return whether a query needs the number of trends, or sums over trends."""
+    return bool(query.counted) or not query.participating
+
+
+@of_query
+def participation_refusals(query: BoundQuery) -> tuple[str, ...]:
+    """Return why the participating events of a query cannot be found without enumerating trends.
+
+    Empty if they can, or if the query has no EACH and no DISTINCT.
+    """
+    if not query.participating:
+        return ()
+    reasons = {
+        f"EACH and DISTINCT are not supported under {query.semantics}": (
+            query.semantics is not Semantics.ANY
+        ),
+        "EACH and DISTINCT are not supported with a predicate on adjacent events": (
+            bool(query.edge_predicates)
+        ),
+        "EACH and DISTINCT are not supported with NOT": (
+            any(position.negated for position in query.positions)
+        ),
+    }
+    if found := tuple(reason for reason, applies in reasons.items() if applies):
+        return found
+    try:
+        is_clear = has_one_group(query)
+    except NotUnambiguous as reason:
+        return (str(reason),)
+    return () if is_clear else ("the group of a trend can depend on how it is matched",)
 
 
 @of_query
@@ -69,8 +104,19 @@ def require(
         raise UnsupportedQueryError.of_queries(executor, faults)
 
 
+def pipeline_refusals(query: BoundQuery) -> tuple[str, ...]:
+    """Return why the pipeline cannot run a query; empty if it can."""
+    if query.participating:
+        return ("EACH and DISTINCT are not yet merged over Spark tasks",)
+    return greta_refusals(query)
+
+
 def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
-    if refusals is greta_refusals:
+    if refusals is pipeline_refusals and query.participating:
+        return "run it with `elsinore run`"
+    if participation_refusals(query):
+        return Hint("use ", Option("executor", "twostep"))
+    if refusals in (greta_refusals, pipeline_refusals):
         return "add a condition to each part of the pattern that only its events meet"
     return Hint("use ", Option("executor", "twostep" if greta_refusals(query) else "greta"))

@@ -23,7 +23,10 @@ _TERMINALS = {
     '"skip-till-any-match"': "ANY_MATCH",
     '"skip-till-next-match"': "NEXT_MATCH",
     '"contiguous"': "CONTIGUOUS",
-    **{f'"{word}"': word for word in ("AS", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")},
+    **{
+        f'"{word}"': word
+        for word in ("AS", "DISTINCT", "EACH", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")
+    },
     "number": "(INTEGER | DECIMAL)",
     "text": "TEXT",
     "compare": "COMPARE",

@@ -1,4 +1,4 @@
-"""Mistakes in AS, HAVING and expressions of RETURN: each has a position, a message and a fix."""
+"""Mistakes in RETURN and HAVING: each has a position, a message and a fix."""
 
 from __future__ import annotations
 
@@ -57,6 +57,28 @@ SCHEMA = stream_schema(
             "1:16: cannot compute long + string (use numbers, or a timestamp and a length, as in "
             "V.time + 5 minutes)",
         ),
+        (
+            "COUNT(DISTINCT A)", "",
+            "1:16: A is an alias, not an attribute (write COUNT(EACH A))",
+        ),
+        (
+            "SUM(DISTINCT A.v)", "",
+            "1:16: DISTINCT goes with COUNT only (write SUM(EACH A.v))",
+        ),
+        (
+            "COUNT(EACH LENGTH)", "",
+            "1:16: EACH is about events, LENGTH is a measure of trends (write AVG(LENGTH))",
+        ),
+        ("COUNT(EACH A.v)", "", "1:16: COUNT(EACH A.v) is not an aggregate (write COUNT(EACH A))"),
+        (
+            "COUNT(DISTINCT w)", "",
+            "1:31: no event type of the pattern has an attribute w (attributes: k, v; write "
+            "strings in single quotes)",
+        ),
+        (
+            "abs(EACH COUNT(*))", "",
+            "1:16: abs does not take EACH (write abs(V.price))",
+        ),
     ],
 )  # fmt: skip
 def test_a_mistake_has_a_position_and_a_fix(returned: str, clauses: str, said: str) -> None:
@@ -65,7 +87,7 @@ def test_a_mistake_has_a_position_and_a_fix(returned: str, clauses: str, said: s
     assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
 
 
-@pytest.mark.parametrize("word", ["as", "AS", "having", "null", "true", "next", "each", "any"])
+@pytest.mark.parametrize("word", ["as", "AS", "having", "null", "true", "next", "any"])
 def test_new_words_are_still_names(word: str) -> None:
     schema = stream_schema({word: {word: "long"}})
     query = (
@@ -78,12 +100,54 @@ def test_new_words_are_still_names(word: str) -> None:
     assert bound.name == word
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "RETURN COUNT(EACH A) PATTERN A AND B",
+            "1:16: a pattern with AND supports only COUNT(*) (write RETURN COUNT(*))",
+        ),
+        (
+            "RETURN COUNT(EACH N) PATTERN SEQ(A, NOT N, B)",
+            "1:16: N is under NOT, so no trend contains it (aggregate one of A, B)",
+        ),
+        (
+            "RETURN COUNT(DISTINCT N.v) PATTERN SEQ(A, NOT N, B)",
+            "1:16: N is under NOT, so no trend contains it (aggregate one of A, B)",
+        ),
+        (
+            "RETURN COUNT(DISTINCT x) PATTERN SEQ(A x, B)",
+            "1:16: x is an alias, not an attribute (write COUNT(EACH x))",
+        ),
+    ],
+)
+def test_each_and_distinct_in_other_patterns(query: str, said: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        read_workload(f"QUERY q {query} WITHIN 5;", SCHEMA)
+    assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
+
+
+@pytest.mark.parametrize("word", ["each", "distinct", "EACH", "DISTINCT"])
+def test_each_and_distinct_are_keywords_only_before_an_operand(word: str) -> None:
+    schema = stream_schema({word: {word: "long"}, "A": {"v": "long"}})
+    items = (
+        f"COUNT({word})", f"SUM({word}.{word})",
+        f"COUNT({word} {word})", f"SUM({word} {word}.{word})",
+    )  # fmt: skip
+    if word.upper() == "DISTINCT":
+        items = (*items[:2], f"COUNT(DISTINCT {word}.{word})")
+    [bound] = read_workload(
+        f"QUERY q RETURN {', '.join(items)} PATTERN {word} WITHIN 5;", schema
+    ).queries
+    assert [item.each for item in bound.aggregates] == [False, False, *(True for _ in items[2:])]
+
+
 def test_which_values_add_up() -> None:
     query = (
         "QUERY q RETURN COUNT(*) AS n, SUM(A.v) - 2 * n AS d, AVG(A.v), MAX(A.v), n / 2, n * n, "
-        "COUNT(A) + 1 PATTERN A WITHIN 5;"
+        "COUNT(A) + 1, COUNT(EACH A), SUM(EACH A.v), COUNT(DISTINCT k) PATTERN A WITHIN 5;"
     )
     [bound] = read_workload(query, SCHEMA).queries
     assert [output.additive for output in bound.outputs] == [
-        True, True, False, False, True, False, False,
+        True, True, False, False, True, False, False, False, False, False,
     ]  # fmt: skip

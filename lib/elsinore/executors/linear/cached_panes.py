@@ -52,6 +52,8 @@ _Place = tuple[int, int]
 
 def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Return why the panes of a query cannot be cached; empty if they can."""
+    if query.participating:
+        return ("EACH and DISTINCT read the events of whole windows",)
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import RULES, Accumulator
+from elsinore.executors.aggregates import RULES, Accumulator, asked_name, participation_query
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Values, as_doubles, calculate
 from elsinore.executors.output.scaled import Scaled, ratio
@@ -25,6 +26,9 @@ from elsinore.query.expressions import BoundExpression, GroupValue, operands_of
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, nearest_double, sorted_rows
 from elsinore.timeline import Instant, hour_label
+
+#: The columns that identify a row of a query.
+_ROW_KEY = ["group", "window_start", "window_end"]
 
 
 def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
@@ -44,24 +48,30 @@ def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
     return sorted_rows(rows)
 
 
-def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery, pa.Table]]:
+#: The partial rows of a query and of its `participation_query`, by name. One can be missing.
+Parts = dict[str, pa.Table]
+
+
+def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery, Parts]]:
     """Yield each query that has partial rows, with its rows."""
     names = partial["query"].combine_chunks().dictionary_encode()
     numbers = np.asarray(names.indices)
+    parts: dict[str, Parts] = {}
     for number, name in enumerate(names.dictionary.to_pylist()):
         rows = partial.take(pa.array(np.flatnonzero(numbers == number)))
-        yield workload.by_name[name], rows
+        parts.setdefault(asked_name(name), {})[name] = rows
+    for name, found in parts.items():
+        yield workload.by_name[name], found
 
 
-def finish_query(query: BoundQuery, rows: pa.Table) -> tuple[pa.Table, list[Values]]:
+def finish_query(query: BoundQuery, parts: Parts) -> tuple[pa.Table, list[Values]]:
     """Return the rows that HAVING keeps, and their values in the order of RETURN.
 
     Args:
         query: the query.
-        rows: its partial rows, merged over all tasks, because HAVING needs complete aggregates.
+        parts: its partial rows, merged over all tasks, because HAVING needs complete aggregates.
     """
-    states = States.of(query, rows)
-    slots = [_finished(item, states) for item in query.aggregates]
+    rows, slots = _slots(query, parts)
     read = [query.having, *(output.expression for output in query.outputs)]
     groups = list(_group_values(query, rows)) if any(map(_reads_group, read)) else []
     size = rows.num_rows
@@ -73,6 +83,34 @@ def finish_query(query: BoundQuery, rows: pa.Table) -> tuple[pa.Table, list[Valu
         groups = [values.where(kept) for values in groups]
     outputs = [calculate(output.expression, slots, groups, size) for output in query.outputs]
     return rows, outputs
+
+
+def _slots(query: BoundQuery, parts: Parts) -> tuple[pa.Table, list[Values]]:
+    """Return the rows of a query, and the values of its aggregates.
+
+    A row with a trend has participating events, and the other way round. So the partial rows of
+    both kinds have the same windows and groups.
+    """
+    values: dict[str, Values] = {}
+    rows = None
+    for part in (query, participation_query(query)) if query.participating else (query,):
+        if part.name not in parts:
+            continue
+        found = parts[part.name]
+        if len(parts) > 1:
+            order = [("group", "ascending"), ("window_start", "ascending")]
+            found = found.take(pc.sort_indices(found, sort_keys=order))
+        if rows is not None and not rows.select(_ROW_KEY).equals(found.select(_ROW_KEY)):
+            raise AssertionError(f"rows of {query.name} and of its EACH or DISTINCT differ")
+        rows, states = found, States.of(part, found)
+        each = part is not query
+        asked = part.aggregates if each else part.counted
+        labels = (item.label for item in (query.participating if each else asked))
+        values |= {
+            label: _finished(item, states) for label, item in zip(labels, asked, strict=True)
+        }
+    assert rows is not None, "a query has partial rows"
+    return rows, [values[item.label] for item in query.aggregates]
 
 
 def _reads_group(expression: BoundExpression | None) -> bool:

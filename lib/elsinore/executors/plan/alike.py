@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from elsinore.executors.aggregates import accumulators_of
+from elsinore.executors.aggregates import accumulators_of, participation_query
 from elsinore.executors.output.wire import PARTIAL_SCHEMA, state_columns
 from elsinore.query.bound import BoundQuery
 from elsinore.template.support import greta_refusals
@@ -108,6 +108,20 @@ def _of_lists(
     return pa.chunked_array(
         [pa.ListArray.from_arrays(pa.array(offsets), rows.take(pa.array(taken)))]
     )
+
+
+def alike_in_participation(classes: Sequence[Alike]) -> Iterator[tuple[BoundQuery, Alike]]:
+    """Yield the queries with EACH or DISTINCT that are run for some classes.
+
+    Each has a class of `participation_query` of all queries of the class that have such values.
+    """
+    for found in classes:
+        asking = [query for query in found.queries if query.participating]
+        if asking:
+            first = min(asking, key=lambda query: query.name)
+            union = tuple(item for query in asking for item in query.participating)
+            run = replace(first, aggregates=union)
+            yield run, Alike(participation_query(run), tuple(map(participation_query, asking)))
 
 
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:

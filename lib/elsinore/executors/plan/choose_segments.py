@@ -77,7 +77,7 @@ def _gain_and_once(
     query: BoundQuery, place: Segment, statistics: Statistics
 ) -> tuple[float, float]:
     lanes = ceil(query.window.within / query.window.slide) * (
-        1 + sum(not aggregate.counts_trends for aggregate in query.aggregates)
+        1 + sum(not aggregate.counts_trends for aggregate in query.counted)
     )
     rates = [window_rate(query, n, statistics) for n in range(place.stop)]
     gain = once = 0.0

@@ -33,6 +33,7 @@ from elsinore.executors.plan.units import (
     AloneUnit,
     Choice,
     HamletUnit,
+    ParticipationUnit,
     SegmentsUnit,
     SweepUnit,
     Unit,
@@ -44,7 +45,12 @@ from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
 from elsinore.template import support
-from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.template.support import (
+    aseq_refusals,
+    counts_trends,
+    greta_refusals,
+    participation_refusals,
+)
 
 
 def compile_plan(
@@ -72,8 +78,9 @@ def compile_plan(
         ParameterError: the statistics lack a type of the workload.
     """
     classes = alike(workload.queries)
-    swept = _swept_queries([each.run for each in classes], statistics)
-    rest = [each.run for each in classes if each.run.name not in swept]
+    counting = [each.run for each in classes if counts_trends(each.run)]
+    swept = _swept_queries(counting, statistics)
+    rest = [query for query in counting if query.name not in swept]
     fixed = Workload(workload.schema, tuple(q for q in rest if not aseq_refusals(q)))
     pairs = Workload(workload.schema, tuple(q for q in rest if aseq_refusals(q)))
     segments = _choose_segments(fixed, statistics, static_plan)
@@ -125,6 +132,8 @@ def _choice(
     query: BoundQuery, swept: Mapping[str, str], segments: _Segments, sets: _Sets
 ) -> Choice:
     name = query.name
+    if not counts_trends(query) and not greta_refusals(query):
+        return Choice(name, SWEEP, "finds participating events by two time bounds per state")
     if name in swept:
         return Choice(name, SWEEP, swept[name])
     if not aseq_refusals(query):
@@ -177,7 +186,7 @@ def _is_quicker(query: BoundQuery, statistics: Statistics) -> bool:
     """
     return (
         query.window.within <= _OVERLAP * query.window.slide
-        and all(aggregate.counts_trends for aggregate in query.aggregates)
+        and all(aggregate.counts_trends for aggregate in query.counted)
         and _expected_bits(query, statistics) <= _NARROW
     )
 
@@ -280,14 +289,28 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
 
 # ---- executors by the names of the command line
 
+
+def _also_participation(
+    refusals: Callable[[BoundQuery], tuple[str, ...]],
+) -> Callable[[BoundQuery], tuple[str, ...]]:
+    """Return why an executor cannot run a query, EACH and DISTINCT included."""
+
+    def refused(query: BoundQuery) -> tuple[str, ...]:
+        if found := participation_refusals(query):
+            return found
+        return refusals(query) if counts_trends(query) else ()
+
+    return refused
+
+
 #: Functions that return why an executor cannot run a query. Other executors run every query.
 REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
     Executor.GRETA: greta_refusals,
     Executor.HAMLET: greta_refusals,
     Executor.HAMLET_STATIC: greta_refusals,
-    Executor.SWEEP: sweep_refusals,
-    Executor.SHARON: aseq_refusals,
-    Executor.ASEQ: aseq_refusals,
+    Executor.SWEEP: _also_participation(sweep_refusals),
+    Executor.SHARON: _also_participation(aseq_refusals),
+    Executor.ASEQ: _also_participation(aseq_refusals),
 }
 
 _DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
@@ -321,7 +344,12 @@ def plan_for(
         return compile_plan(workload, observe(workload, events))
     if executor is Executor.TWOSTEP:
         return RuntimePlan(workload.queries, (), (), workload.queries)
-    units = _units(executor, workload, events, static_plan)
+    counting = tuple(filter(counts_trends, workload.queries))
+    units: list[Unit] = []
+    if counting:
+        counted = Workload(workload.schema, counting)
+        units += _units(executor, counted, events, static_plan)
+    units += [ParticipationUnit((query,)) for query in workload.queries if query.participating]
     return RuntimePlan(workload.queries, (), tuple(units), ())
 
 

@@ -16,13 +16,14 @@ from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.sweep_sets import sweep_sets
-from elsinore.executors.plan.alike import Alike, alike, for_all
+from elsinore.executors.plan.alike import Alike, alike, alike_in_participation, for_all
 from elsinore.executors.plan.units import (
     EVERYTHING,
     AloneUnit,
     Choice,
     HamletUnit,
     OrderedUnit,
+    ParticipationUnit,
     Request,
     SegmentsUnit,
     SweepUnit,
@@ -31,7 +32,7 @@ from elsinore.executors.plan.units import (
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet, sharable_sets
-from elsinore.template.support import aseq_refusals, greta_refusals
+from elsinore.template.support import aseq_refusals, counts_trends, greta_refusals
 from elsinore.wording import some_of
 
 #: Hint for runs that take too much memory.
@@ -90,7 +91,8 @@ class RuntimePlan:
         """
         classes = tuple(classes) or alike(queries)
         refused = {found.run.name for found in classes if greta_refusals(found.run)}
-        rest = {each.run.name: each.run for each in classes if each.run.name not in refused}
+        able = [each for each in classes if each.run.name not in refused]
+        rest = {each.run.name: each.run for each in able if counts_trends(each.run)}
         units: list[Unit] = []
         for names in sweeps:
             found = sweep_sets([rest[name] for name in names if name in rest])
@@ -105,6 +107,7 @@ class RuntimePlan:
         for held in sets:
             units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
         units += [AloneUnit((query,)) for query in rest.values()]
+        units += [ParticipationUnit((run,)) for run, _ in alike_in_participation(able)]
         left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
         given = tuple(queries), classes, tuple(units), left, tuple(choices)
         return cls(*given, predicted, together)
@@ -131,11 +134,12 @@ class RuntimePlan:
             request: the windows to compute, and how.
         """
         columns = EventColumns.of(events)
+        classes = [*self.classes, *(found for _, found in alike_in_participation(self.classes))]
         for unit in self.units:
             request.tell(unit.names)
             with memory_failures(f"computing {some_of(unit.names)}", hint=_LESS):
                 table = unit.run(columns, request)
-            yield from for_all(self.classes, table)
+            yield from for_all(classes, table)
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:

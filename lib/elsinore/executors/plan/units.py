@@ -17,6 +17,7 @@ from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.hamlet.tables import Tables, make_tables
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.participation import aggregate_participation
 from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
@@ -159,6 +160,17 @@ class SweepUnit(Unit):
     def run(self, columns: EventColumns, request: Request) -> pa.Table:
         """Return unfinished rows of the queries; see `Unit.run`."""
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
+
+
+@dataclass(frozen=True, eq=False)
+class ParticipationUnit(Unit):
+    """One query with EACH or DISTINCT; another unit counts its trends, if it needs their number."""
+
+    executor = SWEEP
+
+    def run(self, columns: EventColumns, request: Request) -> pa.Table:
+        """Return unfinished rows of `participation_query`; see `Unit.run`."""
+        return aggregate_participation(self.queries[0], columns, owned=request.owned)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,98 @@
+"""Compare EACH and DISTINCT by time bounds with the enumeration of all trends."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from elsinore.errors import QueryError, UnsupportedQueryError
+from elsinore.events import EventTable
+from elsinore.executors.linear import participation
+from elsinore.executors.linear.participation import aggregate_participation
+from elsinore.executors.output.finish import finish
+from elsinore.query.bound import Workload
+from elsinore.query.load_workload import read_workload
+from elsinore.reference.two_step import two_step
+from elsinore.template.support import participation_refusals
+from tests.golden_cases import stream_schema
+
+pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
+
+SCHEMA = stream_schema(
+    {
+        "A": {"k": "string", "g": "long", "v": "long", "x": "double"},
+        "B": {"k": "string", "v": "long", "x": "double"},
+        "C": {"g": "long", "v": "long"},
+    }
+)
+PATTERNS = (
+    *("A+", "SEQ(A+, B)", "SEQ(A x+, A y+)", "(SEQ(A+, B?))+", "SEQ(A?, B*, C)", "A+ OR SEQ(B, C)"),
+    *("SEQ(A x, B, A y)", "SEQ(A x+, B?, A y, C*)", "(A x OR SEQ(A y, B))+", "SEQ(A, B+)"),
+)
+WHERES = ("", "[k]", "[A.k]", "[A.k] AND A.v > 1", "[g]", "A.v > 0")
+GROUPS = ("", "GROUP-BY k", "GROUP-BY g", "GROUP-BY A.g")
+WINDOWS = ("10", "8 SLIDE 3", "5", "7 SLIDE 1")
+EVENTS = {"A": ("k", "g", "v", "x"), "B": ("k", "v", "x"), "C": ("g", "v")}
+VALUES = {
+    "k": ("p", "q", None),
+    "g": (1, 2, None),
+    "v": (0, 1, 2, 2**62, -(2**63), None),
+    "x": (0.0, -0.0, 1.5, float("nan"), None),
+}
+
+
+def _query(dice: random.Random, pattern: str) -> str:
+    items = ["COUNT(EACH *)", "COUNT(DISTINCT v)"]
+    for kind in "ABC":
+        if kind in pattern.replace("SEQ", "").replace("OR", ""):
+            items += [f"COUNT(EACH {kind})", f"SUM(EACH {kind}.v)", f"AVG(EACH {kind}.v)"]
+            items += [f"MIN(EACH {kind}.v)", f"MAX(EACH {kind}.time)", f"COUNT(DISTINCT {kind}.v)"]
+    if "A" in pattern.replace("SEQ", ""):
+        items += ["SUM(EACH A.x)", "COUNT(DISTINCT A.x)", "COUNT(DISTINCT k)", "COUNT(DISTINCT g)"]
+    where = dice.choice(WHERES)
+    where = f"WHERE {where}" if where else ""
+    clauses = f"{where} {dice.choice(GROUPS)} WITHIN {dice.choice(WINDOWS)}"
+    return f"QUERY q RETURN {', '.join(items)} PATTERN {pattern} {clauses};"
+
+
+def _events(dice: random.Random) -> EventTable:
+    kinds = (dice.choice("AABBC") for _ in range(dice.randint(1, 7)))
+    rows = [(k, dice.randint(0, 9), {a: dice.choice(VALUES[a]) for a in EVENTS[k]}) for k in kinds]
+    return EventTable.of(SCHEMA, rows)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_queries(seed: int) -> None:
+    """Each random query has the rows of the reference."""
+    dice, compared = random.Random(seed), 0
+    for _ in range(12):
+        text = _query(dice, dice.choice(PATTERNS))
+        try:
+            workload = read_workload(text, SCHEMA)
+        except QueryError:  # the pattern lacks the type of a condition or of a group
+            continue
+        [query] = workload.queries
+        events = _events(dice)
+        if participation_refusals(query):
+            continue
+        try:
+            expected = two_step(query, events)
+        except UnsupportedQueryError as error:
+            raise AssertionError(text) from error
+        found = finish(workload, aggregate_participation(query, events))
+        shown = [[repr((row.key, row.values)) for row in rows] for rows in (found, expected)]
+        assert shown[0] == shown[1], text
+        compared += 1
+    assert compared
+
+
+def test_too_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of lists has an error that names the query and a fix."""
+    monkeypatch.setattr(participation, "MOST_LISTED", 2)
+    text = "QUERY q RETURN COUNT(DISTINCT A.v) PATTERN A+ WITHIN 10;"
+    workload: Workload = read_workload(text, SCHEMA)
+    row = {"k": "p", "g": 1, "v": 1, "x": 1.0}
+    events = EventTable.of(SCHEMA, [("A", n, row) for n in range(5)])
+    with pytest.raises(QueryError, match=r"query q: more than 2 .*\(shorten WITHIN"):
+        aggregate_participation(workload.queries[0], events)
