@@ -13,12 +13,13 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item, print_output
 from elsinore.query.syntax import Expression, Item, Query, Reference
+from elsinore.template.support import participation_refusals
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.patterns import PatternDrawer
-from tests.property.random_cases.results import draw_results
+from tests.property.random_cases.results import OF_EACH, draw_each, draw_results
 from tests.property.random_cases.shape import Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
@@ -103,6 +104,9 @@ def _results(
     texts = [print_output(reference) for reference in groups]
     dice = Dice(f"results of {name}, {aggregates}", aim)
     items, having = draw_results(dice, aggregates, texts, calendar=calendar)
+    each = Dice(f"each of {name}, {aggregates}", aim)
+    if len(aggregates) > 1 and each.chance(0.06, *OF_EACH):
+        items, having = draw_each(each, aggregates), None
     text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
     text += f" HAVING {having}" if having else ""
     [query] = parse_workload(text)
@@ -132,6 +136,8 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT
         return None
+    if participation_refusals(bound) and dice.chance(0.8):
+        return None  # otherwise greta would refuse most queries with EACH
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
     return RandomCase(name, Workload(schema, (bound,)), tuple(rows))

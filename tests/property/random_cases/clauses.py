@@ -7,6 +7,7 @@ from collections import Counter
 from elsinore.query.print_query import print_item
 from elsinore.query.syntax import Call, Conjunction, Duration, Item, Reference, Semantics
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.results import OF_EACH
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape
 from tests.property.random_cases.signed import SIGNED
 
@@ -25,7 +26,7 @@ def draw_returns(dice: Dice, shape: Shape, groups: tuple[Reference, ...]) -> tup
     """COUNT(*) mostly, up to three more aggregates, and sometimes the grouping keys."""
     every = [_aggregate("COUNT", "*", None)]
     if not isinstance(shape.pattern, Conjunction):
-        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme", _APART)
+        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme", _APART, *OF_EACH)
         more = dice.number(1 if wanted else 0, 3)
         every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
         if len(every) > 1 and dice.chance(0.1):
@@ -90,5 +91,7 @@ def draw_semantics(dice: Dice) -> Semantics:
     for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
         if dice.aim and dice.aim.startswith(name):
             return semantics
+    if dice.aims(*OF_EACH) and dice.chance(0.8):
+        return Semantics.ANY  # greta has no EACH under the others
     roll = dice.number(1, 8)
     return {1: Semantics.NEXT, 2: Semantics.CONTIGUOUS}.get(roll, Semantics.ANY)

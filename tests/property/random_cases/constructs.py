@@ -29,7 +29,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
-from tests.property.random_cases.results import OF_RESULTS
+from tests.property.random_cases.results import OF_EACH, OF_RESULTS
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
@@ -52,7 +52,7 @@ CONSTRUCTS = (
     *("aliases told apart by conditions", "extreme times"),
     *("local predicate", "edge predicate", "functions"),
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
-    *("aggregate over several positions", SIGNED, *OF_RESULTS),
+    *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -80,7 +80,7 @@ def constructs_of(
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
     found |= _conditions(query) | _keys(query) | _returns(query) | _results(query)
-    found |= _window(query)
+    found |= _window(query) | _each(query, ambiguous="ambiguous" in found)
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
@@ -333,6 +333,21 @@ def _results(query: BoundQuery) -> set[str]:
         found.add("HAVING")
         nullable = {query.aggregates[number].function for number in _slots(query.having)}
         found |= {"HAVING with NULL"} if nullable - {AggregateFunction.COUNT} else set()
+    return found
+
+
+def _each(query: BoundQuery, *, ambiguous: bool) -> set[str]:
+    """What EACH and DISTINCT read."""
+    found = set()
+    every = {position.index for position in query.positions if not position.negated}
+    for item in query.participating:
+        found.add("DISTINCT" if item.distinct else "EACH")
+        if not item.distinct and item.attribute is None and item.positions == every:
+            found.add("EACH *")
+    if found and not query.counted:
+        found.add("EACH alone")
+    if found and ambiguous:
+        found.add("EACH of an ambiguous pattern")
     return found
 
 

@@ -10,6 +10,8 @@ from tests.property.random_cases.dice import Dice
 OF_NAMES = ("AS", "output of names")
 OF_OUTPUTS = (*OF_NAMES, "output arithmetic", "division of integers")
 OF_HAVING = ("HAVING", "HAVING with NULL")
+#: Constructs of EACH and DISTINCT.
+OF_EACH = ("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern")
 OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
 
 _SUMS = ("SUM(", "AVG(")
@@ -42,6 +44,22 @@ _OF_GROUPS = {
     **dict.fromkeys("gs", ("{a} = 'p'", "{a} IS NULL", "{a} LIKE 'p%' OR COUNT(*) > 1")),
     "f": ("{a}", "{a} IS NULL OR COUNT(*) > 1"),
 }
+
+
+def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
+    """Items with EACH and DISTINCT, and sometimes those without."""
+    each, kept = [], list(aggregates)
+    for one in aggregates:
+        function, inside = one.removesuffix(")").split("(")
+        if inside != "*" or dice.chance(0.5, "EACH *"):
+            each.append(f"{function}(EACH {inside})")
+        if "." in inside and dice.chance(0.4, "DISTINCT"):
+            attribute = inside if dice.chance(0.5) else inside.split(".")[1]
+            each.append(f"COUNT(DISTINCT {attribute})")
+    if dice.chance(0.4, "EACH alone", "EACH of an ambiguous pattern"):
+        kept = []
+    items = [*kept, *each]
+    return list(dict.fromkeys(items))
 
 
 def draw_results(
