@@ -213,10 +213,10 @@ class _Pass:
             np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(len(kinds), np.int64)
         )
         weights, entries = self.sought.weights, self.entries
+        chosen = slice(None) if entries.rows is None else entries.rows
         columns = (weights.longs, weights.doubles, weights.ranks)
-        if entries.rows is not None:
-            columns = tuple(column[:, entries.rows] for column in columns)
-        entered = Entered(entries.times, entries.codes, *columns)
+        weighed = (np.ascontiguousarray(column[:, chosen]) for column in columns)
+        entered = Entered(entries.times, entries.codes, *weighed)
         done = False
         while not done:
             done = find_members(
