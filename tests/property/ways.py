@@ -131,7 +131,7 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
     able = [query for query in workload.queries if not greta_refusals(query)]
     found = [*alone(able), *_shared(able, zlib.crc32(name.encode()))]
     found += [*_linear(workload.queries, dice, plans)]
-    fixed = [query for query in able if not aseq_refusals(query)]
+    fixed = [query for query in workload.queries if not REFUSALS[Executor.SHARON](query)]
     named = {Executor.HAMLET: able, Executor.HAMLET_STATIC: able, Executor.SHARON: fixed}
     for executor, queries in (named | {Executor.AUTO: able}).items() if len(events) else ():
         if executor not in (Executor.HAMLET, Executor.HAMLET_STATIC) or sharable_sets(able).sets:
@@ -214,15 +214,15 @@ def _ordered(queries: Sequence[BoundQuery]) -> list[Any]:
 def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[Way]:
     """Fixed lengths with and without segments; what asks nothing of pairs, swept."""
     little = [(_RUN, "_ROWS", 3), (_RUN, "_OUTGROWN", 2)]
-    fixed = [query for query in queries if not REFUSALS[Executor.ASEQ](query)]
-    fixed = [*filter(counts_trends, fixed)]
-    for name in ("aseq", *("sharon at random",) * plans) if fixed else ():
+    able = [query for query in queries if not REFUSALS[Executor.ASEQ](query)]
+    fixed, others = [*filter(counts_trends, able)], [*filterfalse(counts_trends, able)]
+    for name in ("aseq", *("sharon at random",) * plans) if able else ():
         unit = (
             SegmentsUnit.of(_different(fixed), [])
             if name == "aseq"
             else SegmentsUnit.of(fixed, random_plan(dice, fixed))
         )
-        plan = _plan([unit])
+        plan = _plan([unit] if fixed else [], others)
         yield Way(name, plan)
         yield Way(f"{name} with little room", plan, constants=little)
     able = [query for query in queries if not REFUSALS[Executor.SWEEP](query)]
