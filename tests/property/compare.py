@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import BudgetError, UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.executors.graph.aggregate import aggregate_query
-from elsinore.executors.output.finish import finish
 from elsinore.query.bound import AggregateFunction, BoundOutput, BoundQuery, Workload
 from elsinore.query.expressions import Slot
 from elsinore.reference.outputs import Output, outputs_of_row
@@ -23,7 +21,7 @@ from elsinore.results.row import LOST_AT_EACH_EVENT, Bounds, ResultRow, within
 from elsinore.template.support import aseq_refusals, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases import RandomCase
-from tests.property.ways import Way, ways
+from tests.property.ways import Way, alone, ways
 
 #: The only grounds on which greta may refuse a query of the language (spec section 1).
 STATED_REASONS: dict[str, re.Pattern[str]] = {
@@ -54,8 +52,7 @@ def greta(query: BoundQuery, events: EventTable, owned: Interval | None = None) 
 
 
 def _greta(query: BoundQuery, events: EventTable, owned: Interval | None) -> list[ResultRow]:
-    table = aggregate_query(query, events, owned=owned)
-    return finish(Workload(events.schema, (query,)), table)
+    return next(alone([query])).rows(events, owned)
 
 
 def with_bounds(

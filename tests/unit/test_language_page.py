@@ -25,15 +25,14 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.main import run_command
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.executors.graph.aggregate import aggregate_query
-from elsinore.executors.output.finish import finish
 from elsinore.query.bind_query import bind_workload
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
 from elsinore.reference.two_step import two_step
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import MINUTE, format_instant
 from tests.golden_cases import event_table, row_texts
+from tests.property.ways import alone
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -142,10 +141,8 @@ def test_example_gives_the_rows_on_the_page(block: str, executor: str, letters: 
     schema = schema_of(block, letters)
     query = bound(block, schema)
     events = events_of(" ".join(notes(block, "events")), schema)
-    if executor == "greta":
-        rows = finish(Workload(schema, (query,)), aggregate_query(query, events))
-    else:
-        rows = two_step(query, events)
+    is_greta = executor == "greta"
+    rows = next(alone([query])).rows(events) if is_greta else two_step(query, events)
     expected = [json.dumps(row_of(query.name, row)) for row in notes(block, "row")]
     assert row_texts(rows) == sorted(expected)
 
