@@ -21,7 +21,7 @@ def check_text(text: str, schema: StreamSchema) -> Counter[str]:
         Exception: whatever the library raises other than a `QueryError`; a crash.
     """
     counts: Counter[str] = Counter(workloads=1)
-    queries, _ = parse_statements(text)
+    queries = parse_statements(text).queries
     for query in queries:
         printed = print_query(query)
         assert parse_workload(printed) == (query,), f"printed otherwise: {printed!r}"

@@ -25,7 +25,7 @@ from elsinore.files import (
 )
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.ingest import collect
-from elsinore.query import bind_expression, parse, resolve
+from elsinore.query import functions, parse, resolve
 from elsinore.template import subsets
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ CODE = [
     ("name", (parse.MAX_NAME, parse.MAX_STRING)),
     ("pattern", (resolve.MAX_PARTS,)),
     ("[ambiguous", (subsets.MAX_ARROWS, subsets.MAX_STATES, subsets.MAX_UNCERTAIN)),
-    ("LIKE", (bind_expression.MAX_PATTERN,)),
+    ("LIKE", (functions.MAX_PATTERN,)),
     ("YAML", (yaml_text.MAX_BYTES,)),
     ("windows that contain", (windows.MOST_OVERLAPPING,)),
     ("windows with", (row_bound.MOST_WINDOWS,)),

@@ -22,6 +22,10 @@ from typing import Protocol, TypeVar
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.kinds import Kind
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
+from elsinore.query.expressions import Applied
+
+#: What an accumulator reads of an event: a column, or an expression over the event.
+Source = str | Applied
 
 
 class Weight(Enum):
@@ -40,7 +44,7 @@ class Accumulator:
     kind: Kind  #: how it adds up
     weight: Weight  #: what an event adds; the value, for extremes
     positions: frozenset[int]  #: the positions of a query whose events it counts
-    attribute: str | None  #: the attribute of the weight; None for `Weight.EVENT`
+    attribute: Source | None  #: what the weight reads; None for `Weight.EVENT`
     largest: bool = False  #: for extremes: whether it is the maximum
 
     def counts_at(self, positions: frozenset[int]) -> bool:
@@ -189,7 +193,10 @@ def is_exact(aggregate: BoundAggregate) -> bool:
 
 
 def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
-    weight = Weight.DISTINCT if item.distinct else Weight.EVENT
+    if item.distinct:
+        weight = Weight.DISTINCT
+    else:
+        weight = Weight.EVENT if item.attribute is None else Weight.PRESENT
     return (Accumulator(Kind.INTEGER, weight, item.positions, item.attribute),)
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.executors.input.columns import Column, EventColumns
 from elsinore.executors.input.evaluate import admitted, work_out
-from elsinore.executors.input.key_codes import KeyCodes, numbered
+from elsinore.executors.input.key_codes import KeyCodes
+from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import BoundExpression, Field
 from elsinore.query.fingerprints import workload_fingerprint
@@ -76,7 +77,10 @@ def _rate(columns: EventColumns, name: str, pane: int, observed: Interval) -> Ty
 
 
 def _partitions(columns: EventColumns, workload: Workload) -> Iterator[PartitionSkew]:
-    wanted = {tuple(sorted({key.attribute for key in query.keys})) for query in workload.queries}
+    wanted = {
+        tuple(sorted({key.attribute for key in query.keys if key.value is None}))
+        for query in workload.queries
+    }
     for keys in sorted((wanted | {*partition_keys(workload)}) - {()}):
         kinds = columns.events.schema.attributes
         codes = [KeyCodes.of(Key(name, kinds[name], frozenset()), columns) for name in keys]

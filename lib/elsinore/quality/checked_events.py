@@ -81,7 +81,7 @@ def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
     """Return the keys whose values select the events of a group; none for a whole window.
 
     A trend may have no event with a key. The value of the group is NULL then and matches every
-    event. Such a key is left out.
+    event. Such a key is left out, and so is an expression, whose values are not stored.
     """
     if place.whole:
         return ()
@@ -89,7 +89,8 @@ def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
     return tuple(
         key
         for key in query.group_keys
-        if values[str(key.group_label)] is not None or _is_carried(query, key)
+        if key.value is None
+        and (values[str(key.group_label)] is not None or _is_carried(query, key))
     )
 
 

@@ -334,7 +334,12 @@ def _of_events(
     Each event and query gives at most one position. Queries without groups are skipped, and queries
     with a grouping attribute that the event lacks.
     """
-    grouped = [query for query in workload.queries if query.group_keys]
+    # Groups of expressions are drawn by their rows only.
+    grouped = [
+        query
+        for query in workload.queries
+        if query.group_keys and all(key.value is None for key in query.group_keys)
+    ]
     if not grouped or not count:
         return
     for event in _drawn_events(lake, workload, grouped, run, version, seed, count):

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from elsinore import zones
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
-from elsinore.query.bind_expression import bind_all, bind_condition, unit_length, whole_ticks
+from elsinore.query.bind_events import bind_group
+from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
 from elsinore.query.bind_returns import bind_outputs
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
+from elsinore.query.operand_types import whole_ticks
 from elsinore.query.print_query import print_length, print_output, print_query
 from elsinore.query.resolve import BindFault, Scope, bind_key, check_pattern, normal_form
 from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
@@ -93,14 +96,22 @@ def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
     separate only trends of their own partition.
     """
     parts = [query.text, str(schema.time_unit)]
+    if _has_zone(query.source):
+        parts.append(f"tz {zones.version()}")
     for kind in sorted(query.event_types):
         names = sorted(name for of, name in query.reads if of == kind)
         read = [f"{name} {schema.attributes[name]}" for name in names]
         parts.append(f"{kind}({', '.join(read)})")
     if query.semantics is syntax.Semantics.CONTIGUOUS:
-        for name in sorted({key.attribute for key in query.keys}):
+        for name in sorted({key.attribute for key in query.keys if key.value is None}):
             parts.append(f"{name} of {', '.join(sorted(schema.carriers(name)))}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _has_zone(query: syntax.Query) -> bool:
+    items = [item.expression for item in (*query.returns, *query.group_by)]
+    written = [*items, *(each for each in (query.where, query.having) if each is not None)]
+    return any(isinstance(n, syntax.Zoned) for each in written for n in syntax.nodes_of(each))
 
 
 # ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
@@ -213,16 +224,20 @@ def _attributes_of(written: syntax.Expression) -> set[str]:
 
 
 def _bind_keys(
-    scope: Scope, group_by: tuple[syntax.Reference, ...], equivalences: list[syntax.Reference]
+    scope: Scope, group_by: tuple[syntax.Item, ...], equivalences: list[syntax.Reference]
 ) -> tuple[Key, ...]:
     """Grouping keys in their order, then the other equivalence keys, without repetition."""
     found: dict[tuple[str, frozenset[int]], Key] = {}
-    names = Counter(reference.attribute for reference in group_by)
-    for reference in group_by:
+    references = [i.expression for i in group_by if isinstance(i.expression, syntax.Reference)]
+    names = Counter(reference.attribute for reference in references)
+    labels: dict[str, syntax.Item] = {}
+    for item in group_by:
         with suppress(BindFault):
-            key = bind_key(scope, reference)
-            plain = names[reference.attribute] == 1 or reference.qualifier is None
-            label = reference.attribute if plain else f"{reference.qualifier}.{key.attribute}"
+            key = bind_group(scope, item)
+            label = item.name or _label(item.expression, names)
+            if label in labels and (item.name or labels[label].name):
+                scope.fault(f"two groups are called {label}", item.at, "rename one of them")
+            labels[label] = item
             found[key.attribute, key.positions] = replace(key, group_label=label)
     for reference in equivalences:
         with suppress(BindFault):
@@ -230,6 +245,14 @@ def _bind_keys(
             place = key.attribute, key.positions
             found[place] = replace(found.get(place, key), equivalence=True)
     return tuple(found.values())
+
+
+def _label(written: syntax.Expression, names: Counter[str]) -> str:
+    """Return the label of a group without a name; attributes of equal names have their alias."""
+    if not isinstance(written, syntax.Reference):
+        return print_output(written)
+    plain = names[written.attribute] == 1 or written.qualifier is None
+    return written.attribute if plain else f"{written.qualifier}.{written.attribute}"
 
 
 # ---- WITHIN and SLIDE
@@ -264,7 +287,10 @@ def _shortest_slide(within: int, *, calendar: bool) -> int:
     return -(-least // unit) * unit
 
 
-def _ticks(scope: Scope, clause: str, duration: syntax.Duration) -> int:
+def _ticks(scope: Scope, clause: str, duration: syntax.Duration | syntax.Parameter) -> int:
+    if isinstance(duration, syntax.Parameter):
+        hint = f"declare it, as in PARAM {duration.name} duration DEFAULT 1 hour;"
+        scope.refuse(f"no parameter {duration.name}", duration.at, hint)
     unit = scope.schema.time_unit
     if duration.unit is None:
         if unit not in NUMBER_LENGTHS:

@@ -10,11 +10,13 @@ from typing import NamedTuple, NoReturn
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
 from elsinore.query import syntax
-from elsinore.query.bind_expression import bind_condition, bind_expression, is_function
+from elsinore.query.bind_events import bind_group, bind_of_events
+from elsinore.query.bind_expression import bind_condition, bind_expression
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundOutput, Key, Position
 from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
+from elsinore.query.functions import is_function
 from elsinore.query.print_query import print_output
-from elsinore.query.resolve import BindFault, Scope, bind_key
+from elsinore.query.resolve import BindFault, Scope
 from elsinore.wording import listed, some_of, suggest
 
 #: Columns of every row, which no value can have as its name.
@@ -55,10 +57,26 @@ def bind_outputs(scope: Scope, query: syntax.Query, keys: Sequence[Key]) -> Outp
 
 @dataclass
 class _Group:
-    """A grouping attribute: the reference in GROUP-BY, and its value in a row."""
+    """An item of GROUP-BY, and its value in a row."""
 
-    written: syntax.Reference
+    item: syntax.Item
     value: GroupValue
+
+    @property
+    def written(self) -> str:
+        """How RETURN and HAVING name it."""
+        return self.item.name or print_output(self.item.expression)
+
+    def is_meant(self, reference: syntax.Reference) -> bool:
+        """Return whether a reference can mean it, by its name or by its attribute."""
+        if reference.qualifier is None and reference.attribute == self.item.name:
+            return True
+        own = self.item.expression
+        return (
+            isinstance(own, syntax.Reference)
+            and reference.attribute == own.attribute
+            and reference.qualifier in (None, own.qualifier)
+        )
 
 
 class RowScope(Scope):
@@ -80,16 +98,17 @@ class RowScope(Scope):
         self._number = 0
         self._groups = list(self._grouping(keys))
         self._labels = {str(key.group_label) for key in keys}
-        self._labels |= {key.attribute for key in query.group_by}
+        grouped = [item.expression for item in query.group_by if item.name is None]
+        self._labels |= {key.attribute for key in grouped if isinstance(key, syntax.Reference)}
 
     def _grouping(self, keys: Sequence[Key]) -> Iterator[_Group]:
         """Yield the grouping attributes; those with an error are left out."""
         numbers = {(key.attribute, key.positions): number for number, key in enumerate(keys)}
-        for reference in self._query.group_by:
+        for item in self._query.group_by:
             with suppress(BindFault):
-                key = bind_key(self, reference)
+                key = bind_group(self, item)
                 number = numbers[key.attribute, key.positions]
-                yield _Group(reference, GroupValue(number, key.type))
+                yield _Group(item, GroupValue(number, key.type))
 
     # ---- items of RETURN
 
@@ -126,18 +145,23 @@ class RowScope(Scope):
 
     def _is_group(self, written: syntax.Expression) -> bool:
         """Return whether an item only repeats a grouping attribute."""
-        return isinstance(written, syntax.Reference) and bool(self._groups_of(written))
+        if isinstance(written, syntax.Reference):
+            return bool(self._groups_of(written))
+        return self._group_value(written) is not None
+
+    def _group_value(self, written: syntax.Expression) -> GroupValue | None:
+        """Return the value of the item of GROUP-BY that is this expression, if there is one."""
+        for group in self._groups:
+            own = group.item.expression
+            if not isinstance(own, syntax.Reference) and own == written:
+                return group.value
+        return None
 
     def _groups_of(self, reference: syntax.Reference) -> list[_Group]:
         """Return the grouping attributes that a reference can mean."""
         if reference.following:
             return []
-        qualifier, attribute = reference.qualifier, reference.attribute
-        return [
-            group
-            for group in self._groups
-            if group.written.attribute == attribute and qualifier in (None, group.written.qualifier)
-        ]
+        return [group for group in self._groups if group.is_meant(reference)]
 
     def _adds_up(self, value: BoundExpression) -> bool:
         """Return whether a value adds up over groups and tumbling windows."""
@@ -157,7 +181,9 @@ class RowScope(Scope):
     # ---- names and aggregates inside of expressions
 
     def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
-        """Return an aggregate, a grouping attribute or an earlier value; see `Scope`."""
+        """Return an aggregate, an item of GROUP-BY or an earlier value; see `Scope`."""
+        if (group := self._group_value(expression)) is not None:
+            return group
         match expression:
             case syntax.Reference():
                 return self._bind_reference(expression)
@@ -178,7 +204,7 @@ class RowScope(Scope):
             raise BindFault
         if groups := self._groups_of(reference):
             if len({group.value.number for group in groups}) > 1:
-                choices = some_of(f"{g.written.qualifier}.{name}" for g in groups)
+                choices = some_of(group.written for group in groups)
                 self.refuse(f"{name} could be any of {choices}", reference.at, "write one of them")
             return groups[0].value
         return self._refuse_name(reference)
@@ -191,20 +217,19 @@ class RowScope(Scope):
         if reference.qualifier is None and name in {other.name for other in later}:
             before = item.name or print_output(item.expression)
             self.refuse(f"{name} is defined later", at, f"move it before {before}")
-        grouped = [group.written for group in self._groups]
-        known = [*self.values, *(key.attribute for key in grouped)]
+        of_groups = {_short(group): group.written for group in self._groups}
+        known = [*self.values, *of_groups]
         is_unknown = reference.qualifier is None and not self.carriers(name)
         if is_unknown and (hint := suggest(name, known)):
             self.refuse(f"the query has no {name}", at, hint)
         self.meant(reference)  # notes an unknown attribute or alias
-        alike = [key for key in grouped if key.attribute == name]
-        if alike:
-            hint = f"write {print_output(alike[0])}, as GROUP-BY does"
+        if name in of_groups:
+            hint = f"write {of_groups[name]}, as GROUP-BY does"
             self.refuse(f"{written} is not in GROUP-BY", at, hint)
         if self.clause == "HAVING":
             message = f"HAVING filters rows, {written} is an attribute of events"
             self.refuse(message, at, "write it in WHERE, or aggregate it")
-        hint = suggest(name, [key.attribute for key in grouped]) or f"add GROUP-BY {written}"
+        hint = suggest(name, list(of_groups)) or f"add GROUP-BY {written}"
         self.refuse(f"{written} is not in GROUP-BY", at, hint)
 
     def _refuse_unknown(self, call: syntax.Call) -> NoReturn:
@@ -234,6 +259,14 @@ class RowScope(Scope):
         return Slot(number, self.aggregates[text].value_type)
 
 
+def _short(group: _Group) -> str:
+    """Return the name or the attribute of an item of GROUP-BY, without its alias."""
+    own = group.item.expression
+    if group.item.name is None and isinstance(own, syntax.Reference):
+        return own.attribute
+    return group.written
+
+
 def _is_name(expression: syntax.Expression) -> bool:
     return isinstance(expression, syntax.Reference)
 
@@ -260,27 +293,29 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
         every = _in_trends(scope, scope.positions) if each else ()
         positions = frozenset(position.index for position in every)
         return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)
-    target = _target(scope, call, function)
+    argument = _argument(scope, call, function)
     if call.modifier == "DISTINCT":
-        return _bind_distinct(scope, call, target, label)
-    _refuse_measure(scope, call, target)
+        return _bind_distinct(scope, call, argument, label)
+    if not isinstance(argument, syntax.Reference):
+        return _bind_of_expression(scope, call, argument, label)
+    _refuse_measure(scope, call, argument)
     counting = function is AggregateFunction.COUNT
-    name, attribute = target.qualifier, target.attribute
+    name, attribute = argument.qualifier, argument.attribute
     if name is None and not scope.names(attribute) and scope.carriers(attribute):
         _refuse_bare(scope, function, attribute, call.at)
     alias = attribute if name is None else name
-    named = scope.named(alias, call.at)
-    carriers = _in_trends(scope, named)
+    carriers = _in_trends(scope, scope.named(alias, call.at))
     if not carriers:
         _refuse_negated(scope, alias, call.at)
-    if counting != (name is None):
+    if not counting and name is None:
         numbers = _numbers_of(scope, carriers[0])
-        inside = alias if counting else f"{alias}.{(numbers or ['attribute'])[0]}"
+        inside = f"{alias}.{(numbers or ['attribute'])[0]}"
         inside = f"EACH {inside}" if each else inside
         scope.refuse(f"{label} is not an aggregate", call.at, f"write {function}({inside})")
     positions = frozenset(position.index for position in carriers)
     if counting:
-        return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)
+        column = None if name is None else scope.column(carriers[0], attribute, call.at)[0]
+        return BoundAggregate(label, function, positions, column, AttributeType.LONG, each)
     column, kind = _require_number(scope, function, carriers[0], attribute, call.at)
     return BoundAggregate(label, function, positions, column, kind, each)
 
@@ -313,15 +348,17 @@ def _refuse_measure(scope: Scope, call: syntax.Call, target: syntax.Reference) -
 
 
 def _bind_distinct(
-    scope: Scope, call: syntax.Call, target: syntax.Reference, label: str
+    scope: Scope, call: syntax.Call, target: syntax.Expression, label: str
 ) -> BoundAggregate:
-    """Return `COUNT(DISTINCT a)` or `COUNT(DISTINCT X.a)`, which reads one attribute."""
+    """Return COUNT(DISTINCT ...) of an attribute, with or without alias, or of an expression."""
     function, at = call.function.upper(), call.at
-    name, attribute = target.qualifier, target.attribute
     if function != AggregateFunction.COUNT:
         inside = print_output(target)
         hint = f"write {function}(EACH {inside})"
         scope.refuse("DISTINCT goes with COUNT only", at, hint)
+    if not isinstance(target, syntax.Reference):
+        return _bind_of_expression(scope, call, target, label)
+    name, attribute = target.qualifier, target.attribute
     carriers = scope.carriers(attribute)
     if name is None and not carriers and scope.names(attribute):
         is_alias = attribute in {position.alias for position in scope.positions}
@@ -347,37 +384,50 @@ def _bind_distinct(
     )
 
 
-def _target(scope: Scope, call: syntax.Call, function: AggregateFunction) -> syntax.Reference:
-    """Return the alias, type or attribute in the parentheses of an aggregate."""
+def _bind_of_expression(
+    scope: Scope, call: syntax.Call, argument: syntax.Expression, label: str
+) -> BoundAggregate:
+    """Return an aggregate of an expression over one alias."""
+    function = AggregateFunction[call.function.upper()]
+    each, distinct = call.modifier is not None, call.modifier == "DISTINCT"
+    found = bind_of_events(scope, argument, "an aggregate", call.at)
+    alias = found.positions[0].alias
+    carriers = _in_trends(scope, found.positions)
+    if not carriers:
+        _refuse_negated(scope, alias, call.at)
+    positions, kind = frozenset(p.index for p in carriers), found.value.type
+    assert isinstance(found.value, Applied), "constants and attributes alone are not expressions"
+    if function is AggregateFunction.COUNT:
+        long = AttributeType.LONG
+        return BoundAggregate(label, function, positions, found.value, long, each, distinct)
+    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
+    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+        hint = (
+            f"write COUNT({alias})"
+            if kind is not AttributeType.BOOLEAN
+            else (f"write {function}(CASE WHEN ... THEN 1 ELSE 0 END)")
+        )
+        scope.refuse(f"cannot compute {function} of a {kind}", call.at, hint)
+    return BoundAggregate(label, function, positions, found.value, kind, each)
+
+
+def _argument(scope: Scope, call: syntax.Call, function: AggregateFunction) -> syntax.Expression:
+    """Return the expression in the parentheses of an aggregate."""
     if len(call.arguments) != 1 or call.part is not None:
         if function is AggregateFunction.COUNT and not call.arguments:
             scope.refuse("COUNT needs an argument", call.at, "write COUNT(*) to count the trends")
-        scope.refuse(f"{function} takes one attribute", call.at, "as in SUM(V.price)")
+        scope.refuse(f"{function} takes one value", call.at, "as in SUM(V.price)")
     [argument] = call.arguments
-    if not isinstance(argument, syntax.Reference) or argument.following:
-        _refuse_argument(scope, call, argument)
-    return argument
-
-
-def _refuse_argument(scope: Scope, call: syntax.Call, argument: syntax.Expression) -> NoReturn:
-    """Refuse an aggregate of an expression, with a fix."""
-    function = AggregateFunction[call.function.upper()]
     inner = next(syntax.aggregates_of(argument), None)
     if inner is not None:
         scope.refuse("an aggregate in an aggregate", inner.at, "remove one of them")
     if function is AggregateFunction.COUNT and isinstance(argument, syntax.Literal):
         message = f"{print_output(call)} is not an aggregate"
         scope.refuse(message, call.at, "write COUNT(*) to count the trends")
-    nodes = [node for node in syntax.nodes_of(argument) if isinstance(node, syntax.Reference)]
-    if any(node.following for node in nodes):
+    if isinstance(argument, syntax.Reference) and argument.following:
         hint = "compare neighbors in WHERE"
         scope.refuse("NEXT(...) is allowed only in WHERE", argument.at, hint)
-    aliases = list(dict.fromkeys(node.qualifier for node in nodes if node.qualifier))
-    if len(aliases) > 1:
-        hint = "aggregate each, or compare neighbors in WHERE"
-        scope.refuse(f"an aggregate reads one alias: {', '.join(aliases)}", call.at, hint)
-    message = f"{function} of an expression is not supported"
-    scope.refuse(message, call.at, "aggregate an attribute, as in SUM(V.price)")
+    return argument
 
 
 def _require_number(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, wraps
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
-from elsinore.query.expressions import TIME, BoundExpression, Slot, fields_of
+from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Slot, fields_of
 from elsinore.query.syntax import Pattern, Query, Semantics
 from elsinore.timeline import Instant
 from elsinore.windows import Window
@@ -52,10 +52,11 @@ class EdgePredicate:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An attribute whose value partitions trends.
+    """An attribute or an expression whose value partitions trends.
 
     Attributes:
-        attribute, type: the column and its type.
+        attribute, type: the column and its type. An expression has its text without alias instead,
+            which is not the name of any attribute.
         positions: the positions whose events carry it; events of the others fit every value.
         equivalence: named in `[...]`; an event that carries it as NULL (or NaN) joins no trend.
         group_label: its name in result rows where it is also a grouping attribute, else None. As
@@ -67,6 +68,18 @@ class Key:
     positions: frozenset[int]
     equivalence: bool = False
     group_label: str | None = None
+    #: the expression; None for an attribute.
+    value: BoundExpression | None = None
+
+    def carriers(self, schema: StreamSchema, positions: Sequence[Position]) -> frozenset[str]:
+        """Return the event types that have the key; an expression reads those of its alias."""
+        if self.value is None:
+            return schema.carriers(self.attribute)
+        return frozenset(p.type for p in positions if p.index in self.positions)
+
+    def read(self, position: int) -> BoundExpression:
+        """Return its value as an expression over the event at a position."""
+        return self.value or Field(position, self.attribute, self.type)
 
 
 class AggregateFunction(StrEnum):
@@ -90,8 +103,9 @@ class BoundAggregate:
         label: its canonical text.
         function: the function.
         positions: the positions of its events.
-        attribute: the column that it reads; None for COUNT without DISTINCT.
-        type: of the attribute; of the value for COUNT.
+        attribute: what it reads of each event: a column, or an expression over the event. None for
+            COUNT of trends and of events; COUNT of an attribute counts values that are not NULL.
+        type: the type of what it reads; long for COUNT.
         each: whether every participating event counts once (EACH, DISTINCT).
         distinct: whether equal values count once (DISTINCT).
     """
@@ -99,7 +113,7 @@ class BoundAggregate:
     label: str
     function: AggregateFunction
     positions: frozenset[int]
-    attribute: str | None
+    attribute: str | Applied | None
     type: AttributeType
     each: bool = False
     distinct: bool = False
@@ -114,6 +128,14 @@ class BoundAggregate:
     def counts_trends(self) -> bool:
         """Return whether this is `COUNT(*)`."""
         return self.function is AggregateFunction.COUNT and not self.positions
+
+
+def columns_of(attribute: str | Applied | None) -> Iterator[str]:
+    """Yield the columns that an aggregate reads."""
+    if isinstance(attribute, str):
+        yield attribute
+    elif attribute is not None:
+        yield from (field.attribute for field in fields_of(attribute))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,11 +287,16 @@ class BoundQuery:
             for each in self.edge_predicates
             for field in fields_of(each.condition)
         ]
-        read += [(place, key.attribute) for key in self.keys for place in key.positions]
         read += [
-            (place, item.attribute)
+            (place, field.attribute)
+            for key in self.keys
+            for place in key.positions
+            for field in fields_of(key.read(place))
+        ]
+        read += [
+            (place, name)
             for item in self.aggregates
-            if item.attribute is not None
+            for name in columns_of(item.attribute)
             for place in item.positions
         ]
         return frozenset((self.positions[place].type, name) for place, name in read if name != TIME)

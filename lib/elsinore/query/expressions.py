@@ -58,13 +58,26 @@ class Applied(NamedTuple):
       included, `_` any one character. After the escape, which is NULL or one character, `%`, `_`
       and the escape are literal; it precedes nothing else. Pattern and operand are
       case-sensitive and match as wholes;
-    - `abs lower upper hour weekday` of one operand, NULL where that is; so is abs of the smallest
-      long. lower and upper are Unicode's full case mappings, as Python's `str.lower` and
-      `str.upper` have them. hour (0 to 23) and weekday (Monday is 1, Sunday 7) are parts of a
-      timestamp in UTC;
-    - `least greatest coalesce`, which skip NULL and are NULL only where every operand is; longs
-      meet a double as doubles. NaN ranks above every number: least takes it only where there is no
-      number, greatest wherever there is one.
+    - `abs ceil floor round sign` keep the type of their first operand; round takes a number of
+      decimals, which may be negative, and rounds half away from zero, by the shortest decimal form
+      of a double;
+    - `exp ln log10 power sqrt` give doubles. A result that does not exist or is too large for a
+      double is NULL, for `round` too;
+    - `lower upper trim length substr concat replace starts_with regexp_like` of strings, which
+      count characters. lower and upper are Unicode's full case mappings, as Python's `str.lower`
+      and `str.upper` have them. trim removes spaces only. concat skips NULL and is never NULL.
+      substr and replace are those of SQL. regexp_like matches anywhere, by RE2;
+    - parts of a timestamp, `EXTRACT_PARTS`, and `date_trunc` of a unit (a constant) and a
+      timestamp. An optional last operand is a constant, the name of a time zone; without it they
+      are in UTC. date_trunc is the timestamp at which the unit began, see `zones.Zone.began`;
+    - `CASE` of conditions and results in turn, and the result if no condition is true;
+    - `nullif`, NULL if its operands are equal, otherwise the first;
+    - `least greatest coalesce`, which skip NULL and are NULL only if every operand is; longs
+      meet a double as doubles. NaN ranks above every number: least takes it only if there is no
+      number, greatest if there is one.
+
+    Except for CASE, coalesce, concat, greatest, least and IS NULL, a function is NULL if an operand
+    is NULL.
     """
 
     name: str
@@ -89,6 +102,15 @@ class GroupValue:
 
 
 BoundExpression = Constant | Field | Applied | Slot | GroupValue
+
+#: Parts of a timestamp that `extract` knows. Monday is weekday 1, Sunday is dow 0; week and isoyear
+#: are those of ISO 8601.
+EXTRACT_PARTS = (
+    *("second", "minute", "hour", "day", "dow", "weekday"),
+    *("week", "isoyear", "month", "quarter", "year"),
+)
+#: Units of `date_trunc`, the shortest first; weeks begin on Monday.
+TRUNCATE_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 #: Column name of the event's own time, where no attribute of its type is called `time`.
 TIME = "_time"

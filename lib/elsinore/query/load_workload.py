@@ -11,6 +11,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload, in_text_order
 from elsinore.query.bound import Workload
+from elsinore.query.parameters import Value, replace_parameters
 from elsinore.query.parse import MAX_TEXT, parse_statements
 
 #: No character takes more than four bytes in UTF-8.
@@ -42,13 +43,26 @@ def _hint(path: Path) -> str:
     return f"name a file of queries: ls {shlex.quote(str(path.parent))}"
 
 
-def read_workload(text: str, schema: StreamSchema, file: str = "<text>") -> Workload:
+def read_workload(
+    text: str,
+    schema: StreamSchema,
+    file: str = "<text>",
+    params: tuple[tuple[str, Value], ...] = (),
+) -> Workload:
     """Parse a workload and bind it to a schema.
+
+    Args:
+        text: the workload.
+        schema: the schema of the stream.
+        file: its name, for errors.
+        params: values of parameters, by name.
 
     Raises:
         QueryError: with every error in the order of the text, of parsing and of binding.
     """
-    queries, faults = parse_statements(text, file)
+    queries, faults, declarations = parse_statements(text, file)
+    queries, wrong = replace_parameters(queries, declarations, dict(params))
+    faults += wrong
     try:
         workload = bind_workload(queries, schema)
     except QueryError as error:

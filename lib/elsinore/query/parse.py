@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import accumulate, islice, pairwise
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from elsinore.errors import Diagnostic, Location, QueryError
 from elsinore.query import syntax
 from elsinore.query.elsewhere import from_elsewhere
-from elsinore.query.syntax import Query
+from elsinore.query.syntax import Declaration, Query
 from elsinore.wording import closest, listed, suggest
 
 # ---- limits: what no person writes is refused before it costs anything
@@ -83,16 +83,16 @@ _TOKEN_NAMES = {
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
-    **{word: word for word in ("AS", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")},
+    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")},
     "$END": "';'",
 }
 _CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "WHERE", "WITHIN"
 #: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
-    ("a 'string'", "a value", ("a 'string'", "a name", "a number", "FALSE", "NEXT", "NULL", "TRUE",
-                               "'('", "'['", "'-'")),
-    ("'%'", "an operator", ("'%'", "'*'", "'+'", "'-'", "'/'", "a comparison", "BETWEEN", "IN",
-                            "IS", "LIKE", "NOT", "']'", "'.'", "'('", "','")),
+    ("a 'string'", "a value", ("a 'string'", "a name", "a number", "CASE", "FALSE", "NEXT", "NULL",
+                               "TRUE", "'$'", "'('", "'['", "'-'")),
+    ("'%'", "an operator", ("'%'", "'*'", "'+'", "'-'", "'/'", "a comparison", "AT", "BETWEEN",
+                            "IN", "IS", "LIKE", "NOT", "']'", "'.'", "'('", "','")),
     ("'?'", "'+', '*', '?'", ("'?'", "'+'", "'*'")),
     ("SEQ", "an event type", ("SEQ", "NOT", "'('", "a name")),
     ("WITHIN", "another clause", _CLAUSES),
@@ -222,7 +222,7 @@ def _missing(before: str, found: str, names: list[str]) -> str | None:
         return "write it without quotes"
     if names == ["a number"]:
         return "as in 10 minutes"
-    if names == ["QUERY"]:
+    if names == ["PARAM", "QUERY"]:
         return "begin the query with QUERY name RETURN ..."
     if names == ["RETURN"]:
         return "write RETURN after the name, then PATTERN"
@@ -256,7 +256,7 @@ def _hint(rest: str, names: list[str]) -> str | None:
     word = _WORD.match(rest)
     if word is None:
         return None
-    keywords = [name for name in names if name[0].isalpha() and " " not in name]
+    keywords = [name for name in names if name[0].isalpha() and " " not in name and name != "AT"]
     return suggest(word[0], keywords) or suggest(word[0].split("-")[0], keywords)
 
 
@@ -310,44 +310,58 @@ def _parser() -> Lark:
     )
 
 
+class Statements(NamedTuple):
+    """What a workload text contains.
+
+    Attributes:
+        queries: the queries of valid statements, in order.
+        faults: the errors of the other statements.
+        declarations: the parameters.
+    """
+
+    queries: tuple[Query, ...]
+    faults: list[Diagnostic]
+    declarations: tuple[Declaration, ...] = ()
+
+
 def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
     """The queries of a workload text, in order; QueryError: every syntax fault, with its place.
 
     >>> parse_workload("QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 10;")[0].name
     'q'
     """
-    queries, faults = parse_statements(text, file)
-    if faults:
-        raise QueryError.of(faults)
-    return queries
+    parsed = parse_statements(text, file)
+    if parsed.faults:
+        raise QueryError.of(parsed.faults)
+    return parsed.queries
 
 
-def parse_statements(text: str, file: str = "<text>") -> tuple[tuple[Query, ...], list[Diagnostic]]:
-    """Return the queries of valid statements, and the errors of the others."""
+def parse_statements(text: str, file: str = "<text>") -> Statements:
+    """Return the queries and parameters of valid statements, and the errors of the others."""
     if len(text) > MAX_TEXT:
         message = f"the workload is longer than {MAX_TEXT} characters"
-        return (), [Diagnostic(message, Location(file, 1, 1), _SPLIT)]
+        return Statements((), [Diagnostic(message, Location(file, 1, 1), _SPLIT)])
     locate = _locator(text, file)
     if surrogate := _SURROGATE.search(text):
         place = locate(surrogate.start())
-        return (), [
-            Diagnostic("half of a character (a surrogate)", place, "save the file as UTF-8")
-        ]
+        message = "half of a character (a surrogate)"
+        return Statements((), [Diagnostic(message, place, "save the file as UTF-8")])
     statements = list(islice(_statements(text), MAX_QUERIES + 1))
     if len(statements) > MAX_QUERIES:
         start, last = statements[-1]
         place = locate(start + len(last) - len(last.lstrip()))
-        return (), [Diagnostic(f"more than {MAX_QUERIES} queries", place, _SPLIT)]
-    queries: list[Query] = []
+        return Statements((), [Diagnostic(f"more than {MAX_QUERIES} queries", place, _SPLIT)])
+    parsed: list[Query | Declaration] = []
     faults: list[Diagnostic] = []
     for start, statement in statements:
         found, wrong = _parsed(statement, start, locate)
-        queries += found
+        parsed += found
         faults += wrong
+    queries = tuple(one for one in parsed if isinstance(one, Query))
     if not queries and not faults:
         hint = "as in QUERY name RETURN COUNT(*) ..."
         faults.append(Diagnostic("the workload has no query", locate(0), hint))
-    return tuple(queries), faults
+    return Statements(queries, faults, tuple(one for one in parsed if isinstance(one, Declaration)))
 
 
 def _locator(text: str, file: str) -> Locate:
@@ -376,8 +390,12 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def _parsed(text: str, start: int, locate: Locate) -> tuple[list[Query], list[Diagnostic]]:
-    """The query of a statement, or its faults; both where it is several for want of a `;`."""
+#: Statements that are valid, and the errors of the others.
+_Parsed = tuple[list[Query | Declaration], list[Diagnostic]]
+
+
+def _parsed(text: str, start: int, locate: Locate) -> _Parsed:
+    """Return the query or parameter of a statement, or its errors; both if a `;` is missing."""
     if too_large := _find_too_large(text):
         offset, message = too_large
         return [], [Diagnostic(message, locate(start + offset), "split or shorten it")]
@@ -394,15 +412,13 @@ def _parsed(text: str, start: int, locate: Locate) -> tuple[list[Query], list[Di
         return [], [*error.diagnostics]
 
 
-def _several(
-    text: str, begins: list[int], start: int, locate: Locate
-) -> tuple[list[Query], list[Diagnostic]]:
+def _several(text: str, begins: list[int], start: int, locate: Locate) -> _Parsed:
     """A statement taken apart where further queries begin."""
-    queries: list[Query] = []
+    queries: list[Query | Declaration] = []
     faults: list[Diagnostic] = []
     for first, stop in pairwise([0, *begins, len(text)]):
         place = start + first
-        if re.search(r"\bquery\b", text[:first], re.IGNORECASE):
+        if re.search(r"\b(query|param)\b", text[:first], re.IGNORECASE):
             message = "found QUERY; expected ';' before it"
             faults.append(Diagnostic(message, locate(place), "end the query before it with ';'"))
         found, wrong = _parsed(text[first:stop], place, locate)
@@ -468,11 +484,31 @@ class SyntaxBuilder:
         self._start = start
         self._locate = locate
 
-    def build(self, tree: Tree[Token]) -> syntax.Query:
-        """The query of a `start` tree; QueryError: too deep, a clause twice, too large a number."""
+    def build(self, tree: Tree[Token]) -> syntax.Query | syntax.Declaration:
+        """Return the query or the parameter of a statement.
+
+        Raises:
+            QueryError: it is nested too deeply, has a clause twice, or too large a number.
+        """
         too_deep = find_too_deep(tree)
         if too_deep is not None:
             self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep, "nest less deeply")
+        return self._declaration(tree) if tree.data == "declaration" else self._query(tree)
+
+    def _declaration(self, tree: Tree[Token]) -> syntax.Declaration:
+        name, kind, *default = (child for child in tree.children if isinstance(child, Tree))
+        value = self._default(default[0]) if default else None
+        written = str(kind.children[0]).lower()
+        of = str(name.children[0])
+        return syntax.Declaration(of, written, value, self._at(name), self._at(kind))
+
+    def _default(self, node: Tree[Token]) -> syntax.Literal:
+        if str(node.data) in ("true", "false"):
+            return self._literal(str(node.data), node)
+        [value] = (child for child in node.children if isinstance(child, Tree))
+        return self._literal("text" if value.data == "text" else "number", value)
+
+    def _query(self, tree: Tree[Token]) -> syntax.Query:
         name, returned, pattern, *rest = tree.children
         clauses: dict[str, Tree[Token]] = {}
         for clause in rest:
@@ -484,17 +520,16 @@ class SyntaxBuilder:
         where, group_by = clauses.get("where_clause"), clauses.get("group_clause")
         having = clauses.get("having_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
-        lengths = within.children if within else []
-        durations = [syntax.Duration(*self._amount(one), self._at(one)) for one in lengths]
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
+        lengths = [self._length(one) for one in within.children] if within else []
         return syntax.Query(
             name=str(name.children[0]),
             returns=tuple(map(self._item, returned.children)),
             pattern=self._pattern(pattern.children[0]),
             where=self._expression(where.children[0]) if where else None,
-            group_by=tuple(map(self._reference, keys)),
-            within=durations[0] if durations else None,
-            slide=durations[1] if len(durations) > 1 else None,
+            group_by=tuple(map(self._item, keys)),
+            within=lengths[0] if lengths else None,
+            slide=lengths[1] if len(lengths) > 1 else None,
             semantics=syntax.Semantics(
                 str(semantics.children[0]).lower() if semantics else "skip-till-any-match"
             ),
@@ -503,6 +538,11 @@ class SyntaxBuilder:
         )
 
     # ---- clauses
+
+    def _length(self, node: Tree[Token]) -> syntax.Duration | syntax.Parameter:
+        if node.data == "parameter":
+            return syntax.Parameter(str(node.children[0]), self._at(node))
+        return syntax.Duration(*self._amount(node), self._at(node))
 
     def _item(self, node: Tree[Token]) -> syntax.Item:
         written, *named = (child for child in node.children if isinstance(child, Tree))
@@ -548,11 +588,30 @@ class SyntaxBuilder:
             return syntax.Call(str(function).lower(), (), star=True, modifier=modifier, at=at)
         if kind == "call":
             return self._call(node)
+        if kind == "parameter":
+            return syntax.Parameter(str(node.children[0]), at)
+        if kind == "case":
+            return self._case(node)
+        if kind == "zoned":
+            operand, zone = (child for child in node.children if isinstance(child, Tree))
+            name = str(self._literal("text", zone).value)
+            return syntax.Zoned(self._expression(operand), name, self._at(zone))
         parts = tuple(self._expression(c) for c in node.children if isinstance(c, Tree))
         sign = next((str(c).upper() for c in node.children if isinstance(c, Token)), "")
         name = _OPERATIONS.get(kind) or _COMPARISONS.get(sign, sign)
         operation = syntax.Operation(name, parts, at)
         return syntax.Operation("NOT", (operation,), at) if sign == "NOT" else operation
+
+    def _case(self, node: Tree[Token]) -> syntax.Case:
+        inside = [child for child in node.children if isinstance(child, Tree)]
+        branches = [child for child in inside if child.data == "branch"]
+        otherwise = [child for child in inside if child.data != "branch"]
+        pairs = tuple(
+            (self._expression(branch.children[0]), self._expression(branch.children[1]))
+            for branch in branches
+        )
+        last = self._expression(otherwise[0]) if otherwise else None
+        return syntax.Case(pairs, last, self._at(node))
 
     def _call(self, node: Tree[Token]) -> syntax.Call:
         function, *others = (child for child in node.children if isinstance(child, Token))

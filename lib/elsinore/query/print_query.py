@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
-from elsinore.query.expressions import TIME, Applied, BoundExpression, Constant, Field, operands_of
+from elsinore.query.expressions import (
+    EXTRACT_PARTS,
+    TIME,
+    Applied,
+    BoundExpression,
+    Constant,
+    Field,
+    operands_of,
+)
 from elsinore.timeline import UNITS, format_instant
 from elsinore.wording import plural
 
@@ -18,9 +26,6 @@ from elsinore.wording import plural
 _NEGATED_INSIDE = {name: f"NOT {name}" for name in ("IN", "BETWEEN", "LIKE")}
 _NEGATED_INSIDE["IS NULL"] = "IS NOT NULL"
 
-#: Functions with FROM, as in `extract(hour FROM t)`.
-_WITH_FROM = frozenset(["hour", "weekday"])
-_FUNCTIONS = frozenset(["abs", "coalesce", "greatest", "least", "lower", "upper"])
 _NO_ESCAPE = Constant(None, AttributeType.STRING)
 _SUFFIX: dict[type, str] = {syntax.KleenePlus: "+", syntax.KleeneStar: "*", syntax.Maybe: "?"}
 
@@ -35,20 +40,26 @@ def print_query(query: syntax.Query) -> str:
     if query.where is not None:
         lines.append("WHERE " + print_expression(query.where))
     if query.group_by:
-        lines.append("GROUP-BY " + ", ".join(_print_reference(key) for key in query.group_by))
+        lines.append("GROUP-BY " + ", ".join(map(print_item, query.group_by)))
     if query.having is not None:
         lines.append("HAVING " + print_output(query.having))
     if query.within is not None:
         lengths = [query.within] if query.slide is None else [query.within, query.slide]
-        texts = [_print_literal(length.amount, length.unit) for length in lengths]
+        texts = list(map(_print_length, lengths))
         lines.append("WITHIN " + " SLIDE ".join(texts))
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
 
 
+def _print_length(length: syntax.Duration | syntax.Parameter) -> str:
+    if isinstance(length, syntax.Parameter):
+        return f"${length.name}"
+    return _print_literal(length.amount, length.unit)
+
+
 def print_item(item: syntax.Item) -> str:
-    """Return an item of RETURN as text."""
+    """Return an item of RETURN or GROUP-BY as text."""
     text = print_output(item.expression)
     return text if item.name is None else f"{text} AS {item.name}"
 
@@ -90,6 +101,12 @@ def print_expression(expression: syntax.Expression) -> str:
             return _print_reference(expression)
         case syntax.Call():
             return _print_call(expression, print_expression)
+        case syntax.Case():
+            return _print_case(expression, print_expression)
+        case syntax.Zoned(operand, zone):
+            return f"{_inner(operand)} AT TIME ZONE {_print_literal(zone, None)}"
+        case syntax.Parameter(name):
+            return f"${name}"
         case syntax.Equivalence(keys):
             return "[" + ", ".join(map(_print_reference, keys)) + "]"
         case syntax.Operation("NOT", (syntax.Operation(name, operands),)) if (
@@ -127,6 +144,12 @@ def _print_call(call: syntax.Call, each: Callable[[syntax.Expression], str]) -> 
     return f"{name}({source}{modifier}{inside})"
 
 
+def _print_case(case: syntax.Case, each: Callable[[syntax.Expression], str]) -> str:
+    parts = [f" WHEN {each(condition)} THEN {each(result)}" for condition, result in case.branches]
+    otherwise = "" if case.otherwise is None else f" ELSE {each(case.otherwise)}"
+    return f"CASE{''.join(parts)}{otherwise} END"
+
+
 #: How strongly operators bind, and operands: an operand that binds less strongly than its operator
 #: requires needs parentheses.
 _BINDING = {
@@ -153,6 +176,11 @@ def print_output(expression: syntax.Expression, least: int = 0) -> str:
     match expression:
         case syntax.Call():
             return _print_call(expression, print_output)
+        case syntax.Case():
+            return _print_case(expression, print_output)
+        case syntax.Zoned(operand, zone):
+            inside = print_output(operand, _BINDING["+"])
+            return f"{inside} AT TIME ZONE {_print_literal(zone, None)}"
         case syntax.Operation("NOT", (syntax.Operation(name, operands),)) if (
             name in _NEGATED_INSIDE
         ):
@@ -194,9 +222,9 @@ def _print_reference(reference: syntax.Reference) -> str:
 # ---- bound conditions, for people
 
 
-def print_bound(expression: BoundExpression, aliases: Mapping[int, str]) -> str:
-    """An expression as text, every attribute with the alias of its position."""
-    return print_expression(_as_written(expression, aliases))
+def print_bound(expression: BoundExpression, aliases: Mapping[int, str] | None = None) -> str:
+    """Return an expression as text; attributes have the alias of their position, if given."""
+    return print_expression(_as_written(expression, aliases or {}))
 
 
 def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Expression:
@@ -210,14 +238,22 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
             number, unit = _in_units(ticks)
             return syntax.Literal(number, unit if number == 1 else f"{unit}s")
         case Constant(value, kind):
-            instant = kind is AttributeType.TIMESTAMP and value is not None
-            return syntax.Literal(format_instant(int(value or 0)) if instant else value)
+            is_instant = kind is AttributeType.TIMESTAMP and value is not None
+            return syntax.Literal(format_instant(int(value or 0)) if is_instant else value)
         case Field(position, attribute, _, following):
             name = "time" if attribute == TIME else attribute
-            return syntax.Reference(aliases[position], name, following)
-        case Applied(name, operands) if name in _WITH_FROM:
-            return syntax.Call("extract", each(*operands), name)
-        case Applied(name, operands) if name in _FUNCTIONS:
+            return syntax.Reference(aliases.get(position), name, following)
+        case Applied(name, (operand, *zone)) if name in EXTRACT_PARTS:
+            return syntax.Call("extract", (_zoned(each(operand)[0], zone),), name)
+        case Applied("date_trunc", (unit, operand, *zone)):
+            unit_text, instant_text = each(unit, operand)
+            return syntax.Call("date_trunc", (unit_text, _zoned(instant_text, zone)))
+        case Applied("CASE", operands):
+            written = each(*operands[:-1])
+            is_null = isinstance(operands[-1], Constant) and operands[-1].value is None
+            last = None if is_null else each(operands[-1])[0]
+            return syntax.Case(tuple(zip(written[::2], written[1::2], strict=True)), last)
+        case Applied(name, operands) if name.islower() and name != "neg":
             return syntax.Call(name, each(*operands))
         case Applied("AND", (Applied(">=", (left, low)), Applied("<=", (other, high)))) if (
             left == other
@@ -234,6 +270,12 @@ def _as_written(node: BoundExpression, aliases: Mapping[int, str]) -> syntax.Exp
             return syntax.Operation("LIKE", each(operand, *texts))
     assert isinstance(node, Applied), "values of rows are printed as they are written"
     return syntax.Operation(node.name, each(*node.operands))
+
+
+def _zoned(operand: syntax.Expression, zone: list[BoundExpression]) -> syntax.Expression:
+    if zone and isinstance(zone[0], Constant):
+        return syntax.Zoned(operand, str(zone[0].value))
+    return operand
 
 
 def print_length(ticks: int, *, calendar: bool = True) -> str:

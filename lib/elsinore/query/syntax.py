@@ -6,7 +6,7 @@ Positions take no part in equality, so that a printed and re-parsed query equals
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -179,7 +179,38 @@ class Equivalence:
     at: Location = _at()
 
 
-Expression = Literal | Reference | Operation | Call | Equivalence
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`CASE WHEN condition THEN result ... ELSE otherwise END`; no ELSE is NULL.
+
+    Attributes:
+        branches: pairs of a condition and its result.
+        otherwise: the result if no condition is true.
+    """
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Zoned:
+    """`t AT TIME ZONE 'Europe/Berlin'`, an operand of `extract` or `date_trunc`."""
+
+    operand: Expression
+    zone: str
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`$name`, the value of a parameter."""
+
+    name: str
+    at: Location = _at()
+
+
+Expression = Literal | Reference | Operation | Call | Equivalence | Case | Zoned | Parameter
 
 #: Functions of RETURN and HAVING that aggregate events or trends.
 AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
@@ -190,7 +221,28 @@ def operands_of(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Operation(operands=inner) | Call(arguments=inner):
             return inner
+        case Case(branches, otherwise):
+            last = () if otherwise is None else (otherwise,)
+            return (*(part for branch in branches for part in branch), *last)
+        case Zoned(operand):
+            return (operand,)
     return ()
+
+
+def with_operands(expression: Expression, operands: tuple[Expression, ...]) -> Expression:
+    """Return an expression with other operands, as many as `operands_of` returns."""
+    match expression:
+        case Operation():
+            return replace(expression, operands=operands)
+        case Call():
+            return replace(expression, arguments=operands)
+        case Case(branches):
+            pairs = tuple(zip(operands[::2], operands[1::2], strict=False))
+            otherwise = operands[-1] if len(operands) > 2 * len(branches) else None
+            return replace(expression, branches=pairs, otherwise=otherwise)
+        case Zoned():
+            return replace(expression, operand=operands[0])
+    return expression
 
 
 def nodes_of(expression: Expression) -> Iterator[Expression]:
@@ -220,7 +272,7 @@ class Semantics(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An expression of RETURN, and its name after AS."""
+    """An expression of RETURN or GROUP-BY, and its name after AS."""
 
     expression: Expression
     name: str | None = None
@@ -237,6 +289,17 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """One `PARAM name type DEFAULT value;` of a workload."""
+
+    name: str
+    type: str
+    default: Literal | None
+    at: Location = _at()
+    type_at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One `QUERY ... ;` of a workload; `having` is a condition on its rows."""
 
@@ -244,9 +307,9 @@ class Query:
     returns: tuple[Item, ...]
     pattern: Pattern
     where: Expression | None
-    group_by: tuple[Reference, ...]
-    within: Duration | None
-    slide: Duration | None
+    group_by: tuple[Item, ...]
+    within: Duration | Parameter | None
+    slide: Duration | Parameter | None
     semantics: Semantics
     having: Expression | None = None
     at: Location = _at()

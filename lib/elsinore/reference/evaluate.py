@@ -12,9 +12,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
+from elsinore.query.expressions import (
+    EXTRACT_PARTS,
+    Applied,
+    BoundExpression,
+    Constant,
+    Field,
+)
+from elsinore.reference import functions
 from elsinore.reference.event import Event
-from elsinore.timeline import DAY, HOUR
+from elsinore.results.row import nearest_double
 
 _DOUBLE = AttributeType.DOUBLE
 _INT64 = range(-(2**63), 2**63)
@@ -40,8 +47,13 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 Reader = Callable[[Event, Event | None], Any]
 
 
-def reader(expression: BoundExpression) -> Reader:
-    """Return an expression as a function, to evaluate it for many events."""
+def reader(expression: BoundExpression, *, exact: bool = False) -> Reader:
+    """Return an expression as a function, to evaluate it for many events.
+
+    Args:
+        expression: the expression.
+        exact: integers may have any size; otherwise they are NULL beyond 64 bits.
+    """
     match expression:
         case Constant(value):
             return lambda event, following: value
@@ -50,7 +62,8 @@ def reader(expression: BoundExpression) -> Reader:
         case Field(attribute=attribute):
             return lambda event, following: _second(following).value(attribute)
         case Applied():
-            combine, operands = _applied(expression), [reader(one) for one in expression.operands]
+            combine = _applied(expression, _same if exact else _fitted)
+            operands = [reader(one, exact=exact) for one in expression.operands]
             return lambda event, following: combine([read(event, following) for read in operands])
     raise AssertionError(f"{expression} is no expression")
 
@@ -67,7 +80,7 @@ def _second(following: Event | None) -> Event:
     return following
 
 
-def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
+def _applied(expression: Applied, fitted: Callable[[Any], Any]) -> Callable[[Sequence[Any]], Any]:
     """Return a function from the values of the operands to the value of an expression."""
     match expression:
         case Applied(sign, (left, right)) if sign in COMPARE:
@@ -75,9 +88,9 @@ def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
             meet = _DOUBLE in (left.type, right.type) and left.type is not right.type
             return lambda sides: _compare(sign, *(map(_double, sides) if meet else sides))
         case Applied("+" | "-" | "*" | "/" | "%" as sign, _, kind):
-            return lambda values: _arithmetic(sign, values[0], values[1], kind)
+            return lambda values: fitted(_arithmetic(sign, values[0], values[1], kind))
         case Applied("neg"):
-            return lambda values: None if values[0] is None else _fitted(-values[0])
+            return lambda values: None if values[0] is None else fitted(-values[0])
         case Applied("AND"):
             return conjunction
         case Applied("OR"):
@@ -88,8 +101,50 @@ def _applied(expression: Applied) -> Callable[[Sequence[Any]], Any]:
             return lambda values: values[0] is None
         case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
             return lambda values: like(values[0], pattern, escape)
-    name, doubles = expression.name, expression.type is _DOUBLE
-    return lambda values: call(name, [_double(v) for v in values] if doubles else values)
+        case Applied("CASE", _, kind):
+            return lambda values: case(values, doubles=kind is _DOUBLE)
+        case Applied("nullif", (left, right)):
+            meet = _DOUBLE in (left.type, right.type) and left.type is not right.type
+            return lambda pair: (
+                None if _compare("=", *(map(_double, pair) if meet else pair)) else pair[0]
+            )
+    name, kind = expression.name, expression.type
+    if (function := function_of(expression)) is not None:
+        return lambda values: fitted(function(values))
+    doubles = kind is _DOUBLE
+    return lambda values: fitted(call(name, list(map(_double, values)) if doubles else values))
+
+
+def function_of(expression: Applied) -> Callable[[Sequence[Any]], Any] | None:
+    """Return a function of strings, timestamps or one number, given the values of its operands.
+
+    None for other functions, whose operands are of one kind.
+    """
+    name = expression.name
+    match expression:
+        case Applied("regexp_like", (_, Constant(str(pattern)))):
+            return lambda values: functions.regexp_like(values[0], pattern)
+        case Applied("concat"):
+            return functions.concat
+        case Applied("date_trunc"):
+            return lambda values: functions.date_trunc(values[0], values[1], _zone(values[2:]))
+        case Applied() if name in EXTRACT_PARTS:
+            return lambda values: functions.extract(name, values[0], _zone(values[1:]))
+        case Applied("abs" | "coalesce" | "greatest" | "least" | "lower" | "upper"):
+            return None
+    return lambda values: functions.function_value(name, values)
+
+
+def _zone(values: Sequence[Any]) -> str | None:
+    return values[0] if values else None
+
+
+def case(values: Sequence[Any], *, doubles: bool) -> Any:
+    """Return the result of the first condition that is true, or the last value."""
+    for condition, result in zip(values[:-1:2], values[1::2], strict=False):
+        if condition is True:
+            return _double(result) if doubles else result
+    return _double(values[-1]) if doubles else values[-1]
 
 
 def conjunction(truths: Sequence[bool | None]) -> bool | None:
@@ -105,7 +160,7 @@ def negation(truth: bool | None) -> bool | None:
 
 
 def _double(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else nearest_double(value)
 
 
 def _compare(sign: str, left: Any, right: Any) -> bool | None:
@@ -132,7 +187,7 @@ def _double_arithmetic(sign: str, left: float, right: float) -> float | None:
 
 def _long_arithmetic(sign: str, left: int, right: int) -> int | None:
     if sign != "%":
-        return _fitted(_COMBINE[sign](left, right))
+        return _COMBINE[sign](left, right)
     if right == 0:
         return None
     remainder = abs(left) % abs(right)  # division rounds towards zero: the sign of the dividend
@@ -141,7 +196,11 @@ def _long_arithmetic(sign: str, left: int, right: int) -> int | None:
 
 def _fitted(value: Any) -> Any:
     """Return the value, or NULL if a long or timestamp does not fit 64 bits."""
-    return value if isinstance(value, float) or value in _INT64 else None
+    return value if not isinstance(value, int) or value in _INT64 else None
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def call(name: str, values: Sequence[Any]) -> Any:
@@ -149,8 +208,8 @@ def call(name: str, values: Sequence[Any]) -> Any:
 
     If one value is a double, all must be doubles.
 
-    >>> call("least", [None, 2, 3]), call("weekday", [0])
-    (2, 4)
+    >>> call("least", [None, 2, 3]), call("upper", ["a"])
+    (2, 'A')
     """
     known = [value for value in values if value is not None]
     if not known:
@@ -158,7 +217,7 @@ def call(name: str, values: Sequence[Any]) -> Any:
     first = known[0]
     match name:
         case "abs":
-            return _fitted(abs(first))
+            return abs(first)
         case "least":
             numbers = [value for value in known if value == value]
             return min(numbers) if numbers else first
@@ -171,10 +230,6 @@ def call(name: str, values: Sequence[Any]) -> Any:
             return first.lower()
         case "upper":
             return first.upper()
-        case "hour":
-            return first // HOUR % 24
-        case "weekday":  # the first of January 1970 was a Thursday
-            return (first // DAY + 3) % 7 + 1
 
 
 def like(text: str | None, pattern: str, escape: str | None) -> bool | None:

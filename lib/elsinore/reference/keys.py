@@ -16,6 +16,7 @@ from elsinore.query.syntax import (
     Pattern,
     parts_of,
 )
+from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
 
 #: The value of a key that no event of a trend carries; it fits every value.
@@ -33,6 +34,7 @@ class Keys:
 
     def __init__(self, query: BoundQuery, schema: StreamSchema) -> None:
         self._keys = query.keys
+        self._read = [reader(key.read(0)) for key in query.keys]
         #: the numbers of the keys that the events at each position carry.
         self.at_position = tuple(
             tuple(
@@ -111,7 +113,7 @@ class Keys:
         found = []
         for number in numbers:
             key = self._keys[number]
-            value = canonical(event.value(key.attribute))
+            value = canonical(self._read[number](event, None))
             if key.equivalence and (value is None or value is _NAN):
                 return None
             found.append(value)
@@ -158,7 +160,7 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bo
     outside of the pattern: a key applies if it binds every part of the trend whose events have the
     attribute.
     """
-    carriers = schema.carriers(key.attribute)
+    carriers = key.carriers(schema, query.positions)
     in_trends = [position for position in query.positions if not position.negated]
     own = [position for position in in_trends if position.type == name]
     parts = own or [position for position in in_trends if position.type in carriers]

@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
-from elsinore.reference.evaluate import COMPARE, call, conjunction, like, negation
+from elsinore.reference.evaluate import (
+    COMPARE,
+    call,
+    case,
+    conjunction,
+    function_of,
+    like,
+    negation,
+)
 from elsinore.reference.totals import Total
 from elsinore.results.row import Bounds, Value, nearest_double
 from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Instant
@@ -28,6 +36,10 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
 }
+
+
+#: Functions that are not monotone in each operand, so that bounds of operands say nothing.
+_NOT_MONOTONE = frozenset(["%", "CASE", "nullif", "power", "round"])
 
 
 class Output(NamedTuple):
@@ -107,10 +119,22 @@ def _value(expression: Applied, values: Sequence[Any]) -> Any:
             return negation(values[0])
         case Applied("IS NULL"):
             return values[0] is None
+    return _of_function(expression, values)
+
+
+def _of_function(expression: Applied, values: Sequence[Any]) -> Any:
+    match expression:
         case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
             return like(values[0], pattern, escape)
         case Applied("abs"):
             return None if values[0] is None else abs(values[0])
+        case Applied("CASE", _, kind):
+            return case(values, doubles=kind is _DOUBLE)
+        case Applied("nullif"):
+            left, right = values
+            return None if right is not None and left == right else left
+    if (function := function_of(expression)) is not None:
+        return function(values)
     doubles = expression.type is _DOUBLE
     return call(expression.name, [_double(value) for value in values] if doubles else values)
 
@@ -160,14 +184,14 @@ def _bounds(expression: Applied, value: Any, operands: Sequence[Output]) -> Boun
 
     The functions of doubles are monotone in each operand, wherever the other operands are within
     their bounds, except for divisors on both sides of zero, `abs` of a value on both sides of zero,
-    and remainders.
+    and the functions of `_NOT_MONOTONE`.
     """
     if not isinstance(value, float) or all(operand.bounds is None for operand in operands):
         return None
     ranges = [one.bounds or (one.value, one.value) for one in operands]
     spans_zero = [one.bounds is not None and one.bounds[0] <= 0 <= one.bounds[1]
                   for one in operands]  # fmt: skip
-    if expression.name == "%" or (expression.name == "/" and spans_zero[1]):
+    if expression.name in _NOT_MONOTONE or (expression.name == "/" and spans_zero[1]):
         return -math.inf, math.inf
     ends = [_value(expression, chosen) for chosen in product(*ranges)]
     ends += [0.0] if expression.name == "abs" and spans_zero[0] else []

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
+from elsinore.query.expressions import Applied
+from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
 from elsinore.reference.participation import Participants, count_distinct, participating_at
 from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
@@ -74,12 +76,15 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
         counted = [(event, 1) for event in participating_at(aggregate, found)]
     else:
         counted = [(event, n) for (event, at), n in times.items() if at in aggregate.positions]
-    if aggregate.distinct and aggregate.attribute is not None:
-        return Total(count_distinct(event.value(aggregate.attribute) for event, _ in counted))
     if aggregate.attribute is None:
         return Total(sum(n for _, n in counted))
-    read = [(event.value(aggregate.attribute), n) for event, n in counted]
+    read_value = _reader_of(aggregate.attribute)
+    if aggregate.distinct:
+        return Total(count_distinct(read_value(event) for event, _ in counted))
+    read = [(read_value(event), n) for event, n in counted]
     weighted = [(value, n) for value, n in read if value is not None]
+    if aggregate.function is AggregateFunction.COUNT:
+        return Total(sum(n for _, n in weighted))
     if not weighted:
         return Total(None)
     match aggregate.function:
@@ -94,6 +99,14 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
         case AggregateFunction.MAX:
             return Total(_extreme(max, weighted, aggregate.type))
     raise AssertionError(f"{aggregate.function} has no attribute")
+
+
+def _reader_of(attribute: str | Applied) -> Callable[[Event], Any]:
+    """Return a function that reads an attribute or an expression; its integers have any size."""
+    if isinstance(attribute, str):
+        return lambda event: event.value(attribute)
+    read = reader(attribute, exact=True)
+    return lambda event: read(event, None)
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:

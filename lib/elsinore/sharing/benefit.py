@@ -216,7 +216,7 @@ def _key_attributes(candidate: Candidate, workload: Workload) -> tuple[str, ...]
 
 
 def _attributes(keys: Iterable[Key]) -> tuple[str, ...]:
-    return tuple(sorted({key.attribute for key in keys}))
+    return tuple(sorted({key.attribute for key in keys if key.value is None}))
 
 
 def _carried(event_type: str, attributes: tuple[str, ...], workload: Workload) -> tuple[str, ...]:

@@ -93,7 +93,10 @@ class Carrying:
     @cached_property
     def parts(self) -> list[tuple[int, Share]]:
         """The missing hours of the tasks, split if they are fewer than cores."""
-        shared = [{key.attribute for key in query.keys} for query in self.carried.queries]
+        shared = [
+            {key.attribute for key in query.keys if key.value is None}
+            for query in self.carried.queries
+        ]
         keys = tuple(sorted(set.intersection(*shared)))
         return hour_shares(self.missing, self.files, keys, self.cores)
 

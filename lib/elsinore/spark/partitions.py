@@ -123,4 +123,5 @@ def common_keys(query: BoundQuery) -> tuple[str, ...]:
     if query.semantics is Semantics.CONTIGUOUS:
         return ()
     everywhere = {position.index for position in query.positions}
-    return tuple(sorted({key.attribute for key in query.keys if key.positions >= everywhere}))
+    shared = [key for key in query.keys if key.value is None and key.positions >= everywhere]
+    return tuple(sorted({key.attribute for key in shared}))

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import BoundQuery, Key, of_query
-from elsinore.query.expressions import Applied, BoundExpression, Field
+from elsinore.query.expressions import Applied, BoundExpression, turned
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics, shape_of
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_template
 from elsinore.template.template import (
@@ -363,7 +363,6 @@ def _same(key: Key, earlier: int, later: int) -> BoundExpression:
 
     NULL equals NULL, as in GROUP BY.
     """
-    left = Field(earlier, key.attribute, key.type)
-    right = Field(later, key.attribute, key.type, following=True)
+    left, right = key.read(earlier), turned(key.read(later))
     neither = Applied("AND", (Applied("IS NULL", (left,)), Applied("IS NULL", (right,))))
     return Applied("OR", (Applied("=", (left, right)), neither))

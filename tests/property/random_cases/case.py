@@ -20,7 +20,7 @@ from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.results import OF_EACH, draw_each, draw_results
-from tests.property.random_cases.shape import Shape, draw_groups
+from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
 
@@ -113,6 +113,30 @@ def _results(
     return (*named, *query.returns), query.having
 
 
+#: Expressions of GROUP-BY over an alias P, by the attribute that its type must have.
+_GROUPS = (
+    ("x", "P.x % 2"), ("x", "P.x > 1"), ("x", "coalesce(P.x, 1)"), ("s", "upper(P.s)"),
+    ("s", "substr(P.s, 1, 1)"), ("y", "round(P.y)"), ("t", "date_trunc('second', P.t)"),
+    ("x", "CASE WHEN P.x > 1 THEN 'high' ELSE 'low' END"),
+)  # fmt: skip
+
+
+def _grouped(
+    name: str, aim: str | None, shape: Shape, groups: tuple[Reference, ...]
+) -> tuple[Item, ...]:
+    """GROUP-BY; sometimes with an expression over a type that occurs once."""
+    items = tuple(map(Item, groups))
+    dice = Dice(f"groups of {name}", aim)
+    once = [leaf for leaf in shape.positive if [x.type for x in shape.every].count(leaf.type) == 1]
+    if not once or not dice.chance(0.1, "GROUP-BY expression"):
+        return items
+    leaf = dice.pick(once)
+    fitting = [text for needs, text in _GROUPS if needs in TYPES[leaf.type]]
+    text = dice.pick(fitting).replace("P.", f"{leaf.alias}.")
+    [query] = parse_workload(f"QUERY q RETURN COUNT(*) PATTERN A GROUP-BY {text} AS e")
+    return (*items, *query.group_by)
+
+
 def _draw(dice: Dice, name: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
     calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
@@ -127,7 +151,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         having=having,
         pattern=shape.pattern,
         where=draw_where(dice, shape),
-        group_by=groups,
+        group_by=_grouped(name, dice.aim, shape, groups),
         within=within,
         slide=slide,
         semantics=draw_semantics(dice),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item
 from elsinore.query.syntax import Call, Conjunction, Duration, Item, Reference, Semantics
 from tests.property.random_cases.dice import Dice
@@ -16,6 +17,15 @@ _EXTREMES = ("MIN", "MAX")
 _AIMS = {"COUNT of alias": "COUNT", SIGNED: "SUM", **{name: name for name in _FUNCTIONS[1:]}}
 _APART = "aliases told apart by conditions"
 _AMBIGUOUS = ("ambiguous", "ambiguous with predicate", "ambiguous with NOT")
+
+#: Arguments of aggregates over an alias P, by the attributes that its type must have.
+_EXPRESSIONS = (
+    ("x", "P.x * P.x"), ("x", "P.x + 1"), ("x", "abs(P.x - 2)"), ("x", "-P.x"),
+    ("xk", "P.x * P.k"), ("xy", "P.x * 2 - 1"), ("x", "nullif(P.x, 1)"),
+    ("x", "CASE WHEN P.x > 1 THEN P.x END"), ("xs", "CASE WHEN P.s = 'u' THEN P.x ELSE 0 END"),
+    ("s", "length(concat(P.s, 'ab'))"), ("x", "P.x % 3"), ("t", "extract(minute FROM P.t)"),
+)  # fmt: skip
+_CASES = tuple(each for each in _EXPRESSIONS if "CASE" in each[1])
 
 _WITHINS = (5, 8, 10, 25, 60)
 #: The longest WITHIN of integer times.
@@ -52,6 +62,12 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
         function = _AIMS[dice.aim]
     if dice.aims("timestamp extreme"):
         function = dice.pick(_EXTREMES)
+    if dice.chance(0.12, "aggregate of an expression", "CASE"):
+        among = _CASES if dice.aims("CASE") else _EXPRESSIONS
+        fitting = [text for needs, text in among if set(needs) <= set(TYPES[leaf.type])]
+        if fitting:
+            text = dice.pick(fitting).replace("P.", f"{target}.")
+            return _parsed_item(f"{function}({text})")
     if function == "COUNT":
         return _aggregate(function, target, None)
     names = [name for name, kind in TYPES[leaf.type].items() if kind in ("long", "double")]
@@ -62,6 +78,11 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
     if dice.aims(SIGNED) and "y" in names:
         return _aggregate(dice.pick(("SUM", "AVG")), target, "y")
     return _aggregate(function, target, dice.pick(names))
+
+
+def _parsed_item(text: str) -> Item:
+    [query] = parse_workload(f"QUERY q RETURN {text} PATTERN A")
+    return query.returns[0]
 
 
 def _aggregate(function: str, target: str, attribute: str | None) -> Item:

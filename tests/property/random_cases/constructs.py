@@ -53,6 +53,7 @@ CONSTRUCTS = (
     *("local predicate", "edge predicate", "functions"),
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
     *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
+    *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -228,7 +229,7 @@ def _keys(query: BoundQuery) -> set[str]:
     for key in query.keys:
         found |= {"equivalence"} if key.equivalence else set()
         if key.group_label is not None:
-            found.add("grouping")
+            found.add("grouping" if key.value is None else "GROUP-BY expression")
             found |= {"grouping some types lack"} if positive - key.positions else set()
         if negated & key.positions:
             found.add("NOT with key")
@@ -238,7 +239,8 @@ def _keys(query: BoundQuery) -> set[str]:
     if len(set(attributes)) < len(attributes):
         found |= {"two keys on one attribute"}
         found |= {"two keys on one attribute, fixed length"} if _fixed_length(query) else set()
-    if any(reference.qualifier for reference in query.source.group_by):
+    grouped = [item.expression for item in query.source.group_by]
+    if any(isinstance(each, Reference) and each.qualifier for each in grouped):
         found.add("scoped key")
     if query.source.where is not None and _scoped(query):
         found.add("scoped key")
@@ -310,6 +312,9 @@ def _returns(query: BoundQuery) -> set[str]:
         found.add("COUNT of alias" if item.attribute is None else item.function.value)
         if len(item.positions) > 1:
             found.add("aggregate over several positions")
+        if isinstance(item.attribute, Applied):
+            found.add("aggregate of an expression")
+            found |= {"CASE"} if item.attribute.name == "CASE" else set()
         if item.attribute is not None and item.type.value == "timestamp":
             found.add("timestamp extreme")
     return found

@@ -75,7 +75,7 @@ def draw_results(
     """
     if not dice.chance(0.35, *OF_RESULTS):
         return list(aggregates), None
-    rounded = [one for one in aggregates if one.startswith(_SUMS) and one.endswith(".y)")]
+    rounded = [one for one in aggregates if one.startswith(_SUMS) and ".y" in one]
     endings = (".t)", ".time)") if calendar else (".t)",)
     instants = [one for one in aggregates if one.endswith(endings)]
     numbers = [one for one in aggregates if one not in (*rounded, *instants)] or ["COUNT(*)"]

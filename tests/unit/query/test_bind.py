@@ -92,7 +92,7 @@ def test_a_wrong_query_is_refused_with_its_reason(query: str, fault: str) -> Non
         ("least(T.at, 'soon') > T.at", "not an ISO 8601"),
         ("extract(T.at) > 1", "extract needs FROM"),
         ("extract(hours FROM T.at) > 1", "extract has no part hours (did you mean hour?)"),
-        ("extract(dow FROM T.at) > 1", "mean weekday?"),
+        ("extract(isodow FROM T.at) > 1", "mean weekday?"),
         (
             "extract(hour FROM T.time) > 1",
             "takes a timestamp, not a long (give the stream's time a unit, as in unit: ms)",

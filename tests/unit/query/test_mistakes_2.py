@@ -51,6 +51,31 @@ SCHEMA = stream_schema(
             "COUNT(*) AS trends", "HAVING trend > 1",
             "1:60: the query has no trend (did you mean trends?)",
         ),
+        (
+            "COUNT(*)", "WHERE extract(hour FROM '2024-01-01' AT TIME ZONE 'New York') > A.v",
+            "1:93: no time zone New York (did you mean America/New_York?)",
+        ),
+        (
+            "COUNT(*)", "WHERE A.time AT TIME ZONE 'UTC' > 1",
+            "1:69: AT TIME ZONE belongs to extract or date_trunc (as in extract(hour FROM V.time "
+            "AT TIME ZONE 'Europe/Berlin'))",
+        ),
+        (
+            "COUNT(*)", "WHERE regexp_like(A.k, '(')",
+            "1:66: invalid regular expression: missing ) (at character 1)",
+        ),
+        (
+            "COUNT(*)", "WHERE regexp_like(A.k, A.k)",
+            "1:66: the pattern must be a constant (as in regexp_like(V.name, '^A'))",
+        ),
+        (
+            "COUNT(CASE WHEN A.v > 1 THEN 1 ELSE 'x' END)", "",
+            "1:22: results of CASE are a long and a string (use one type)",
+        ),
+        (
+            "COUNT(*)", "WHERE A.v > $mn",
+            "1:55: no parameter mn (declare it, as in PARAM mn double DEFAULT 1;)",
+        ),
         ("COUNT(*) > NULL AS x", "", "1:16: a comparison with NULL is never true (write IS NULL)"),
         (
             "COUNT(*) + 'a'", "",

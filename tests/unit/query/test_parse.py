@@ -87,7 +87,7 @@ Q = f"QUERY q {BODY}"
             "1:33: EVERY is not supported (leave it out: every match counts)",
         ),
         # misspelt
-        (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected QUERY (did you mean Q"),
+        (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected PARAM or QUERY (did you mean QUERY?"),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
         (
             "QUERY q RETURN COUNT(*) PATERN",

@@ -14,7 +14,8 @@ from elsinore.executors.graph.kernels.graph import Graph, Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import Entries, StateEntries, at_states, make_entries
-from elsinore.executors.input.key_codes import KeyCodes, numbered
+from elsinore.executors.input.key_codes import KeyCodes
+from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.slots import fill_slots, spans_of
 from elsinore.executors.input.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.executors.kinds import Kind
@@ -131,7 +132,7 @@ def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bo
 
     Without such positions, it must bind each position whose events have the attribute.
     """
-    carriers = schema.carriers(key.attribute)
+    carriers = key.carriers(schema, query.positions)
     positions = {p.index: p.type for p in query.positions if not p.negated}
     own = {index for index, other in positions.items() if other == kind}
     needed = own or {index for index, other in positions.items() if other in carriers}

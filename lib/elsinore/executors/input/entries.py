@@ -19,7 +19,8 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.executors.input.columns import EventColumns, plain_values
 from elsinore.executors.input.evaluate import admitted
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
-from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts, numbered
+from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts
+from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import BoundQuery
 from elsinore.sorting import ascending
 from elsinore.template.placement import Admission, Kind, Place, Placements

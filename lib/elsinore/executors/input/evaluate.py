@@ -6,140 +6,22 @@ arithmetic is NULL, and `/` divides doubles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.input.columns import Column, EventColumns, in_one_dictionary, recoded
+from elsinore.errors import QueryError
+from elsinore.executors.input import functions
+from elsinore.executors.input.columns import Column, EventColumns, in_one_dictionary
 from elsinore.numbers.arithmetic import long_columns
-from elsinore.query.expressions import Applied, BoundExpression, Constant, Field
+from elsinore.query.expressions import EXTRACT_PARTS, Applied, BoundExpression, Constant, Field
+from elsinore.query.print_query import print_bound
 from elsinore.template.placement import Admission
 
-_INT64_MIN = np.iinfo(np.int64).min
-
-
-def call(name: str, operands: Sequence[Column], kind: AttributeType) -> Column:
-    """Return the values of a function for all rows of its operands.
-
-    Args:
-        name: the function's name.
-        operands: at least one column; all have the same length.
-        kind: the type of the result.
-    """
-    first = operands[0]
-    match name:
-        case "abs":
-            return _absolute(first)
-        case "lower":
-            return _recased(first, pc.ascii_lower, str.lower)
-        case "upper":
-            return _recased(first, pc.ascii_upper, str.upper)
-        case "hour":
-            return _calendar(first, pc.hour)
-        case "weekday":
-            return _calendar(first, _weekday)
-    return _chosen(name, _alike(operands, kind))
-
-
-def _absolute(column: Column) -> Column:
-    if column.values.dtype == np.float64:
-        return Column(np.abs(column.values), column.known)
-    fits = column.values != _INT64_MIN
-    return Column(np.abs(np.where(fits, column.values, 0)), column.known & fits)
-
-
-# ---- one of several values
-
-
-def _alike(operands: Sequence[Column], kind: AttributeType) -> list[Column]:
-    """Return columns with comparable values: doubles, or codes of a common dictionary."""
-    match kind:
-        case AttributeType.STRING:
-            return in_one_dictionary(operands)
-        case AttributeType.DOUBLE:
-            return [Column(column.values.astype(np.float64), column.known) for column in operands]
-    return list(operands)
-
-
-def _chosen(name: str, operands: Sequence[Column]) -> Column:
-    """Return LEAST, GREATEST or COALESCE: each operand replaces worse values of those before it."""
-    best, *others = operands
-    values, known = best.values, best.known
-    for other in others:
-        better = other.known & (~known | _beats(name, other.values, values))
-        values = np.where(better, other.values, values)
-        known = known | other.known
-    return Column(values, known, best.dictionary)
-
-
-def _beats(name: str, new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """Return bool[N]: whether a new value replaces an old one; NaN ranks above every number."""
-    match name:
-        case "least":
-            return (new < old) | ((old != old) & (new == new))
-        case "greatest":
-            return (new > old) | ((new != new) & (old == old))
-    return np.zeros(new.size, np.bool_)  # COALESCE keeps the first value
-
-
-# ---- strings
-
-
-def _recased(
-    column: Column, ascii_only: Callable[[pa.Array], pa.Array], any_text: Callable[[str], str]
-) -> Column:
-    """Map strings to another case, strings beyond ASCII by Python.
-
-    Arrow uses the tables of another version of Unicode.
-    """
-    assert column.dictionary is not None
-    texts = ascii_only(column.dictionary)
-    beyond = pc.invert(pc.string_is_ascii(column.dictionary))
-    if pc.any(beyond).as_py():
-        mapped = [any_text(text) for text in column.dictionary.filter(beyond).to_pylist()]
-        texts = pc.replace_with_mask(texts, beyond, pa.array(mapped, texts.type))
-    return recoded(column.values, column.known, texts)
-
-
-def like(column: Column, pattern: str, escape: str | None) -> Column:
-    """Return whether each text matches a LIKE pattern as a whole."""
-    assert column.dictionary is not None
-    found = pc.match_substring_regex(column.dictionary, like_expression(pattern, escape))
-    matches = np.asarray(found).astype(np.bool_)
-    values = matches[column.values] if matches.size else np.zeros(column.known.size, np.bool_)
-    return Column(values, column.known)
-
-
-def like_expression(pattern: str, escape: str | None) -> str:
-    """Return a LIKE pattern as a regular expression of RE2, which matches in linear time."""
-    pieces = []
-    signs = iter(pattern)
-    for sign in signs:
-        if sign == escape:
-            pieces.append(rf"\x{{{ord(next(signs)):x}}}")
-        elif sign == "%":
-            pieces.append(".*" if pieces[-1:] != [".*"] else "")
-        else:
-            pieces.append("." if sign == "_" else rf"\x{{{ord(sign):x}}}")
-    return rf"(?s)\A{''.join(pieces)}\z"
-
-
-# ---- timestamps
-
-
-def _calendar(column: Column, part: Callable[[pa.Array], pa.Array]) -> Column:
-    instants = pa.array(column.values, pa.int64()).view(pa.timestamp("us"))
-    return Column(np.asarray(part(instants)).astype(np.int64), column.known)
-
-
-def _weekday(instants: pa.Array) -> pa.Array:
-    return pc.day_of_week(instants, count_from_zero=False, week_start=1)
-
-
-_DOUBLE = AttributeType.DOUBLE
+_LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _CALCULATE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "+": np.add,
     "-": np.subtract,
@@ -182,28 +64,91 @@ def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarra
     return work_out(expression, lambda field: columns.column(field.attribute).take(rows), rows.size)
 
 
-def work_out(expression: BoundExpression, read: Callable[[Field], Column], size: int) -> Column:
-    """Return `size` values of an expression; `read` returns the values of an attribute."""
+def values_of(expression: BoundExpression, columns: EventColumns) -> Column:
+    """Return the values of an expression for all events, computed once."""
+
+    def make() -> Column:
+        return work_out(expression, lambda f: columns.column(f.attribute), columns.times.size)
+
+    return columns.once((Column, expression), make)
+
+
+def input_values(source: str | Applied, columns: EventColumns, rows: np.ndarray | None) -> Column:
+    """Return what an aggregate reads of some events.
+
+    Args:
+        source: a column, or an expression.
+        columns: the events.
+        rows: int64[N], the events; None: all in their order.
+
+    Raises:
+        QueryError: a value of an expression of integers does not fit 64 bits.
+    """
+    if isinstance(source, str):
+        column = columns.column(source)
+        return column if rows is None else column.take(rows)
+    column, too_large = columns.once(("input", source), lambda: _input_values(source, columns))
+    if np.any(too_large if rows is None else too_large[rows]):
+        text = print_bound(source)
+        hint = f"compute with doubles, as in {text} * 1.0"
+        raise QueryError(f"a value of {text}, which is aggregated, exceeds 64 bits", hint=hint)
+    return column if rows is None else column.take(rows)
+
+
+def _input_values(source: Applied, columns: EventColumns) -> tuple[Column, np.ndarray]:
+    """Return the values of an expression, and whether a step of each one exceeds 64 bits."""
+    size = columns.times.size
+    misfits: list[np.ndarray] = [np.zeros(size, np.bool_)]
+    column = work_out(source, lambda f: columns.column(f.attribute), size, misfits)
+    return column, np.logical_or.reduce(misfits)
+
+
+def work_out(
+    expression: BoundExpression,
+    read: Callable[[Field], Column],
+    size: int,
+    misfits: list[np.ndarray] | None = None,
+) -> Column:
+    """Return `size` values of an expression.
+
+    Args:
+        expression: the expression.
+        read: returns the values of an attribute.
+        size: number of values.
+        misfits: receives a bool[size] per operation: whether an integer exceeds 64 bits, which is
+            NULL otherwise.
+    """
     match expression:
         case Constant():
             return _constant(expression, size)
         case Field():
             return read(expression)
+        case Applied("CASE", operands, kind):
+            conditions = [work_out(one, read, size, misfits) for one in operands[:-1:2]]
+            return _case(
+                conditions, operands, kind, partial(work_out, read=read, size=size), misfits
+            )
         case Applied():
-            return _applied(expression, lambda operand: work_out(operand, read, size))
+            return _applied(
+                expression, lambda operand: work_out(operand, read, size, misfits), misfits
+            )
     raise AssertionError(f"{expression} is not an expression of events")
 
 
-def _applied(expression: Applied, inner: Callable[[BoundExpression], Column]) -> Column:
+def _applied(
+    expression: Applied,
+    inner: Callable[[BoundExpression], Column],
+    misfits: list[np.ndarray] | None,
+) -> Column:
     match expression:
         case Applied("+" | "-" | "*" | "/" | "%" as operator, (left, right), kind):
-            return _arithmetic(operator, inner(left), inner(right), kind)
+            return _arithmetic(operator, inner(left), inner(right), kind, misfits)
         case Applied("neg", (operand,), kind):
             value = inner(operand)
             if kind is _DOUBLE:
                 return Column(-value.values, value.known)
             zero = Column(np.zeros_like(value.values), np.ones_like(value.known))
-            return _arithmetic("-", zero, value, kind)
+            return _arithmetic("-", zero, value, kind, misfits)
         case Applied("AND", parts):
             return _all([inner(part) for part in parts])
         case Applied("OR", parts):
@@ -213,24 +158,84 @@ def _applied(expression: Applied, inner: Callable[[BoundExpression], Column]) ->
         case Applied("IS NULL", (operand,)):
             known = inner(operand).known
             return Column(~known, np.ones_like(known))
-        case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
-            return like(inner(operand), pattern, escape)
         case Applied(operator, (left, right)) if operator in _COMPARE:
             return _comparison(operator, left, right, inner)
-    return call(expression.name, [inner(o) for o in expression.operands], expression.type)
+    if (found := _with_constants(expression, inner)) is not None:
+        return found
+    operands = [inner(operand) for operand in expression.operands]
+    values = functions.call(expression.name, operands, expression.type)
+    if misfits is not None and expression.type is _LONG and expression.name in ("abs", "round"):
+        misfits.append(np.logical_and.reduce([o.known for o in operands]) & ~values.known)
+    return values
+
+
+def _with_constants(
+    expression: Applied, inner: Callable[[BoundExpression], Column]
+) -> Column | None:
+    """Return the values of a function of which not every operand is a column, or None."""
+    match expression:
+        case Applied("LIKE", (operand, Constant(str(pattern)), Constant(str() | None as escape))):
+            return functions.like(inner(operand), pattern, escape)
+        case Applied("nullif", (left, right)):
+            equal, first = _comparison("=", left, right, inner), inner(left)
+            known = first.known & ~(equal.known & equal.values)
+            return Column(first.values, known, first.dictionary)
+        case Applied("regexp_like", (operand, Constant(str(pattern)))):
+            return functions.regexp_like(inner(operand), pattern)
+        case Applied("date_trunc", (Constant(str(unit)), operand, *zone)):
+            return functions.date_trunc(unit, inner(operand), _zone(zone))
+        case Applied(part, (operand, *zone)) if part in EXTRACT_PARTS:
+            return functions.extract(part, inner(operand), _zone(zone))
+    return None
+
+
+def _zone(operands: list[BoundExpression]) -> str | None:
+    """Return the name of the zone after the operand of a function; None for UTC."""
+    for operand in operands:
+        assert isinstance(operand, Constant)
+        return str(operand.value)
+    return None
+
+
+def _case(
+    conditions: list[Column],
+    operands: tuple[BoundExpression, ...],
+    kind: AttributeType,
+    compute: Callable[..., Column],
+    misfits: list[np.ndarray] | None,
+) -> Column:
+    """Return the result of the first condition that is true, or the last operand."""
+    left = np.ones_like(conditions[0].known)
+    taken = []
+    for condition in conditions:
+        taken.append(left & condition.values & condition.known)
+        left = left & ~taken[-1]
+    taken.append(left)
+    results = []
+    for rows, expression in zip(taken, [*operands[1:-1:2], operands[-1]], strict=True):
+        own: list[np.ndarray] | None = None if misfits is None else []
+        results.append(compute(expression, misfits=own))
+        if misfits is not None and own is not None:
+            misfits += [each & rows for each in own]
+    results = functions.alike(results, kind)
+    values, known = results[0].values, results[0].known
+    for rows, result in zip(taken[1:], results[1:], strict=True):
+        values = np.where(rows, result.values, values)
+        known = np.where(rows, result.known, known)
+    return Column(values, known, results[0].dictionary)
 
 
 def _constant(constant: Constant, size: int) -> Column:
     known = np.full(size, constant.value is not None)
     match constant.type:
         case AttributeType.STRING:
-            dictionary = pa.array([constant.value], pa.string())
+            dictionary = pa.array([constant.value or ""], pa.string())
             return Column(np.zeros(size, np.int64), known, dictionary)
         case AttributeType.DOUBLE:
-            return Column(np.full(size, constant.value, np.float64), known)
+            return Column(np.full(size, constant.value or 0.0, np.float64), known)
         case AttributeType.BOOLEAN:
             return Column(np.full(size, bool(constant.value)), known)
-    return Column(np.full(size, constant.value, np.int64), known)
+    return Column(np.full(size, constant.value or 0, np.int64), known)
 
 
 def _all(truths: list[Column]) -> Column:
@@ -264,10 +269,18 @@ def _comparison(
     return Column(_COMPARE[operator](values[0], values[1]), known)
 
 
-def _arithmetic(operator: str, left: Column, right: Column, kind: AttributeType) -> Column:
+def _arithmetic(
+    operator: str,
+    left: Column,
+    right: Column,
+    kind: AttributeType,
+    misfits: list[np.ndarray] | None,
+) -> Column:
     known = left.known & right.known
     if kind is not _DOUBLE:
         values, fits = long_columns(operator, left.values, right.values)
+        if misfits is not None and operator != "%":
+            misfits.append(known & ~fits)
         return Column(values, known & fits)
     a, b = left.values.astype(np.float64), right.values.astype(np.float64)
     with np.errstate(all="ignore"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.input.columns import EventColumns, plain_values
+from elsinore.executors.input.evaluate import values_of
+from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import Key
 from elsinore.sorting import ascending
 
 _INTEGERS = (AttributeType.LONG, AttributeType.TIMESTAMP)
 #: Maximum range of integers whose distance from the smallest one is their code.
 _MOST_DENSE = 2**24
-_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,24 @@ class KeyCodes:
     @classmethod
     def of(cls, key: Key, columns: EventColumns) -> KeyCodes:
         """Return the codes of one key; they are cached for all queries over these events."""
+        if key.value is not None:
+            return columns.once((cls, key.value), lambda: cls._of_expression(key, columns))
         return columns.once((cls, key.attribute), lambda: cls._made(key, columns))
+
+    @classmethod
+    def _of_expression(cls, key: Key, columns: EventColumns) -> KeyCodes:
+        assert key.value is not None
+        column = values_of(key.value, columns)
+        usable = column.known
+        if column.dictionary is not None:
+            codes, distinct = column.values, column.dictionary
+        else:
+            if key.type is AttributeType.DOUBLE:
+                usable = usable & ~np.isnan(column.values)
+            values = np.where(column.known, column.values, column.values.dtype.type(0))
+            numbers, codes = np.unique(values, return_inverse=True)
+            distinct = pa.array(numbers)
+        return cls(np.where(column.known, codes + 1, 0).astype(np.int32), usable, distinct)
 
     @classmethod
     def _made(cls, key: Key, columns: EventColumns) -> KeyCodes:
@@ -113,50 +131,3 @@ def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
     rights = order[np.repeat(first, counts) + within]
     found = {name: column[lefts] for name, column in left.items()}
     return found | {n: column[rights] for n, column in right.items() if n not in shared}
-
-
-def numbered(columns: Iterable[np.ndarray], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the combinations of values in some integer columns.
-
-    Numbers follow the order of the combinations, without gaps. Without columns, all rows have the
-    same combination.
-
-    Args:
-        columns: int[size] each.
-        size: number of rows.
-
-    Returns:
-        int64[size], the number of each row's combination; int64[*], a row of each combination.
-
-    >>> numbered([np.array([0, 1, 1, 0]), np.array([4, 0, 4, 4])], 4)
-    (array([0, 1, 2, 0]), array([3, 1, 2]))
-    """
-    numbers, bound = np.zeros(size, np.int64), 1
-    for column in columns:
-        low = int(column.min(initial=0))
-        most = int(column.max(initial=0)) - low + 1
-        if bound * most > _LARGEST // max(size, 1):  # without gaps neither is larger than `size`
-            numbers, column = _without_gaps(numbers, bound)[0], _without_gaps(column, _LARGEST)[0]
-            low, (bound, most) = 0, (int(n.max(initial=0)) + 1 for n in (numbers, column))
-        column = column - low if low else column
-        numbers = numbers * most + column if bound > 1 else column.astype(np.int64, copy=False)
-        bound *= most
-    return _without_gaps(numbers, bound)
-
-
-def _without_gaps(values: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct values below `bound` in order, and return a row of each.
-
-    A table is used if `bound` is small, otherwise a sort.
-    """
-    if bound <= 4 * values.size + 1024:
-        rows = np.full(bound, -1)
-        rows[values] = np.arange(values.size)
-        there = rows >= 0
-        return (values if there.all() else (np.cumsum(there) - 1)[values]), rows[there]
-    order = ascending(values)
-    ranked = values[order]
-    begins = np.append(True, ranked[1:] != ranked[:-1])
-    numbers = np.empty_like(order)
-    numbers[order] = np.cumsum(begins) - 1
-    return numbers, order[begins]

@@ -130,9 +130,10 @@ def _repeats(pattern: Pattern) -> bool:
 
 
 def _partition_keys(query: BoundQuery) -> tuple[Key, ...]:
-    """Return the keys that all events of a trend carry, in the order of their attributes."""
+    """Return the attributes that are keys of all events of a trend, in their order."""
     positive = {position.index for position in query.positions if not position.negated}
-    by_name = {key.attribute: key for key in query.keys if positive <= key.positions}
+    plain = [key for key in query.keys if key.value is None]
+    by_name = {key.attribute: key for key in plain if positive <= key.positions}
     return tuple(by_name[name] for name in sorted(by_name))
 
 

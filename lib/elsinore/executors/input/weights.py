@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from elsinore.executors.aggregates import Accumulator, Weight, WeightColumns, accumulators_of
+from elsinore.executors.aggregates import (
+    Accumulator,
+    Source,
+    Weight,
+    WeightColumns,
+    accumulators_of,
+)
 from elsinore.executors.input.columns import Column, EventColumns
+from elsinore.executors.input.evaluate import input_values
 from elsinore.executors.kinds import Kind
 from elsinore.query.bound import BoundQuery
 
@@ -70,10 +77,9 @@ def weigh_events(
     """
     size = columns.times.size if rows is None else rows.size
 
-    def read(name: str | None) -> Column:
-        assert name is not None
-        column = columns.column(name)
-        return column if rows is None else column.take(rows)
+    def read(source: Source | None) -> Column:
+        assert source is not None
+        return input_values(source, columns, rows)
 
     def counted(what: Accumulator) -> np.ndarray:
         if what.weight is Weight.EVENT:

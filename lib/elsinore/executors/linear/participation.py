@@ -30,7 +30,8 @@ from elsinore.executors.aggregates import (
 )
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import Entries, key_codes, make_entries
-from elsinore.executors.input.key_codes import KeyCodes, numbered
+from elsinore.executors.input.key_codes import KeyCodes
+from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
 from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels.bounds import (
@@ -55,7 +56,8 @@ from elsinore.executors.output.window_rows import (
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.executors.row_bound import RowBound
 from elsinore.query.bound import BoundQuery, Key
-from elsinore.query.expressions import TIME
+from elsinore.query.expressions import TIME, Applied
+from elsinore.query.print_query import print_bound
 from elsinore.template.build import position_templates
 from elsinore.template.placement import placements_of
 from elsinore.template.template import Template
@@ -385,10 +387,18 @@ class _Lists:
 
 
 def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
-    """Return int32[N], the codes of the values of an attribute; 0 is NULL."""
-    name = str(accumulator.attribute)
-    kind = AttributeType.LONG if name == TIME else columns.events.schema.attributes[name]
-    return KeyCodes.of(Key(name, kind, frozenset()), columns).values
+    """Return int32[N], the codes of the values that DISTINCT compares; 0 is NULL."""
+    source, types = accumulator.attribute, columns.events.schema.attributes
+    match source:
+        case Applied():
+            key = Key(print_bound(source), source.type, frozenset(), value=source)
+        case str() if source == TIME:
+            key = Key(source, AttributeType.LONG, frozenset())
+        case str():
+            key = Key(source, types[source], frozenset())
+        case None:
+            raise AssertionError("DISTINCT reads a value")
+    return KeyCodes.of(key, columns).values
 
 
 def _filled(

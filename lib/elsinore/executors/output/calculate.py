@@ -19,10 +19,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.input.evaluate import like_expression
-from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
+from elsinore.executors.input.functions import (
+    SCALARS,
+    joined,
+    like_expression,
+    part_at,
+    truncated,
+)
+from elsinore.query.expressions import (
+    EXTRACT_PARTS,
+    Applied,
+    BoundExpression,
+    Constant,
+    GroupValue,
+    Slot,
+)
 from elsinore.results.row import Value, nearest_double
-from elsinore.timeline import DAY, HOUR, MAX_INSTANT, MIN_INSTANT, Instant
+from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Instant
 
 #: Integers below this are exact as doubles.
 EXACT = 2**53
@@ -146,13 +159,9 @@ def _applied(expression: Applied, operands: list[Values]) -> Values:
             return _inverse(first)
         case Applied("IS NULL"):
             return Values(_BOOLEAN, ~first.known, np.ones_like(first.known))
-        case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
-            texts = pa.array(first.numbers, pa.string())
-            matches = pc.match_substring_regex(texts, like_expression(pattern, escape))
-            return Values(_BOOLEAN, np.asarray(matches).astype(np.bool_), first.known)
         case Applied("least" | "greatest" | "coalesce" as name, _, kind):
             return reduce(lambda best, other: _chosen(name, best, other, kind), operands)
-    return _mapped(expression.name, first, expression.type)
+    return _of_function(expression, operands)
 
 
 # ---- truth values
@@ -267,19 +276,67 @@ def _chosen(name: str, best: Values, other: Values, kind: AttributeType) -> Valu
     return Values(kind, values, best.known | other.known)
 
 
-# ---- functions of one operand
-
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "lower": str.lower,
-    "upper": str.upper,
-    "hour": lambda instant: instant // HOUR % 24,
-    # The first of January 1970 was a Thursday.
-    "weekday": lambda instant: (instant // DAY + 3) % 7 + 1,
-}
+# ---- other functions
 
 
-def _mapped(name: str, operand: Values, kind: AttributeType) -> Values:
-    rows = zip(operand.numbers.tolist(), operand.known.tolist(), strict=True)
-    function = _FUNCTIONS[name]
-    return Values.of(kind, [function(value) if known else None for value, known in rows])
+def _of_function(expression: Applied, operands: list[Values]) -> Values:
+    first = operands[0]
+    match expression:
+        case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
+            return _matches(first, like_expression(pattern, escape))
+        case Applied("regexp_like", (_, Constant(str(pattern)))):
+            return _matches(first, pattern)
+        case Applied("CASE", _, kind):
+            return _case(operands, kind)
+        case Applied("nullif"):
+            equal = _compared(operator.eq, *operands)
+            return Values(first.type, first.numbers, first.known & ~(equal.known & equal.numbers))
+    return _mapped(expression, operands)
+
+
+def _matches(operand: Values, pattern: str) -> Values:
+    """Return whether a part of each string matches a regular expression."""
+    matches = pc.match_substring_regex(pa.array(operand.numbers, pa.string()), pattern)
+    return Values(_BOOLEAN, np.asarray(matches).astype(np.bool_), operand.known)
+
+
+def _case(operands: list[Values], kind: AttributeType) -> Values:
+    """Return the result of the first condition that is true, or the last operand."""
+    results = [*operands[1:-1:2], operands[-1]]
+    numbers = [result.doubles if kind is _DOUBLE else result.numbers for result in results]
+    values, known = numbers[-1], results[-1].known
+    branches = list(zip(operands[:-1:2], numbers, results, strict=False))
+    for condition, own, result in reversed(branches):
+        taken = condition.numbers & condition.known
+        values = np.where(taken, own, values)
+        known = np.where(taken, result.known, known)
+    if kind in (_LONG, _TIMESTAMP):
+        values = as_doubles(np.where(known, values, 0))
+    return Values(kind, values, known)
+
+
+def _mapped(expression: Applied, operands: list[Values]) -> Values:
+    """Return a function of the values of each row, NULL if one of them is NULL."""
+    function = _function(expression)
+    rows = zip(*(operand.to_list() for operand in operands), strict=True)
+    skips_null = expression.name == "concat"
+    found = [function(*row) if skips_null or None not in row else None for row in rows]
+    return Values.of(expression.type, found)
+
+
+def _function(expression: Applied) -> Callable[..., Any]:
+    match expression:
+        case Applied("concat"):
+            return joined
+        case Applied("date_trunc", (_, _, *zone)):
+            name = _zone(zone)
+            return lambda unit, instant, *_: truncated(unit, int(instant), name)
+        case Applied(part, (_, *zone)) if part in EXTRACT_PARTS:
+            name = _zone(zone)
+            return lambda instant, *_: part_at(part, int(instant), name)
+    return SCALARS[expression.name]
+
+
+def _zone(operands: list[BoundExpression]) -> str | None:
+    """Return the name of the zone after the operand of a function; None for UTC."""
+    return str(operands[0].value) if operands and isinstance(operands[0], Constant) else None

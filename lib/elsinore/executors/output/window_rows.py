@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.input.columns import Column
-from elsinore.executors.input.key_codes import numbered
+from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, Extremes
 from elsinore.executors.output.wire import (
     PARTIAL_SCHEMA,

@@ -19,10 +19,17 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import Column, EventColumns
-from elsinore.executors.input.evaluate import call as engine_call
 from elsinore.executors.input.evaluate import evaluate, holds
+from elsinore.executors.input.functions import call as engine_call
 from elsinore.query.bound import BoundQuery
-from elsinore.query.expressions import Applied, BoundExpression
+from elsinore.query.expressions import (
+    EXTRACT_PARTS as PARTS,
+)
+from elsinore.query.expressions import (
+    TRUNCATE_UNITS,
+    Applied,
+    BoundExpression,
+)
 from elsinore.query.load_workload import read_workload
 from elsinore.reference import evaluate as reference
 from elsinore.reference.evaluate import call as reference_call
@@ -89,8 +96,27 @@ class _Text:
         return self.rng.choice(
             (leaf, f"({a} {self.rng.choice('+-*%')} {b})", f"(-{a})", f"abs({a})",
              self._choice("long", depth), f"extract(hour FROM {self.timestamp(depth - 1)})",
-             f"extract(weekday FROM {self.timestamp(depth - 1)})")
+             f"extract(weekday FROM {self.timestamp(depth - 1)})",
+             f"extract({self.rng.choice(PARTS)} FROM {self._zoned(depth)})",
+             f"{self.rng.choice(('floor', 'ceil', 'sign'))}({a})", f"round({a}, {self._digits()})",
+             f"length({self.string(depth - 1)})", f"nullif({a}, {b})", self._case("long", depth))
         )  # fmt: skip
+
+    def _digits(self) -> int:
+        return self.rng.choice((-20, -3, -1, 0, 1, 2, 5, 400))
+
+    def _zoned(self, depth: int) -> str:
+        zone = self.rng.choice(("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"))
+        at_zone = f" AT TIME ZONE '{zone}'" if self.rng.random() < 0.7 else ""
+        return self.timestamp(depth - 1) + at_zone
+
+    def _case(self, kind: str, depth: int) -> str:
+        whens = "".join(
+            f" WHEN {self.boolean(depth - 1)} THEN {self.of(kind, depth - 1)}"
+            for _ in range(self.rng.randint(1, 2))
+        )
+        last = f" ELSE {self.of(kind, depth - 1)}" if self.rng.random() < 0.6 else ""
+        return f"(CASE{whens}{last} END)"
 
     def length(self, depth: int) -> str:
         leaf = self.rng.choice(
@@ -113,7 +139,10 @@ class _Text:
         return self.rng.choice(
             (leaf, f"({a} {self.rng.choice('+-*//%')} {b})", f"(-{b})", f"abs({b})",
              f"({self.length(depth - 1)} / {self.length(depth - 1)})",
-             self._choice("number", depth)[:-1] + f", {b})")
+             self._choice("number", depth)[:-1] + f", {b})",
+             f"{self.rng.choice(('exp', 'ln', 'log10', 'sqrt'))}({a})", f"power({a}, {b})",
+             f"{self.rng.choice(('floor', 'ceil', 'sign', 'round'))}({b})",
+             f"round({b}, {self._digits()})", f"nullif({b}, {a})", self._case("double", depth))
         )  # fmt: skip
 
     def number(self, depth: int) -> str:
@@ -125,14 +154,22 @@ class _Text:
             return leaf
         inner = self.string(depth - 1)
         return self.rng.choice(
-            (leaf, f"lower({inner})", f"upper({inner})", self._choice("string", depth))
-        )
+            (leaf, f"lower({inner})", f"upper({inner})", self._choice("string", depth),
+             f"trim({inner})", f"concat(' ', {inner}, {self.string(depth - 1)})",
+             f"substr({inner}, {self.rng.choice((-1, 0, 1, 2))})",
+             f"substr({inner}, {self.rng.choice((-1, 0, 1, 2))}, {self.long(depth - 1)})",
+             f"replace({inner}, {self.string(0)}, {self.string(0)})", self._case("string", depth),
+             f"nullif({inner}, {self.string(depth - 1)})")
+        )  # fmt: skip
 
     def timestamp(self, depth: int) -> str:
         leaf = self.rng.choice(("A.t", "A.u", "A.time"))
+        if depth and self.rng.random() < 0.3:
+            return f"date_trunc('{self.rng.choice(TRUNCATE_UNITS)}', {self._zoned(depth)})"
         return self._choice("timestamp", depth) if depth and self.rng.random() < 0.4 else leaf
 
     def boolean(self, depth: int) -> str:
+        pattern = self.rng.choice(("a|É", "^.$", "[^a]b?"))
         if depth == 0:
             return self.rng.choice(("A.b", "A.b", "TRUE"))
         kind = self.rng.choice(("number", "number", "length", "string", "timestamp"))
@@ -143,7 +180,9 @@ class _Text:
         return "(" + self.rng.choice(
             (f"{a} {sign} {b}", f"{a} IS NULL", f"{a} IN ({b}, {c})", f"{a} BETWEEN {b} AND {c}",
              f"{p} AND {q}", f"{p} OR {q}", f"NOT {p}", self._choice("boolean", depth, "coalesce"),
-             f"{self.string(depth - 1)} LIKE '{like}' ESCAPE '!'")
+             f"{self.string(depth - 1)} LIKE '{like}' ESCAPE '!'",
+             f"starts_with({self.string(depth - 1)}, {self.string(0)})",
+             f"regexp_like({self.string(depth - 1)}, '{pattern}')")
         ) + ")"  # fmt: skip
 
 

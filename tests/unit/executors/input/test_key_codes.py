@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from elsinore.executors.input.key_codes import numbered
+from elsinore.executors.input.numbering import numbered
 from tests.property.random_cases.dice import Dice
 
 
