@@ -1,6 +1,6 @@
 """Time zones of the tz database, and the calendar.
 
-The zones are those of the package `tzdata`, so that results do not depend on the machine.
+The package `tzdata` has the zones, so results do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -41,9 +42,7 @@ def _names() -> dict[str, str]:
 
 def version() -> str:
     """Return the version of the tz database, such as 2025b."""
-    import tzdata
-
-    return str(tzdata.IANA_VERSION)
+    return str(import_module("tzdata").IANA_VERSION)
 
 
 def zone_named(written: str) -> tuple[str | None, str]:

@@ -24,7 +24,7 @@ from elsinore.executors.kinds import Kind
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
 from elsinore.query.expressions import Applied
 
-#: What an accumulator reads of an event: a column, or an expression over the event.
+#: The column of events, or the expression over one event, that an accumulator reads.
 Source = str | Applied
 
 

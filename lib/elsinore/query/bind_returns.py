@@ -396,7 +396,7 @@ def _bind_of_expression(
     if not carriers:
         _refuse_negated(scope, alias, call.at)
     positions, kind = frozenset(p.index for p in carriers), found.value.type
-    assert isinstance(found.value, Applied), "constants and attributes alone are not expressions"
+    assert isinstance(found.value, Applied), "an expression has an operator or a function"
     if function is AggregateFunction.COUNT:
         long = AttributeType.LONG
         return BoundAggregate(label, function, positions, found.value, long, each, distinct)

@@ -72,7 +72,7 @@ class Key:
     value: BoundExpression | None = None
 
     def carriers(self, schema: StreamSchema, positions: Sequence[Position]) -> frozenset[str]:
-        """Return the event types that have the key; an expression reads those of its alias."""
+        """Return the event types that have the key; an expression has the types of its alias."""
         if self.value is None:
             return schema.carriers(self.attribute)
         return frozenset(p.type for p in positions if p.index in self.positions)

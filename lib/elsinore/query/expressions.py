@@ -66,7 +66,7 @@ class Applied(NamedTuple):
     - `lower upper trim length substr concat replace starts_with regexp_like` of strings, which
       count characters. lower and upper are Unicode's full case mappings, as Python's `str.lower`
       and `str.upper` have them. trim removes spaces only. concat skips NULL and is never NULL.
-      substr and replace are those of SQL. regexp_like matches anywhere, by RE2;
+      substr and replace work as in SQL. regexp_like matches anywhere, by RE2;
     - parts of a timestamp, `EXTRACT_PARTS`, and `date_trunc` of a unit (a constant) and a
       timestamp. An optional last operand is a constant, the name of a time zone; without it they
       are in UTC. date_trunc is the timestamp at which the unit began, see `zones.Zone.began`;
@@ -104,7 +104,7 @@ class GroupValue:
 BoundExpression = Constant | Field | Applied | Slot | GroupValue
 
 #: Parts of a timestamp that `extract` knows. Monday is weekday 1, Sunday is dow 0; week and isoyear
-#: are those of ISO 8601.
+#: follow ISO 8601.
 EXTRACT_PARTS = (
     *("second", "minute", "hour", "day", "dow", "weekday"),
     *("week", "isoyear", "month", "quarter", "year"),

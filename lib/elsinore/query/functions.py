@@ -57,7 +57,7 @@ class Function:
 
 
 def _bind_same_type(scope: Scope, call: Call, operands: list[BoundExpression]) -> Applied:
-    """`abs`, `ceil`, `floor`, `round` and `sign`: the type of the result is that of the operand."""
+    """`abs`, `ceil`, `floor`, `round` and `sign`: the result has the type of the operand."""
     require(scope, call, operands[0], _LONG, _DOUBLE)
     if len(operands) > 1 and operands[1].type is not _LONG:
         message = f"{call.function} takes a whole number of decimals, not a {operands[1].type}"

@@ -74,12 +74,12 @@ def _value(
     if one.name in given:
         value = _literal(given[one.name], one.type)
     elif value is None:
-        hint = f"add --set {one.name}=..., or DEFAULT"
+        hint = f"add a default, as in PARAM {one.name} {one.type} DEFAULT {_EXAMPLES[one.type]};"
         faults.append(Diagnostic(f"parameter {one.name} has no value", one.at, hint))
         return None
     if value is None or not _fits(value, one.type):
         shown = repr(given[one.name]) if one.name in given else "its default"
-        hint = f"as in {one.name}={_EXAMPLES[one.type]}"
+        hint = f"as in {_EXAMPLES[one.type]}"
         faults.append(Diagnostic(f"{one.name} is a {one.type}, not {shown[:40]}", one.at, hint))
         return None
     if one.type == "double" and isinstance(value.value, int) and not isinstance(value.value, bool):
@@ -94,7 +94,7 @@ _EXAMPLES = {
 
 
 def _literal(value: Value, kind: str) -> syntax.Literal | None:
-    """Return a given value as a constant; strings of `--set` have the type of the parameter."""
+    """Return a given value as a constant; a string has the type of the parameter."""
     if not isinstance(value, str) or kind in ("string", "timestamp"):
         return syntax.Literal(value)
     number, _, unit = value.strip().partition(" ")

@@ -311,7 +311,7 @@ def _parser() -> Lark:
 
 
 class Statements(NamedTuple):
-    """What a workload text contains.
+    """The statements of a workload text.
 
     Attributes:
         queries: the queries of valid statements, in order.

@@ -60,7 +60,7 @@ def _matches(text: str, pattern: str) -> bool:
 def _rounded(value: int | float, decimals: int = 0) -> int | float | None:
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    if decimals > 400:  # no double has so many decimals
+    if decimals > 400:  # more decimals than any double has
         return value
     if decimals < -400 and abs(value) < 10**400:
         return value * 0
@@ -92,7 +92,7 @@ def _ceil(value: int | float) -> int | float:
 
 
 def _double(function: Callable[..., float], *values: int | float) -> float | None:
-    """Return a function of doubles; None if there is no result, or none that fits a double."""
+    """Return a function of doubles; None if it does not exist or is too large."""
     try:
         found = function(*map(nearest_double, values))
     except (ValueError, OverflowError):

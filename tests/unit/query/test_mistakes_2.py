@@ -176,3 +176,28 @@ def test_which_values_add_up() -> None:
     assert [output.additive for output in bound.outputs] == [
         True, True, False, False, True, False, False, False, False, False,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "PARAM least long;",
+            "1:7: parameter least has no value (add a default, as in PARAM least long DEFAULT 10;)",
+        ),
+        ("PARAM leat long DEFAULT 1;", "1:75: no parameter least (did you mean $leat?)"),
+        ("PARAM least double DEFAULT 'a';", "1:7: least is a double, not its default (as in 0.5)"),
+    ],
+)
+def test_a_mistake_in_a_parameter(text: str, said: str) -> None:
+    query = "QUERY q RETURN COUNT(*) PATTERN A WHERE A.v >= $least WITHIN 5;"
+    with pytest.raises(QueryError) as caught:
+        read_workload(f"{text} {query}", SCHEMA)
+    assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
+
+
+def test_a_parameter_has_its_default_or_a_given_value() -> None:
+    text = "PARAM n long DEFAULT 2; QUERY q RETURN COUNT(*) PATTERN A WHERE A.v > $n WITHIN 5;"
+    [default] = read_workload(text, SCHEMA).queries
+    [given] = read_workload(text, SCHEMA, params=(("n", "7"),)).queries
+    assert ("A.v > 2" in default.text, "A.v > 7" in given.text) == (True, True)

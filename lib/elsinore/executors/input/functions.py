@@ -1,7 +1,7 @@
 """Scalar functions: of single values, and of columns.
 
-A function of a column is computed once per distinct value, except for those that NumPy or Arrow
-compute exactly as the definition says.
+A function of a column is computed once per distinct value, unless NumPy or Arrow compute it exactly
+as the definition says.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def _scattered(
         codes[rows] = numbers
         return recoded(codes, sure, pa.array([text or "" for text in found], pa.string()))
     dtype = {_DOUBLE: np.float64, AttributeType.BOOLEAN: np.bool_}.get(kind, np.int64)
-    values = np.zeros(known.size, dtype)
+    values: np.ndarray = np.zeros(known.size, dtype)
     values[rows] = np.array([value or 0 for value in found], dtype)[numbers]
     return Column(values, sure)
 
