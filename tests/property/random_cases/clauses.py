@@ -66,7 +66,8 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
         among = _CASES if dice.aims("CASE") else _EXPRESSIONS
         fitting = [text for needs, text in among if set(needs) <= set(TYPES[leaf.type])]
         if fitting:
-            text = dice.pick(fitting).replace("P.", f"{target}.")
+            # Some values of x are close to 64 bits, which greta refuses to exceed.
+            text = dice.pick(fitting).replace("P.x", "(P.x % 1000)").replace("P.", f"{target}.")
             return _parsed_item(f"{function}({text})")
     if function == "COUNT":
         return _aggregate(function, target, None)
