@@ -125,5 +125,7 @@ def long_columns(
     """
     values = np.empty(left.size, np.int64)
     fits = np.empty(left.size, np.bool_)
-    _fill(_OPS[operator], left, right, values, fits)
+    # A repeated constant is not writable, which would compile the kernel for more types.
+    operands = (np.require(each, np.int64, ["C", "W"]) for each in (left, right))
+    _fill(_OPS[operator], *operands, values, fits)
     return values, fits

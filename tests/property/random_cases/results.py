@@ -50,12 +50,13 @@ def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
     """Items with EACH and DISTINCT, and sometimes those without."""
     each, kept = [], list(aggregates)
     for one in aggregates:
-        function, inside = one.removesuffix(")").split("(")
+        function, inside = one.removesuffix(")").split("(", 1)
         if inside != "*" or dice.chance(0.5, "EACH *"):
             each.append(f"{function}(EACH {inside})")
         if "." in inside and dice.chance(0.4, "DISTINCT"):
-            attribute = inside if dice.chance(0.5) else inside.split(".")[1]
-            each.append(f"COUNT(DISTINCT {attribute})")
+            _, _, attribute = inside.partition(".")
+            bare = attribute.isidentifier() and dice.chance(0.5)
+            each.append(f"COUNT(DISTINCT {attribute if bare else inside})")
     if dice.chance(0.4, "EACH alone", "EACH of an ambiguous pattern"):
         kept = []
     items = [*kept, *each]
