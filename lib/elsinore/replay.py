@@ -49,6 +49,7 @@ from elsinore.planned_hours import planned_replay
 from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.ingested_hours import ingested_hours
 from elsinore.quality.lake import ResultCounts, count_results
+from elsinore.quality.measures import measures_of
 from elsinore.quality.open_windows import (
     is_reached,
     open_windows,
@@ -350,7 +351,8 @@ def print_results(
     """
     state = state_of(settings)
     checks = checks_of_staged(settings.lake, state, Hours(interval))
-    queries = count_results(settings.lake, Hours(interval), tops=1)
+    measures = measures_of(_workload(settings))
+    queries = count_results(settings.lake, Hours(interval), tops=1, measures=measures)
     is_window = pc.equal(checks["aggregate"], EVERY_AGGREGATE)
     windows = pc.filter(checks["status"], is_window).to_pylist().count("checked")
     values = pc.filter(checks["status"], pc.invert(is_window)).to_pylist()

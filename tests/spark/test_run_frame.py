@@ -108,6 +108,26 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
         elsinore.spark.run(workload, frame(spark, rows), max_error_rate=0.01)
 
 
+def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> None:
+    """Tasks are split by user, but for prices that two users can have."""
+    text = """
+    QUERY by_user RETURN COUNT(DISTINCT user) AS users, COUNT(EACH B) AS purchases,
+      SUM(EACH V.price) AS viewed, COUNT(*)
+    PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
+    QUERY by_price RETURN COUNT(DISTINCT V.price % 4) AS prices
+    PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
+    """
+    workload = elsinore.workload(text, schema=SCHEMA)
+    result = elsinore.spark.run(workload, frame(spark, CLICKS), parts=2)
+    values = {
+        (row["query"], row["aggregate"]): row["exact"] or row["value"] for row in result.collect()
+    }
+    assert values["by_user", "users"] == "2"
+    assert values["by_user", "purchases"] == "3"
+    assert values["by_user", "viewed"] == 190.0
+    assert values["by_price", "prices"] == "4"
+
+
 def test_counts_of_any_length_come_from_workers(spark: SparkSession) -> None:
     """Of 20,000 events the count has 6,021 digits, more than Python converts."""
     size = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from elsinore.ledger.results import published, stale, unsettled
 from elsinore.ledger.rows import Longs, State
 from elsinore.publish.changed_results import unrecorded_changes
 from elsinore.quality.ingested_hours import is_table
+from elsinore.quality.measures import Measures, chosen_measures
 from elsinore.quality.staged import hours_in, staged_by_day
 from elsinore.query.bound import Workload
 from elsinore.query.fingerprints import workload_fingerprint
@@ -86,15 +87,21 @@ def results_by_day(
         yield from read_by_day(lake, RESULTS, hours, columns=columns)
 
 
-def count_results(lake: LakePath, hours: Hours, *, tops: int = 0) -> dict[str, ResultCounts]:
+def count_results(
+    lake: LakePath, hours: Hours, *, tops: int = 0, measures: Measures | None = None
+) -> dict[str, ResultCounts]:
     """Return the published results of some hours, by query in the order of names.
 
-    `tops` is how many groups of largest counts to look for.
+    Args:
+        lake: directory of the Delta tables.
+        hours: the hours.
+        tops: number of groups of largest counts to look for.
+        measures: the counts to look for.
 
     Raises:
         DataError: the table cannot be read.
     """
-    return _counted(results_by_day(lake, hours, columns=_columns(tops)), tops)
+    return _counted(results_by_day(lake, hours, columns=_columns(tops)), tops, measures or {})
 
 
 def count_staged(lake: LakePath, state: Fold, hours: Hours) -> dict[str, ResultCounts]:
@@ -103,14 +110,14 @@ def count_staged(lake: LakePath, state: Fold, hours: Hours) -> dict[str, ResultC
     Raises:
         DataError: the table cannot be read.
     """
-    return _counted(staged_by_day(lake, state, hours, columns=_columns(0)), 0)
+    return _counted(staged_by_day(lake, state, hours, columns=_columns(0)), 0, {})
 
 
 def _columns(tops: int) -> list[str]:
     return [*_KEY[:2], *_TOP_COLUMNS, "value"] if tops else _KEY
 
 
-def _counted(parts: Iterable[pa.Table], tops: int) -> dict[str, ResultCounts]:
+def _counted(parts: Iterable[pa.Table], tops: int, measures: Measures) -> dict[str, ResultCounts]:
     """Return the results in parts of a table; results of an hour are in the same part."""
     found: dict[str, ResultCounts] = {}
     for rows in parts:
@@ -121,7 +128,7 @@ def _counted(parts: Iterable[pa.Table], tops: int) -> dict[str, ResultCounts]:
             most[query, text] = max(number, most.get((query, text), 0))
         for (query, _), number in most.items():
             found[query].rows += number
-        for query, largest in _tops(rows, numbers, tops).items() if tops else ():
+        for query, largest in _tops(rows, numbers, tops, measures).items() if tops else ():
             found[query].tops = _largest((*found[query].tops, *largest), tops)
     return dict(sorted(found.items()))
 
@@ -132,26 +139,18 @@ _KEY = ["query", "query_fingerprint", "aggregate"]
 _TOP_COLUMNS = ("aggregate", "exact", "log2", "group_key", "window_start", "window_end")
 #: Below this logarithm no two counts have the same.
 _LARGE = 40.0
-_Query = TypeVar("_Query")
 
 
-def told_by(names: Iterable[tuple[_Query, str]]) -> dict[_Query, str]:
-    """Return the count that represents each query: COUNT(*) before any other.
-
-    >>> told_by([("q", "COUNT(A)"), ("q", "COUNT(*)"), ("p", "COUNT(A)"), ("r", "MAX(A.x)")])
-    {'q': 'COUNT(*)', 'p': 'COUNT(A)'}
-    """
-    counts = [(query, name) for query, name in names if name.startswith("COUNT(")]
-    return dict(sorted(counts, key=lambda one: (one[1] != "COUNT(*)", one[1]), reverse=True))
-
-
-def _tops(rows: pa.Table, numbers: pa.Table, number: int) -> dict[str, list[TopResult]]:
+def _tops(
+    rows: pa.Table, numbers: pa.Table, number: int, measures: Measures
+) -> dict[str, list[TopResult]]:
     """Return the groups of the largest counts of each query by logarithm; digits break ties."""
-    names = zip(*(numbers[name].to_pylist() for name in ("query", "aggregate")), strict=True)
-    told: dict[str, str] = told_by(names)
-    key = ["query", "aggregate"]
-    wanted = pa.table([pa.array(part, pa.string()) for part in (told.keys(), told.values())], key)
-    counts = rows.join(wanted, key, join_type="inner", use_threads=False)
+    texts, prints, names = (numbers[name].to_pylist() for name in _KEY)
+    chosen = chosen_measures(measures, zip(zip(texts, prints, strict=True), names, strict=True))
+    wanted = [(*query, measure.name) for query, measure in chosen.items()]
+    columns = zip(*wanted, strict=True) if wanted else [()] * len(_KEY)
+    table = pa.table([pa.array(column, pa.string()) for column in columns], _KEY)
+    counts = rows.join(table, _KEY, join_type="inner", use_threads=False)
     if not counts.num_rows:  # of no rows pandas does not know the types
         return {}
     counts = counts.append_column("size", pc.fill_null(counts["log2"], -1.0))

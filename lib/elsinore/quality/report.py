@@ -40,7 +40,7 @@ from elsinore.quality.lake import TopResult
 from elsinore.quality.open_windows import replay_command, show_minute
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.result_files import sql_command, write_csv_files
-from elsinore.quality.stories import MOST_HOURS, Story
+from elsinore.quality.stories import MOST_HOURS, Story, in_words
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
@@ -502,6 +502,15 @@ def show_change(now: float, then: float) -> str:
     return "as before" if share in ("+0%", "-0%") else share
 
 
+def show_measure(name: str) -> str:
+    """Return the name of a value as a heading; the text of a value without AS stays as it is.
+
+    >>> show_measure("late_flights"), show_measure("COUNT(EACH D)")
+    ('Late flights', 'COUNT(EACH D)')
+    """
+    return in_words(name) if name.isidentifier() else name
+
+
 def change_in_words(now: float, then: float, hours: str) -> str:
     """Return how one size compares with the size in earlier hours, as a sentence.
 
@@ -597,6 +606,7 @@ FILTERS = {
     "window": show_window,
     "value": show_value,
     "in_words": change_in_words,
+    "measure": show_measure,
     "story_ticks": story_ticks,
     "time_ticks": time_ticks,
     "size": show_size,

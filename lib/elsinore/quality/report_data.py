@@ -53,6 +53,7 @@ from elsinore.quality.lake import (
     count_staged,
     unsettled_hours,
 )
+from elsinore.quality.measures import measures_of
 from elsinore.quality.open_windows import OpenWindows, open_windows
 from elsinore.quality.sample import EVERY_GROUP
 from elsinore.quality.staged import aggregated, checks_of_staged, hours_in
@@ -340,7 +341,9 @@ class ReportData:
     @cached_property
     def published(self) -> dict[str, ResultCounts]:
         """The published results of the hours, by query."""
-        return count_results(self.lake, Hours(self.interval), tops=TOPS)
+        return count_results(
+            self.lake, Hours(self.interval), tops=TOPS, measures=measures_of(self.workload)
+        )
 
     @cached_property
     def _checks(self) -> pd.DataFrame:

@@ -160,9 +160,9 @@ def built_steps(steps: int) -> int:
     return max(steps // 10, 1)
 
 
-def shows_more(values: Mapping[str, Number], steps: int) -> bool:
-    """Return whether a count of a result exceeds the number of steps."""
-    counts = [exact or "" for label, (exact, _) in values.items() if label.startswith("COUNT(")]
+def shows_more(query: BoundQuery, values: Mapping[str, Number], steps: int) -> bool:
+    """Return whether a count of a result shows that it has more trends than a number of steps."""
+    counts = [exact or "" for name, (exact, _) in values.items() if name in query.size_names]
     longest = len(str(steps))
     return any(
         exact.isdecimal() and (len(exact) > longest or int(exact) > steps) for exact in counts
@@ -247,13 +247,16 @@ def _groups(
     return groups
 
 
-def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataFrame:
+def read_results(
+    lake: Lake, workload: Workload, hours: Hours, version: int, steps: int
+) -> pd.DataFrame:
     """Read one row per staged result, with its position and stratum, but without values.
 
     To save memory, results are read one day at a time, and each distinct string is stored once.
 
     Args:
         lake: The lake.
+        workload: The queries.
         hours: The hours of the results.
         version: The version of `results_staged`.
         steps: Maximum number of steps of the reference per result.
@@ -261,7 +264,8 @@ def read_results(lake: Lake, hours: Hours, version: int, steps: int) -> pd.DataF
     days = lake.log(STAGED, version).by_day(hours, [*_KEY, "aggregate", "log2"])
     built = built_steps(steps)
     none = lake.schema(STAGED).arrow().empty_table()
-    sized = [_sized(rows, built) for rows in chain([none], days)]
+    sizes = [f"{query.name} {name}" for query in workload.queries for name in query.size_names]
+    sized = [_sized(rows, pa.array(sizes, pa.string()), built) for rows in chain([none], days)]
     frame: pd.DataFrame = pa.concat_tables(sized).unify_dictionaries().to_pandas()
     return frame
 
@@ -294,18 +298,20 @@ def _sample(results: pd.DataFrame, seed: str, count: int) -> Iterable[tuple[str,
     return drawn.itertuples(index=False, name=None)
 
 
-def _sized(staged: pa.Table, steps: int) -> pa.Table:
-    """Join the staged rows of a day to one row per result."""
+def _sized(staged: pa.Table, sizes: pa.Array, steps: int) -> pa.Table:
+    """Join the staged rows of a day to one row per result.
+
+    Args:
+        staged: The rows.
+        sizes: The values that show the number of trends, as the query's name and the value's.
+        steps: Number of trends that can be built one by one.
+    """
+    values = pc.binary_join_element_wise(staged["query"], staged["aggregate"], " ")
     nothing = pa.scalar(None, pa.float64())
-    for name, counts in (
-        ("trends", pc.equal(staged["aggregate"], "COUNT(*)")),
-        ("counts", pc.starts_with(staged["aggregate"], "COUNT(")),
-    ):
-        staged = staged.append_column(name, pc.if_else(counts, staged["log2"], nothing))
-    found = staged.group_by(_KEY, use_threads=False).aggregate(
-        [("trends", "max"), ("counts", "max")]
-    )
-    size = pc.coalesce(found["trends_max"], found["counts_max"])
+    shown = pc.if_else(pc.is_in(values, sizes), staged["log2"], nothing)
+    by_result = staged.append_column("size", shown).group_by(_KEY, use_threads=False)
+    found = by_result.aggregate([("size", "max")])
+    size = found["size_max"]
     start = found["window_start"].cast(pa.int64())
     named = [found["query_fingerprint"], found["group_key"], start.cast(pa.string())]
     columns = {name: found[name].dictionary_encode() for name in _KEY[:-1]}

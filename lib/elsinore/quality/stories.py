@@ -1,7 +1,7 @@
 """Summarize the results of each query in a time range, and compare them with earlier hours.
 
-Each query has one measure: COUNT(*), otherwise another count that it returns, otherwise its number
-of results. Sizes are binary logarithms, because a count can exceed all doubles; -inf means none.
+Each query has one measure: a count that it returns (`measures`), otherwise its number of results.
+Sizes are binary logarithms, because a count can exceed all doubles; -inf means none.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.ledger.results import Publication
-from elsinore.quality.lake import ResultCounts, TopResult, results_by_day, told_by
+from elsinore.quality.lake import ResultCounts, TopResult, results_by_day
+from elsinore.quality.measures import Measure, Measures, QueryText, chosen_measures, measures_of
 from elsinore.query.automaton import automaton
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.fingerprints import workload_fingerprint
@@ -33,7 +34,7 @@ MOST_HOURS = 72
 _LINEAR = 10.0
 _NONE = -np.inf
 #: The measure of a query that returns no count.
-RESULTS = "results"
+RESULTS = Measure("results")
 _COLUMNS = ["query", "aggregate", "window_end_hour", "query_fingerprint", "value", "log2"]
 
 
@@ -80,7 +81,8 @@ class Story(NamedTuple):
         text: the query as written; empty if the workload file has another query of this name.
         cautions: sentences about what the counts include.
         measure: the count that represents the query, or `RESULTS`.
-        size: the measure over all groups and windows of the run.
+        size: the measure over all groups and windows of the run: the sum, or the largest value of
+            a count that does not add up.
         results: number of pairs of a group and a window with a result.
         bars: the measure by hour or day, for a day at least; none if fewer than two have a value.
         is_linear: True if heights are proportional; False if they are logarithmic from 1 on.
@@ -95,7 +97,7 @@ class Story(NamedTuple):
     about: str
     text: str
     cautions: tuple[str, ...]
-    measure: str
+    measure: Measure
     size: float
     results: int
     bars: tuple[Bar, ...]
@@ -154,7 +156,7 @@ def tell(
     own = _workloads(interval, publications)
     # Another workload may not have had a query.
     of_others = {one for one in earlier if _workloads(one.interval, publications) != own}
-    measures, sizes = _sizes(lake, hours)
+    measures, sizes = _sizes(lake, hours, measures_of(workload))
     source = _Source(
         interval=interval,
         shown=shown,
@@ -192,7 +194,7 @@ class _Source:
     of_others: frozenset[Earlier]
     known: Mapping[str, BoundQuery]
     texts: Mapping[str, Texts]
-    measures: Mapping[tuple[str, str], str]
+    measures: Measures
     sizes: Mapping[str, Mapping[str, tuple[str, float]]]
 
 
@@ -206,7 +208,8 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
     sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
     is_known = name in known and current == own_print
     title, about, text = source.texts[name] if is_known else Texts()
-    bars, is_linear = _bars(sizes, source.shown, source.interval)
+    measure = source.measures.get((name, own_print), RESULTS)
+    bars, is_linear = _bars(sizes, measure, source.shown, source.interval)
     labels, timestamps = _labels(known[name] if is_known else None, counts.tops)
     return Story(
         query=name,
@@ -214,67 +217,80 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
         about=about,
         text=text,
         cautions=_cautions(known[name]) if is_known else (),
-        measure=source.measures.get((name, own_print), RESULTS),
-        size=_sum(sizes, source.interval),
+        measure=measure,
+        size=_total(sizes, measure, source.interval),
         results=counts.rows,
         bars=bars,
         is_linear=is_linear,
         tops=counts.tops,
         labels=labels,
         timestamps=timestamps,
-        before=tuple(_before(sizes, one, source) for one in source.earlier),
+        before=tuple(_before(sizes, measure, one, source) for one in source.earlier),
     )
 
 
-def _before(sizes: Mapping[str, float], hours: Earlier, source: _Source) -> float | None:
+def _before(
+    sizes: Mapping[str, float], measure: Measure, hours: Earlier, source: _Source
+) -> float | None:
     """Return the size in earlier hours; None if it is unknown."""
-    size = _sum(sizes, hours.interval)
+    size = _total(sizes, measure, hours.interval)
     is_known = size > _NONE or hours not in source.of_others
     return size if hours.is_whole and is_known else None
 
 
 def _sizes(
-    lake: LakePath, hours: Hours
-) -> tuple[dict[tuple[str, str], str], dict[str, dict[str, tuple[str, float]]]]:
+    lake: LakePath, hours: Hours, known: Measures
+) -> tuple[dict[QueryText, Measure], dict[str, dict[str, tuple[str, float]]]]:
     """Return measures by query and fingerprint, and sizes with fingerprints by query and hour.
 
     A query whose text changed may return other aggregates than before.
     """
     key = _COLUMNS[:4]
-    wanted = [("value", "sum"), ("log2", "max"), ([], "count_all")]
+    wanted = [("value", "sum"), ("value", "max"), ("log2", "max"), ([], "count_all")]
     rows = [
         row
         for part in results_by_day(lake, hours, columns=_COLUMNS)
         for row in part.group_by(key, use_threads=False).aggregate(wanted).to_pylist()
     ]
     aggregates = {((row["query"], row["query_fingerprint"]), row["aggregate"]) for row in rows}
-    told = told_by(aggregates)
-    by = dict(sorted(aggregates, reverse=True)) | told
+    chosen = chosen_measures(known, aggregates)
+    first = dict(sorted(aggregates, reverse=True))
     found: dict[str, dict[str, tuple[str, float]]] = {}
     for row in rows:
         query = row["query"], row["query_fingerprint"]
-        if row["aggregate"] != by[query]:
-            continue
-        total = row["value_sum"] if query in told else row["count_all"]
-        size = float(np.log2(total)) if total else _NONE
-        if np.isinf(size) and total:  # beyond all doubles
-            size = row["log2_max"]
-        found.setdefault(query[0], {})[row["window_end_hour"]] = query[1], size
-    return told, found
+        measure = chosen.get(query)
+        if row["aggregate"] == (measure.name if measure else first[query]):
+            size = _size_of(row, measure)
+            found.setdefault(query[0], {})[row["window_end_hour"]] = query[1], size
+    return chosen, found
+
+
+def _size_of(row: Mapping[str, Any], measure: Measure | None) -> float:
+    """Return the size of an hour; of a query without a measure, the number of its results."""
+    if measure is None:
+        return float(np.log2(row["count_all"]))
+    total = row["value_sum" if measure.adds_up else "value_max"]
+    size = float(np.log2(total)) if total else _NONE
+    return row["log2_max"] if np.isinf(size) and total else size  # beyond all doubles
 
 
 def _is_in(hour: str, interval: Interval) -> bool:
     return hour_label(interval.start) <= hour < hour_label(interval.end)
 
 
-def _sum(sizes: Mapping[str, float], interval: Interval) -> float:
-    """Return the total size of some hours."""
+def _total(sizes: Mapping[str, float], measure: Measure, interval: Interval) -> float:
+    """Return the size over some hours."""
     parts = [size for hour, size in sizes.items() if _is_in(hour, interval)]
-    return float(np.logaddexp2.reduce(parts)) if parts else _NONE
+    return float(_join(measure).reduce(parts)) if parts else _NONE
+
+
+def _join(measure: Measure) -> np.ufunc:
+    """Return the function that joins the sizes of a measure."""
+    return np.logaddexp2 if measure.adds_up else np.maximum
 
 
 def _bars(
-    sizes: Mapping[str, float], shown: Interval, interval: Interval
+    sizes: Mapping[str, float], measure: Measure, shown: Interval, interval: Interval
 ) -> tuple[tuple[Bar, ...], bool]:
     """Return `Story.bars` and `Story.is_linear`."""
     labels = [hour_label(hour) for hour in hours_of(shown)]
@@ -282,7 +298,7 @@ def _bars(
     by: dict[str, float] = {}
     for label in labels:
         size = sizes.get(label, _NONE)
-        by[label[:cut]] = float(np.logaddexp2(by.get(label[:cut], _NONE), size))
+        by[label[:cut]] = float(_join(measure)(by.get(label[:cut], _NONE), size))
     some = [size for size in by.values() if size > _NONE]
     if len(some) < 2:
         return (), True

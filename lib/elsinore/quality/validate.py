@@ -203,7 +203,7 @@ def validate(
         UnsupportedQueryError: a query is ambiguous for the reference.
         ConflictError: another writer changed a table; retry.
     """
-    results = read_results(lake, Hours(interval), staged.version, size.steps)
+    results = read_results(lake, workload, Hours(interval), staged.version, size.steps)
     checks = choose(lake, workload, interval, results, staged, size)
     # A missing result that two checks find is one mismatch.
     once = {
@@ -305,7 +305,7 @@ class _Reference:
 
     def _first_answer(self, query: BoundQuery, check: Check, events: EventTable) -> list[Compared]:
         reason = f"more trends than can be enumerated in {self._budget} steps"
-        for method, steps in _ways(check, self._budget):
+        for method, steps in _ways(query, check, self._budget):
             meter = Meter(query.name, steps)
             try:
                 rows = answer_windows(query, events, [check.place.window], meter, method)
@@ -327,7 +327,7 @@ class _Reference:
         return skipped(query, check, reason)
 
 
-def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
+def _ways(query: BoundQuery, check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
     """Yield the methods of a check in their order, with their maximum number of steps.
 
     Few trends of a result are enumerated: such a step takes several times as long as a counting
@@ -338,8 +338,8 @@ def _ways(check: Check, steps: int) -> tuple[tuple[Method, int], ...]:
     if check.place.whole:
         return count, build
     size = check.stratum
-    if shows_more(check.published, few) if size is None else is_beyond(size):
-        return (count,) if shows_more(check.published, steps) else (count, build)
+    if shows_more(query, check.published, few) if size is None else is_beyond(size):
+        return (count,) if shows_more(query, check.published, steps) else (count, build)
     return (enumerate_trends, few), count, build
 
 

@@ -213,6 +213,18 @@ class BoundQuery:
         return None
 
     @cached_property
+    def size_names(self) -> tuple[str, ...]:
+        """The names of values that grow with the number of trends: COUNT(*), or else COUNT(X)."""
+        if self.count_name is not None:
+            return (self.count_name,)
+        counts = {
+            Slot(number, item.type)
+            for number, item in enumerate(self.aggregates)
+            if item.function is AggregateFunction.COUNT and not item.each
+        }
+        return tuple(output.name for output in self.outputs if output.expression in counts)
+
+    @cached_property
     def counted(self) -> tuple[BoundAggregate, ...]:
         """The aggregates for which an event counts once per trend."""
         return tuple(item for item in self.aggregates if not item.each)

@@ -220,7 +220,7 @@ def _missing(before: str, found: str, names: list[str]) -> str | None:
     """Return a fix for a syntax error that is not a typo."""
     if found.startswith(('"', "'")) and found[1:2] == "'" and {"a name", "a number"} & {*names}:
         return "write it without quotes"
-    if names == ["a number"]:
+    if names in (["a number"], ["'$'", "a number"]):
         return "as in 10 minutes"
     if names == ["PARAM", "QUERY"]:
         return "begin the query with QUERY name RETURN ..."

@@ -17,13 +17,15 @@ from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.executors.output.wire import PARTIAL_SCHEMA
 from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundQuery, Key, Workload
+from elsinore.query.expressions import Applied
 from elsinore.query.syntax import Semantics
 from elsinore.results.task_rows import FINISHED_SCHEMA, with_counts
 from elsinore.spark.aggregate_worker import aggregating, finishing
 from elsinore.timeline import Interval
 
-_GROUP = ("query", "group", "window_start", "window_end")
+#: Rows of one query, and of its EACH and DISTINCT, which have another name, meet in one task.
+_RESULT = ("group", "window_start", "window_end")
 
 
 def aggregate_partitions(
@@ -58,7 +60,7 @@ def aggregate_partitions(
 def finished_together(together: DataFrame, workload: Workload, parts: int) -> DataFrame:
     """Merge partial rows of the same result from several tasks, and finish them."""
     task = finishing(workload)
-    rows = together.repartition(parts, *_GROUP)
+    rows = together.repartition(parts, *_RESULT)
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 
 
@@ -124,4 +126,18 @@ def common_keys(query: BoundQuery) -> tuple[str, ...]:
         return ()
     everywhere = {position.index for position in query.positions}
     shared = [key for key in query.keys if key.value is None and key.positions >= everywhere]
-    return tuple(sorted({key.attribute for key in shared}))
+    attributes = {key.attribute for key in shared}
+    return tuple(sorted(attributes & _splitting(query, shared)))
+
+
+def _splitting(query: BoundQuery, shared: Iterable[Key]) -> set[str | Applied | None]:
+    """Return the keys by which tasks can be split so that the results of tasks add up.
+
+    Each event is in one task, so EACH adds up. COUNT(DISTINCT a) does if no value of `a` is in two
+    tasks that have rows of the same group. So tasks are split by grouping keys and by `a` only.
+    """
+    counted = {item.attribute for item in query.aggregates if item.distinct}
+    grouping = {key.attribute for key in shared if key.group_label is not None}
+    if not counted:
+        return {key.attribute for key in shared}
+    return grouping | (counted if len(counted) == 1 else set())

@@ -23,7 +23,7 @@ from elsinore.results.task_rows import TASK_COUNTS
 from elsinore.spark.aggregate_worker import Batches, Task
 from elsinore.spark.partitions import aggregate_partitions
 from elsinore.spark.probe import require_same_elsinore
-from elsinore.template.support import pipeline_refusals, require
+from elsinore.template.support import require
 
 _POSITION, _REASON = "record_number", "reason"
 
@@ -63,7 +63,7 @@ def run(
     if parts is not None:
         require_whole("parts", parts, 1)
     bound, schema = workload.bound, workload.schema
-    require(bound.queries, "the pipeline", pipeline_refusals)
+    require(bound.queries, "the pipeline")
     if problem := column_problem(df.columns, schema, nested=True):
         raise DataError(f"the DataFrame: {problem[0]}", hint=problem[1])
     require_same_elsinore(df.sparkSession)

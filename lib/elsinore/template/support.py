@@ -104,19 +104,10 @@ def require(
         raise UnsupportedQueryError.of_queries(executor, faults)
 
 
-def pipeline_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Return why the pipeline cannot run a query; empty if it can."""
-    if query.participating:
-        return ("EACH and DISTINCT are not yet merged over Spark tasks",)
-    return greta_refusals(query)
-
-
 def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
-    if refusals is pipeline_refusals and query.participating:
-        return "run it with `elsinore run`"
     if participation_refusals(query):
         return Hint("use ", Option("executor", "twostep"))
-    if refusals in (greta_refusals, pipeline_refusals):
+    if refusals is greta_refusals:
         return "add a condition to each part of the pattern that only its events meet"
     return Hint("use ", Option("executor", "twostep" if greta_refusals(query) else "greta"))

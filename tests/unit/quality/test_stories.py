@@ -42,6 +42,8 @@ WITHIN 1 hour;
 -- What follows?
 QUERY cascade RETURN MAX(A.x) PATTERN A+ WITHIN 2 hours;
 QUERY idle RETURN COUNT(*) PATTERN B WITHIN 1 hour;
+QUERY values RETURN COUNT(*), COUNT(EACH A), COUNT(DISTINCT A.x) AS different_values
+PATTERN A+ WITHIN 1 hour;
 """
 HOURS = [f"2013-01-01T{hour:02}" for hour in range(8, 12)]
 
@@ -93,9 +95,9 @@ def test_a_query_is_told_by_its_trends_its_largest_groups_and_the_hours_before(
         found("delays", "2013-01-01T11", 2, '{"c":"DL"}'),
     ]
     data = read(tmp_path, rows, workload(tmp_path))
-    delays, cascade, idle = data.stories
+    delays, cascade, idle, _ = data.stories
     assert (delays.query, cascade.query, idle.query) == ("delays", "cascade", "idle")
-    assert delays.measure == "COUNT(*)"
+    assert delays.measure.name == "COUNT(*)"
     assert (show_size(delays.size), delays.results) == ("43", 5)
     # Each group by its largest window.
     tops = [(top.group_key, top.exact) for top in delays.tops]
@@ -114,7 +116,7 @@ def test_a_query_is_told_by_its_trends_its_largest_groups_and_the_hours_before(
     assert ">delays</a> 43 (+760%)." in text
     assert "760% more than in the 2 hours before." in text
     assert "Not compared with the hours a week before, 2012-12-25 10:00" in text
-    assert "No result, in these hours or before: cascade, idle." in text
+    assert "No result, in these hours or before: cascade, idle, values." in text
 
 
 def test_what_has_changed_the_most_comes_first(tmp_path: Path) -> None:
@@ -172,7 +174,26 @@ def test_a_query_without_a_count_is_told_by_its_results(tmp_path: Path) -> None:
         found("cascade", "2013-01-01T10", 7, group, aggregate="MAX(A.x)") for group in ("{}", "[]")
     ]
     cascade = next(s for s in read(tmp_path, rows, workload(tmp_path)).stories if s.results)
-    assert (cascade.measure, show_size(cascade.size), cascade.tops) == ("results", "2", ())
+    assert (cascade.measure.name, show_size(cascade.size), cascade.tops) == ("results", "2", ())
+
+
+def test_distinct_values_represent_a_query_and_are_not_added_up(tmp_path: Path) -> None:
+    names = ("COUNT(*)", "COUNT(EACH A)", "different_values")
+    rows = [
+        found("values", hour, number, group, aggregate=name)
+        for hour, group, values in (
+            (HOURS[2], '{"c":"UA"}', (900, 30, 7)), (HOURS[2], '{"c":"AA"}', (4, 3, 3)),
+            (HOURS[3], '{"c":"UA"}', (100, 8, 5)),
+        )
+        for name, number in zip(names, values, strict=True)
+    ]  # fmt: skip
+    story = read(tmp_path, rows, workload(tmp_path)).stories[-1]
+    assert (story.measure.name, show_size(story.size)) == ("different_values", "7")
+    assert [top.exact for top in story.tops] == ["7", "3"]
+    assert [round(2**bar.value) for bar in story.bars if bar.height] == [7, 5]
+    text = page(tmp_path)
+    assert "Different values: at most <b>7</b> in one of 3 results" in text
+    assert "Different values, the largest value per hour in which windows end, UTC." in text
 
 
 @pytest.mark.slow
@@ -281,12 +302,12 @@ def test_a_query_that_was_reworded_is_told_by_what_it_returns_now(tmp_path: Path
         row["query_fingerprint"] = "f" * 63 + print_
     reworded.append(found("gone", "2013-01-01T11", 5, query_fingerprint="g" * 64))
     delays, *_, gone = read(tmp_path, reworded, workload(tmp_path)).stories
-    assert (delays.measure, show_size(delays.size), delays.results) == ("COUNT(A)", "80", 2)
+    assert (delays.measure.name, show_size(delays.size), delays.results) == ("COUNT(A)", "80", 2)
     reworded[2]["query_fingerprint"] = "f" * 64  # within the hours of the page
     delays, *_ = read(tmp_path / "again", reworded, workload(tmp_path)).stories
     assert delays.results == 2
-    assert (gone.query, gone.measure, show_size(gone.size)) == ("gone", "COUNT(*)", "5")
-    assert "No result, in these hours or before: cascade, idle." in page(tmp_path)
+    assert (gone.query, gone.measure.name, show_size(gone.size)) == ("gone", "COUNT(*)", "5")
+    assert "No result, in these hours or before: cascade, idle, values." in page(tmp_path)
 
 
 def test_results_that_count_nothing_are_results(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_a_run_without_events_is_not_validated(lake: Lake) -> None:
 
 def test_the_sample_follows_from_the_seed_alone(lake: Lake) -> None:
     found_now = latest_staged(lake, workload(lake, QUERIES))
-    results = read_results(lake, Hours(RUN), found_now.version, 100_000)
+    results = read_results(lake, workload(lake, QUERIES), Hours(RUN), found_now.version, 100_000)
 
     shuffled: list[int] = []
 
