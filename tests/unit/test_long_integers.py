@@ -94,9 +94,9 @@ def test_every_format_of_run_has_all_digits(files: Path) -> None:
     csv.field_size_limit(10**6)
     with Path("r.csv").open() as lines:
         assert next(csv.DictReader(lines))["COUNT(*)"] == DIGITS
-    assert pq.read_table("r.parquet")["exact"].to_pylist() == [DIGITS]
+    assert pq.read_table("r.parquet")["COUNT(*)"].to_pylist() == [DIGITS]
     with pa.ipc.open_file("r.arrow") as file:
-        assert file.read_all()["exact"].to_pylist() == [DIGITS]
+        assert file.read_all()["COUNT(*)"].to_pylist() == [DIGITS]
     assert f"({len(DIGITS)} digits)" in Path("r.txt").read_text()
 
 
@@ -104,15 +104,15 @@ def test_every_format_of_run_has_all_digits(files: Path) -> None:
 def test_diff_compares_long_counts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("q", "fewer"):
         assert run("run", f"{name}.sase", "--output", f"{name}.jsonl") == 0
-        assert run("run", f"{name}.sase", "--output", f"{name}.csv") == 0
-    for one, other in (("q.jsonl", "fewer.csv"), ("q.csv", "fewer.jsonl")):
+        assert run("run", f"{name}.sase", "--output", f"{name}.parquet") == 0
+    for one, other in (("q.jsonl", "fewer.parquet"), ("q.parquet", "fewer.jsonl")):
         capsys.readouterr()
         assert run_command(["diff", one, other, "--format", "json"]) == 0
         (change,) = map(json.loads, capsys.readouterr().out.splitlines())
         assert change["before"] == DIGITS
         assert change["after"] == digits_of(COUNT - EVENTS)
     capsys.readouterr()
-    assert run_command(["diff", "q.jsonl", "q.csv", "--format", "json"]) == 0
+    assert run_command(["diff", "q.jsonl", "q.parquet", "--format", "json"]) == 0
     assert capsys.readouterr().out == ""
     assert run("diff", "q.sase", "fewer.sase", "--output", "d.csv") == 0
     assert DIGITS in Path("d.csv").read_text()

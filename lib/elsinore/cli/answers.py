@@ -25,13 +25,10 @@ from elsinore.files.read_events import files_below
 from elsinore.integers import digits_of, to_json
 from elsinore.query.print_query import count_of
 from elsinore.results.published import (
-    exact_integers,
-    exact_text,
-    group_text,
-    numbers_of,
     shorten_count,
 )
-from elsinore.results.row import ResultRow, Value, encode_row, plain_value
+from elsinore.results.row import ResultRow, encode_row, plain_value
+from elsinore.results.wide import wide_table
 from elsinore.terminal import unguarded
 from elsinore.timeline import Instant
 from elsinore.wording import FORMULA, command, escaped
@@ -258,8 +255,8 @@ def write_answers(
         sheets=_sheets(queries, top),
         lines=map(encode_row, rows),
         table=lambda: (
-            _without_formulas(wide_table(rows)) if form is Format.CSV
-            else long_table(rows, text=False, calendar=calendar)
+            _for_spreadsheets(wide_table(rows, calendar=calendar)) if form is Format.CSV
+            else wide_table(rows, calendar=calendar)
         ),
     )  # fmt: skip
 
@@ -299,6 +296,19 @@ def _json(value: Any) -> str:
     return to_json(plain_value(value), ensure_ascii=False, allow_nan=False, default=str)
 
 
+def _for_spreadsheets(table: pa.Table) -> pa.Table:
+    """Return a table with times such as `2013-02-08 10:00:00`, in UTC, and without formulas."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(at, field.name, _times_as_text(table[at]))
+    return _without_formulas(table)
+
+
+def _times_as_text(column: pa.ChunkedArray) -> pa.Array:
+    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
+    return pa.array([None if each is None else value_text(Instant(each)) for each in micros])
+
+
 def _without_formulas(table: pa.Table) -> pa.Table:
     """Put a quote before strings that a spreadsheet would run as a formula, except numbers."""
     for at, field in enumerate(table.schema):
@@ -336,95 +346,3 @@ def _sheets(queries: list[list[ResultRow]], top: int | None) -> Iterator[Sheet]:
         title = f"{first.query}: {count_of(len(own), 'row')}, largest {first.values[0][0]} first"
         below = f"and {left:,} more: --top {len(own)} shows all, --output FILE.csv writes all"
         yield Sheet(title, ["from", "until", *named], cells, below if left > 0 else "")
-
-
-def long_table(rows: Iterable[ResultRow], *, text: bool, calendar: bool) -> pa.Table:
-    """Return rows as one table that plain SQL can query, a row per aggregate.
-
-    Returns:
-        `query`, `group_key` (a JSON object), `window_start` and `window_end` (timestamps in UTC, or
-        int64 ticks), `aggregate`, `exact` (integers in full, instants as microseconds: see
-        `exact_integers`; a string if `text` or if a value is a string or a truth value), `value`
-        (the nearest double).
-    """
-    flat = [(row, label, value) for row in rows for label, value in row.values]
-    time = pa.timestamp("us", "UTC") if calendar else pa.int64()
-    # Strings and truth values need a column of texts, next to integers too.
-    text = text or any(isinstance(value, str | bool) for _, _, value in flat)
-    exact = [_exact(value) for _, _, value in flat]
-    return pa.table(
-        {
-            "query": pa.array([row.query for row, _, _ in flat], pa.string()),
-            "group_key": pa.array([_group_key(row) for row, _, _ in flat], pa.string()),
-            "window_start": pa.array([int(row.window_start) for row, _, _ in flat], time),
-            "window_end": pa.array([int(row.window_end) for row, _, _ in flat], time),
-            "aggregate": pa.array([label for _, label, _ in flat], pa.string()),
-            "exact": pa.array(map(_exact_text, exact), pa.string())
-            if text
-            else exact_integers(exact),
-            "value": pa.array([numbers_of(value)[0] for _, _, value in flat], pa.float64()),
-        }
-    )
-
-
-def _exact(value: Value) -> Any:
-    """Return what the column `exact` has of a value; None for doubles."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)
-    return value if isinstance(value, str | bool) else None
-
-
-def _exact_text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return exact_text(value) if isinstance(value, str | bool) else digits_of(value)
-
-
-def wide_table(rows: Sequence[ResultRow]) -> pa.Table:
-    """Return rows as a table for spreadsheets, a column per group attribute and per aggregate.
-
-    Returns:
-        `query`, `window_start` and `window_end` (`2013-02-08 10:00:00` in UTC, or int64 ticks),
-        the attributes of all groups, the aggregates of all queries. A cell is NULL if the query of
-        its row does not have the column. A name that occurs twice gets a trailing `_`.
-    """
-    columns = {
-        "query": pa.array([row.query for row in rows], pa.string()),
-        "window_start": _cells([row.window_start for row in rows]),
-        "window_end": _cells([row.window_end for row in rows]),
-    }
-    for cells in ([dict(row.group) for row in rows], [dict(row.values) for row in rows]):
-        for label in dict.fromkeys(label for own in cells for label in own):
-            name = label
-            while name in columns:
-                name += "_"
-            columns[name] = _cells([own.get(label) for own in cells])
-    return pa.table(columns)
-
-
-def _cells(values: Sequence[Any]) -> pa.Array:
-    """Return values as a column: integers in full, doubles, booleans, or else strings."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {float} or kinds == {bool}:
-        return pa.array(values)
-    if kinds == {int}:
-        return exact_integers(values)
-    return pa.array(map(_cell_text, values), pa.string())
-
-
-def _cell_text(value: Any) -> str | None:
-    match value:
-        case None | str():
-            return value
-        case Instant():
-            return value_text(value)
-        case bool():
-            return str(value).lower()
-        case int():
-            return digits_of(value)
-    return str(plain_value(value))
-
-
-def _group_key(row: ResultRow) -> str:
-    """Return a group as strict JSON, as JSON Lines have it."""
-    return group_text(tuple((label, plain_value(value)) for label, value in row.group))

@@ -8,7 +8,7 @@ and the unpacked sizes are checked first.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,19 +28,17 @@ _PLAIN = (
 _HEADER, _BUFFERS, _COMPRESSION = 2, 2, 3
 
 
-def arrow_batches(path: Path, limits: ReadLimits, wanted: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns of an Arrow file, batch by batch.
+def arrow_batches(path: Path, limits: ReadLimits) -> Iterator[pa.Table]:
+    """Yield the rows of an Arrow file, batch by batch.
 
     Args:
         path: the file.
         limits: bounds on the file and on what it unpacks to.
-        wanted: the columns.
 
     Raises:
         DataError: the file cannot be opened.
         UnreadableFile: it unpacks to too much, or has columns of other types than numbers, texts
             and timestamps.
-        KeyError: a column is missing.
         ValueError: it is not an Arrow file, or is damaged.
     """
     with open_unpacked(path, limits) as stream:
@@ -51,8 +49,6 @@ def arrow_batches(path: Path, limits: ReadLimits, wanted: Sequence[str]) -> Iter
     if (first := next(messages, None)) is None:
         raise ValueError("the file has no schema")
     schema = ipc.read_schema(first)
-    if missing := [name for name in wanted if name not in schema.names]:
-        raise KeyError(missing[0])
     for field in schema:
         if not any(is_plain(field.type) for is_plain in _PLAIN):
             problem = f" has a column of the type {str(field.type)[:40]}, which is not read"
@@ -65,7 +61,7 @@ def arrow_batches(path: Path, limits: ReadLimits, wanted: Sequence[str]) -> Iter
             raise too_large(path, f"unpacks to more than {allowed:,} bytes")
         batch = ipc.read_record_batch(message, schema)
         batch.validate(full=True)
-        yield pa.table(batch).select(list(wanted))
+        yield pa.table(batch)
 
 
 def _unpacked_size(message: ipc.Message) -> int:
