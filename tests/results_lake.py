@@ -120,13 +120,14 @@ def workload(lake: Lake, text: str) -> Workload:
 
 def computed(queries: Workload, events: EventTable, owned: Interval) -> list[dict[str, object]]:
     """The results of a slice without Spark: all events in one table, as sorted rows."""
-    return as_staged(row for query in queries.queries for row in greta(query, events, owned))
+    rows = (row for query in queries.queries for row in greta(query, events, owned))
+    return as_staged(queries, rows)
 
 
-def as_staged(found: Iterable[ResultRow]) -> list[dict[str, object]]:
+def as_staged(asked: Workload, found: Iterable[ResultRow]) -> list[dict[str, object]]:
     """Results as `staged` has them; a double equals all within its bounds."""
     rows = [*found]
-    long = to_long(rows).to_pylist()
+    long = to_long(asked, rows).to_pylist()
     every = (bounds for row in rows for bounds in row.bounds or (None,) * len(row.values))
     for each, bounds in zip(long, every, strict=True):
         if bounds is not None:
@@ -184,7 +185,7 @@ def stage(lake: Lake, asked: Workload, found: Iterable[ResultRow], owned: Interv
     fingerprints = {query.name: query.fingerprint for query in asked.queries}
     rows = [
         row | {"query_fingerprint": fingerprints[row["query"]]}
-        for row in to_long(found).to_pylist()
+        for row in to_long(asked, found).to_pylist()
     ]
     stage_rows(lake, rows, owned)
     return latest_staged(lake, asked)

@@ -113,7 +113,7 @@ def publish_flights(settings: Settings) -> None:
 
 def put(lake: Lake, workload: Workload, rows: list[ResultRow]) -> None:
     """Make rows of results the published ones."""
-    long = to_long(rows)
+    long = to_long(workload, rows)
     prints = [workload.by_name[name].fingerprint for name in long["query"].to_pylist()]
     declared = lake.schema(RESULTS)
     days = pc.utf8_slice_codeunits(long["window_end_hour"], 0, 10).cast(pa.date32())

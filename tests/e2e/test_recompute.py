@@ -57,7 +57,8 @@ def test_the_reference_finds_the_published_rows_in_the_raw_files(published: Any)
             _, group, start = place(chosen[0])
             near = of_group(events, json.loads(group))
             window = start // query.window.slide
-            found = as_staged(two_step(query, near, windows=[window], budget=200_000_000))
+            rows_of_window = two_step(query, near, windows=[window], budget=200_000_000)
+            found = as_staged(workload, rows_of_window)
             assert [row for row in found if row["group_key"] == group] == chosen
 
 

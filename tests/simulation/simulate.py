@@ -209,7 +209,8 @@ class Simulation:
         for query in self._workload.queries:
             windows = query.window.ending_in(whole)
             with suppress(BudgetError):
-                right = as_staged(two_step(query, events, windows=windows, budget=_BUDGET))
+                found = two_step(query, events, windows=windows, budget=_BUDGET)
+                right = as_staged(self._workload, found)
                 self.recomputed += 1
                 ours = [row for row in published if row["query"] == query.name]
                 if _comparable(ours) != _comparable(right):

@@ -97,7 +97,7 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     assert (expected.duplicates, expected.rejected.num_rows) == (1, 2)
     result = elsinore.spark.run(workload, frame(spark, rows), max_error_rate=0.1)
     assert result.columns == [
-        "query", "group", "window_start", "window_end", "aggregate", "value", "exact",
+        "query", "group", "window_start", "window_end", "aggregate", "type", "value", "exact",
     ]  # fmt: skip
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
     # Spark takes these for names of the same columns.

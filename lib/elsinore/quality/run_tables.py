@@ -210,7 +210,9 @@ def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
 
 def _count_values(counts: RuleCounts, rows: pa.Table) -> None:
     shown = ("query", "aggregate", "exact", "value")
-    exact = rows.filter(pc.is_valid(rows["exact"]))
+    # Rows of earlier versions have no type; their exact values are integers.
+    is_text = pc.is_in(rows["type"], pa.array(["string", "boolean"]))
+    exact = rows.filter(pc.and_not(pc.is_valid(rows["exact"]), is_text))
     canonical = pc.match_substring_regex(exact["exact"], _INTEGER)
     counts.add("exact_is_canonical", exact, pc.invert(canonical), *shown)
     counts.add("value_is_nearest", exact, _is_far(exact, canonical), *shown)

@@ -15,10 +15,10 @@ from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
 #: One row per (query, group, window, aggregate). `window_end_hour` is the hour of the window's last
-#: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `value` is the
-#: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants),
-#: `exact` an integer's digits in full, a string or a truth value, `log2` the size of a value (NULL
-#: for zero, NaN and doubles that are infinite).
+#: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `type` is the
+#: `AttributeType` of the value. `value` is the nearest double (infinite beyond the largest, NULL
+#: without a value; microseconds for instants), `exact` an integer's digits in full, a string or a
+#: boolean, `log2` the size of a value (NULL for zero, NaN and doubles that are infinite).
 LONG_SCHEMA = pa.schema(
     [
         pa.field("window_end_hour", pa.string(), False),
@@ -27,6 +27,7 @@ LONG_SCHEMA = pa.schema(
         pa.field("window_start", pa.int64(), False),
         pa.field("window_end", pa.int64(), False),
         pa.field("aggregate", pa.string(), False),
+        pa.field("type", pa.string(), False),
         pa.field("value", pa.float64()),
         pa.field("exact", pa.string()),
         pa.field("log2", pa.float64()),

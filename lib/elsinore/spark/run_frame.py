@@ -50,7 +50,7 @@ def run(
     Returns:
         A DataFrame with one row per aggregate. Its columns are `query`, `group` (a JSON object),
             `window_start`, `window_end` (timestamps, or integers if the stream's times are),
-            `aggregate`, `value` (the nearest double) and `exact` (all digits of an integer,
+            `aggregate`, `type`, `value` (the nearest double) and `exact` (all digits of an integer,
             otherwise NULL).
 
     Raises:
@@ -87,7 +87,7 @@ def run(
     ]
     named = F.col("group_key").alias("group")
     results = rows.where(F.col(TASK_COUNTS).isNull())
-    return results.select("query", named, *bounds, "aggregate", "value", "exact")
+    return results.select("query", named, *bounds, "aggregate", "type", "value", "exact")
 
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:

@@ -104,6 +104,15 @@ def test_a_result_that_is_there_twice_is_counted_and_named() -> None:
     assert "aggregate AVG(A.x)" in found.examples
 
 
+@pytest.mark.parametrize(("kind", "exact"), [("string", "late"), ("boolean", "true")])
+def test_texts_and_truth_values_are_no_integers(kind: str, exact: str) -> None:
+    rows = lake.healthy()["results_staged"]
+    rows[1] |= {"type": kind, "exact": exact, "value": None, "log2": None}
+    assert broken("results_staged", rows) == {}
+    rows[1] |= {"type": None}
+    assert broken("results_staged", rows) == {"exact_is_canonical": 1, "value_is_nearest": 1}
+
+
 def test_an_integer_beyond_doubles_may_have_none() -> None:
     rows = lake.healthy()["results_staged"]
     rows[1] |= {"value": None}

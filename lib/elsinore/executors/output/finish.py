@@ -196,7 +196,9 @@ def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
         rows, outputs = finish_query(query, merged)
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
         for name, values in zip(query.value_names, outputs, strict=True):
-            columns = keys | _numbers(values) | {"aggregate": pa.repeat(name, rows.num_rows)}
+            named = {"aggregate": name, "type": values.type.value}
+            columns = keys | _numbers(values)
+            columns |= {key: pa.repeat(text, rows.num_rows) for key, text in named.items()}
             table = [columns[name] for name in LONG_SCHEMA.names]
             tables.append(pa.table(table, schema=LONG_SCHEMA))
     return pa.concat_tables(tables)

@@ -49,7 +49,7 @@ def test_random_queries_over_the_whole_language() -> None:
             continue
         workload = case.workload
         partial = aggregate_query(case.query, case.events)
-        expected = to_long(finish(workload, partial))
+        expected = to_long(workload, finish(workload, partial))
         found = finish_long(workload, partial)
         assert found.schema == LONG_SCHEMA
         assert plain(found) == plain(expected), case.name
@@ -77,7 +77,7 @@ def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
     found = finish_long(workload, partial)
     assert found.schema == LONG_SCHEMA
     results = finish(workload, partial)
-    assert plain(found) == plain(to_long(results))
+    assert plain(found) == plain(to_long(workload, results))
     assert found.num_rows == 10 * len(rows)
     sizes = found["log2"].drop_null().to_pylist()
     assert sizes
