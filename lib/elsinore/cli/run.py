@@ -254,7 +254,8 @@ def _lacking(query: BoundQuery, columns: EventColumns, ties: Ties | None) -> str
     for predicate in query.local_predicates:
         position = query.positions[predicate.position]
         rows = columns.rows_of(position.type)
-        if position.alias in aliases and not holds(predicate.condition, columns, rows).any():
+        is_needed = position.alias in aliases and not position.choice
+        if is_needed and not holds(predicate.condition, columns, rows).any():
             condition = print_bound(predicate.condition, query.aliases)
             events = f"{count_of(rows.size, 'event')} of type {position.type}"
             return f"none of {events} has {condition}"

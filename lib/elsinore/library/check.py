@@ -196,10 +196,11 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
 
 
 def _key(query: BoundQuery, key: Key) -> dict[str, Any]:
+    others = {position.index for position in query.positions} - key.positions
     return {
         "attribute": key.attribute,
-        "aliases": [query.positions[p].alias for p in sorted(key.positions)],
-        "not_carried_by": [p.alias for p in query.positions if p.index not in key.positions],
+        "aliases": query.labels(key.positions),
+        "not_carried_by": query.labels(others),
         "equivalence": key.equivalence,
         "group": key.group_label,
     }

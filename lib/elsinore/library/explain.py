@@ -128,10 +128,10 @@ def _query(query: BoundQuery, cut: Cut, calendar: bool) -> dict[str, Any]:
 def _keys(query: BoundQuery) -> str:
     """Return the keys that partition the trends and group the rows."""
     equal, groups = [], []
-    counted = [position for position in query.positions if not position.negated]
+    counted = {position.index for position in query.positions if not position.negated}
     for key in query.keys:
-        carriers = [p.alias for p in counted if p.index in key.positions]
-        part = f" of {', '.join(carriers)}" if len(carriers) < len(counted) else ""
+        carriers = query.labels(counted & key.positions)
+        part = f" of {', '.join(carriers)}" if counted - key.positions else ""
         if key.equivalence:
             equal.append(f"{key.attribute}{part}")
         if key.group_label is not None:

@@ -96,8 +96,7 @@ def _keys_of(query: BoundQuery, place: Place) -> tuple[Key, ...]:
 
 def _is_carried(query: BoundQuery, key: Key) -> bool:
     """Return whether every trend has an event with a key."""
-    aliases = {position.alias for position in query.positions if position.index in key.positions}
-    return True in required(query.pattern, lambda one: one.alias in aliases)
+    return True in required(query.pattern, lambda one: query.position_of(one) in key.positions)
 
 
 class _Key(NamedTuple):

@@ -18,10 +18,9 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.ledger.results import Publication
 from elsinore.quality.lake import ResultCounts, TopResult, results_by_day
 from elsinore.quality.measures import Measure, Measures, QueryText, chosen_measures, measures_of
-from elsinore.query.automaton import automaton
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.fingerprints import workload_fingerprint
-from elsinore.query.syntax import Conjunction
+from elsinore.query.syntax import Conjunction, single_types
 from elsinore.settings import LakePath
 from elsinore.store.regions import Hours
 from elsinore.timeline import DAY, Interval, hour_label, hours_of
@@ -341,8 +340,7 @@ def _cautions(query: BoundQuery) -> tuple[str, ...]:
     """Return sentences about counts that readers may take for something else."""
     found = []
     if not isinstance(query.pattern, Conjunction):
-        ways = automaton(query.pattern, lambda alias: query.by_alias[alias].index, lambda _: 0)
-        single = sorted({query.positions[n].type for n in ways.first.keys() & ways.last.keys()})
+        single = sorted(single_types(query.pattern))
         if single:
             found.append(f"A trend can be a single {' or '.join(single)}.")
     if (windows := query.window.overlapping) > 1:

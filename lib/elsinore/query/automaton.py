@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from itertools import product
+from itertools import pairwise, product
 from typing import TypeVar
 
 from elsinore.query import syntax
@@ -46,18 +46,42 @@ class Automaton:
         return found
 
 
-def automaton(
-    pattern: syntax.Pattern, position: Callable[[str], int], guard: Callable[[syntax.Negation], int]
-) -> Automaton:
-    """The automaton of a pattern without AND, in which every occurrence has an alias of its own.
+@dataclass
+class Places:
+    """Numbers the places of an automaton from 0 on, in the order of the pattern.
 
-    `position` gives the position of an alias, `guard` the number that a NOT goes by.
+    Attributes:
+        position_of: returns the position of an event pattern.
+        positions: the position of each place so far.
+    """
+
+    position_of: Callable[[syntax.EventPattern], int]
+    positions: list[int] = field(default_factory=list)
+
+    def __call__(self, event: syntax.EventPattern) -> int:
+        """Return the number of the next place."""
+        self.positions.append(self.position_of(event))
+        return len(self.positions) - 1
+
+
+def automaton(
+    pattern: syntax.Pattern,
+    place: Callable[[syntax.EventPattern], int],
+    guard: Callable[[syntax.Negation], int],
+) -> Automaton:
+    """The automaton of a pattern without AND.
+
+    Args:
+        pattern: the pattern. Each copy of a quantified part is a part of its own.
+        place: returns the number of the next place of an event; copies of a quantified part must
+            have numbers of their own, as by `Places`.
+        guard: returns the number that a NOT goes by, which is the same in each copy.
     """
 
     def build(part: syntax.Pattern) -> Automaton:
         match part:
-            case syntax.EventPattern(alias=alias):
-                here = {position(alias): OPEN_WAY}
+            case syntax.EventPattern():
+                here = {place(part): OPEN_WAY}
                 return Automaton(here, here, {}, NO_WAY)
             case syntax.Negation():
                 return Automaton({}, {}, {}, frozenset([frozenset([guard(part)])]))
@@ -71,9 +95,45 @@ def automaton(
                 return _either(_repeated(build(body)), _PASSED)
             case syntax.Maybe(body):
                 return _either(build(body), _PASSED)
+            case syntax.Quantified(body, least, most):
+                copies = [build(body) for _ in range(most or max(least, 1))]
+                return _quantified(copies, least, open_ended=most is None)
         raise AssertionError(f"{part} has no automaton of its own")
 
     return build(pattern)
+
+
+def _quantified(copies: list[Automaton], least: int, *, open_ended: bool) -> Automaton:
+    """Return the automaton of copies of one part, of which some at the end may be missing.
+
+    Args:
+        copies: the copies.
+        least: how many of them are needed.
+        open_ended: whether the last one repeats.
+    """
+    if not copies[0].empty:
+        return _of_full_copies(copies, least, open_ended=open_ended)
+    if open_ended:
+        copies = [*copies[:-1], _repeated(copies[-1])]
+    rest = _PASSED
+    for copy in reversed(copies[least:]):
+        rest = _either(_followed_by(copy, rest), _PASSED)
+    return _followed_by(_in_a_row(copies[:least]), rest) if least else rest
+
+
+def _of_full_copies(copies: list[Automaton], least: int, *, open_ended: bool) -> Automaton:
+    """Return what `_quantified` does, in one pass, if each copy takes an event."""
+    pairs: dict[Pair, Ways] = {}
+    for copy in copies:
+        pairs |= copy.pairs
+    for copy, following in pairwise(copies):
+        pairs |= _crossing(copy, following)
+    if open_ended:
+        pairs = _merged(pairs, _crossing(copies[-1], copies[-1]))
+    last: dict[int, Ways] = {}
+    for copy in copies[max(least - 1, 0) :]:
+        last |= copy.last
+    return Automaton(copies[0].first, last, pairs, NO_WAY if least else OPEN_WAY)
 
 
 _PASSED = Automaton({}, {}, {}, OPEN_WAY)
@@ -147,7 +207,39 @@ def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
     return {p: one_after_another(empty, ways) for p, ways in ends.items()} if empty else {}
 
 
+def count_places(pattern: syntax.Pattern) -> int:
+    """Return how many places the automata of a pattern and of all its NOT have.
+
+    >>> from elsinore.query.syntax import EventPattern as E, Negation, Quantified, Sequence
+    >>> pair = Sequence((E("A", "A"), Negation(E("B", "B"))))
+    >>> count_places(Quantified(pair, 2, 5))
+    6
+    """
+    bodies: list[syntax.Pattern] = [pattern]  # each NOT has one automaton, in whatever copies
+
+    def of(part: syntax.Pattern) -> int:
+        match part:
+            case syntax.EventPattern():
+                return 1
+            case syntax.Negation(body):
+                bodies.append(body)
+                return 0
+            case syntax.Quantified(body, least, most):
+                return of(body) * (most or max(least, 1))
+        return sum(map(of, syntax.parts_of(part)))
+
+    return sum(map(of, bodies))
+
+
 # ---- neighbours, whatever NOT lies on the way
+
+#: The alias and type of an event pattern; only parts of ANY have one alias and several types.
+Leaf = tuple[str, str]
+
+
+def leaf_of(event: syntax.EventPattern) -> Leaf:
+    """Return what identifies an event pattern in its pattern."""
+    return event.alias, event.type
 
 
 def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
@@ -159,32 +251,49 @@ def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
     >>> sorted(neighbours(KleenePlus(Sequence((KleenePlus(E("A", "A")), E("B", "B"))))))
     [('A', 'A'), ('A', 'B'), ('B', 'A')]
     """
-    aliases = [leaf.alias for leaf in syntax.event_patterns(pattern)]
-    number = {alias: index for index, alias in enumerate(aliases)}
+    return frozenset((p[0], e[0]) for p, e in _neighbors(pattern))
+
+
+def _neighbors(pattern: syntax.Pattern) -> frozenset[tuple[Leaf, Leaf]]:
+    leaves = [leaf_of(leaf) for leaf in syntax.event_patterns(pattern)]
+    number = {leaf: index for index, leaf in enumerate(leaves)}
     inside: list[Automaton] = []
 
+    def place(event: syntax.EventPattern) -> int:
+        return number[leaf_of(event)]
+
     def enter(negation: syntax.Negation) -> int:
-        inside.append(automaton(negation.body, number.__getitem__, enter))
+        inside.append(automaton(negation.body, place, enter))
         return 0  # which NOT lies on the way does not matter here
 
     sides = pattern.parts if isinstance(pattern, syntax.Conjunction) else (pattern,)
-    found = [automaton(side, number.__getitem__, enter) for side in sides]
-    return frozenset((aliases[p], aliases[e]) for part in found + inside for p, e in part.pairs)
+    found = [automaton(_looped(side), place, enter) for side in sides]
+    return frozenset((leaves[p], leaves[e]) for part in found + inside for p, e in part.pairs)
 
 
-def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
-    """Aliases that two events of one trend, or of a pair of trends under AND, may have.
+def _looped(pattern: syntax.Pattern) -> syntax.Pattern:
+    """Return a pattern with the same neighbors, in which loops replace quantifiers."""
+    if not isinstance(pattern, syntax.Quantified):
+        return syntax.with_parts(pattern, _looped)
+    body = _looped(pattern.body)
+    if pattern.most is None or pattern.most > 1:
+        body = syntax.KleenePlus(body, pattern.at)
+    return body if pattern.least else syntax.Maybe(body, pattern.at)
 
-    An alias that two events may have is in a pair with itself. Events under NOT are not part of a
+
+def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[Leaf]]:
+    """Leaves that two events of one trend, or of a pair of trends under AND, may have.
+
+    A leaf that two events may have is in a pair with itself. Events under NOT are not part of a
     trend.
 
     >>> from elsinore.query.syntax import Disjunction, EventPattern as E, KleenePlus
     >>> found = may_meet(Disjunction((KleenePlus(E("A", "a")), E("B", "b"))))
-    >>> [sorted(aliases) for aliases in found]
-    [['a']]
+    >>> [sorted(leaves) for leaves in found]
+    [[('a', 'A')]]
     """
-    onward: dict[str, set[str]] = {alias: set() for alias in _trend_aliases(pattern)}
-    for earlier, later in neighbours(pattern):
+    onward: dict[Leaf, set[Leaf]] = {leaf: set() for leaf in _trend_leaves(pattern)}
+    for earlier, later in _neighbors(pattern):
         if earlier in onward:
             onward[earlier].add(later)
     for middle, beyond in onward.items():  # Warshall's transitive closure
@@ -193,16 +302,16 @@ def may_meet(pattern: syntax.Pattern) -> frozenset[frozenset[str]]:
                 reached |= beyond
     found = {frozenset((p, e)) for p, reached in onward.items() for e in reached}
     if isinstance(pattern, syntax.Conjunction):
-        sides = map(_trend_aliases, pattern.parts)
+        sides = map(_trend_leaves, pattern.parts)
         found |= {frozenset(pair) for pair in product(*sides)}
     return frozenset(found)
 
 
-def _trend_aliases(pattern: syntax.Pattern) -> list[str]:
-    """Return the aliases of a pattern that are not under NOT."""
+def _trend_leaves(pattern: syntax.Pattern) -> list[Leaf]:
+    """Return the leaves of a pattern that are not under NOT."""
     match pattern:
-        case syntax.EventPattern(alias=alias):
-            return [alias]
+        case syntax.EventPattern():
+            return [leaf_of(pattern)]
         case syntax.Negation():
             return []
-    return [alias for part in syntax.parts_of(pattern) for alias in _trend_aliases(part)]
+    return [leaf for part in syntax.parts_of(pattern) for leaf in _trend_leaves(part)]

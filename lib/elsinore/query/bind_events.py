@@ -40,11 +40,10 @@ class EventScope(Scope):
                 hint = "compare neighbors in WHERE"
                 self.refuse("NEXT(...) is allowed only in WHERE", expression.at, hint)
             case syntax.Reference(qualifier=str(qualifier)):
-                found = self.named(qualifier, expression.at)
+                form = f"{{}}.{expression.attribute}"
+                found = self.named(qualifier, expression.at, form)
             case syntax.Reference():
-                found = self.meant(expression)
-                if len(found) > 1:
-                    return None  # it is refused as ambiguous
+                found = self.of_one_alias(expression)
             case _:
                 return None
         self.read.append(found)
@@ -84,7 +83,8 @@ def bind_of_events(
 
 
 def _name(positions: tuple[Position, ...]) -> str:
-    return positions[0].alias if len(positions) == 1 else positions[0].type
+    first = positions[0]
+    return first.alias if len(positions) == 1 or first.choice else first.type
 
 
 # ---- groups

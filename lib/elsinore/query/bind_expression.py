@@ -34,7 +34,7 @@ from elsinore.query.syntax import (
     Zoned,
 )
 from elsinore.timeline import UNITS
-from elsinore.wording import listed, some_of, suggest
+from elsinore.wording import listed, suggest
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _TIMESTAMP, _BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
@@ -186,14 +186,7 @@ def _bind_duration(scope: Scope, literal: Literal) -> Constant:
 
 
 def _bind_reference(scope: Scope, reference: Reference) -> Field:
-    found = scope.meant(reference)
-    if len(found) > 1:
-        name = reference.attribute
-        if scope.all_unclear(found):
-            raise BindFault
-        choices = some_of(f"{p.alias}.{name}" for p in found)
-        hint = f"write one of them, or [{name}] for one value in the whole trend"
-        scope.refuse(f"{name} could be any of {choices}", reference.at, hint)
+    found = scope.of_one_alias(reference)
     column, kind = scope.column(found[0], reference.attribute, reference.at)
     return Field(found[0].index, column, kind, reference.following)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 from elsinore import zones
 from elsinore.catalog.stream import StreamSchema
@@ -16,10 +17,18 @@ from elsinore.query.bind_events import bind_group
 from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
 from elsinore.query.bind_returns import bind_outputs
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
-from elsinore.query.expressions import Applied, BoundExpression, fields_of, sides_of
+from elsinore.query.expressions import Applied, BoundExpression, fields_of, moved, sides_of
 from elsinore.query.operand_types import whole_ticks
 from elsinore.query.print_query import print_length, print_output, print_query
-from elsinore.query.resolve import BindFault, Scope, bind_key, check_pattern, normal_form
+from elsinore.query.resolve import (
+    BindFault,
+    Scope,
+    bind_key,
+    check_pattern,
+    check_quantifiers,
+    normal_form,
+    with_types,
+)
 from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
 from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Window
 from elsinore.wording import some_of
@@ -60,7 +69,9 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
 
 def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
     """One query bound to a stream; QueryError has every fault."""
-    scope = Scope(schema, normal_form(query.pattern))
+    written = with_types(query.pattern, schema)
+    scope = Scope(schema, normal_form(written, query.semantics))
+    check_quantifiers(scope, written)
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)
     keys = _bind_keys(scope, query.group_by, equivalences)
@@ -135,7 +146,7 @@ def _bind_where(
             parts = _apart(bind_condition(scope, conjunct))
         for part in parts:
             with suppress(BindFault):
-                predicates.append(_classified(scope, part, conjunct))
+                predicates += _of_each_type(scope, _classified(scope, part, conjunct))
     return equivalences, predicates
 
 
@@ -184,7 +195,7 @@ def _classified(
         hint = "compare an attribute, as in V.price > 5, or remove the condition"
         scope.refuse("this condition reads no attribute of any event", written.at, hint)
     if len(now) > 1 or len(later) > 1:
-        names = some_of(sorted(scope.positions[i].alias for i in now | later))
+        names = some_of(sorted({scope.positions[i].alias for i in now | later}))
         message = f"this condition reads several events: {names}"
         scope.refuse(message, written.at, _about_several(written))
     if not later:
@@ -198,6 +209,24 @@ def _classified(
         message = f"{following} never comes right after {earlier} in this pattern"
         scope.refuse(message, written.at, "compare events that are adjacent in the pattern")
     return edge
+
+
+def _of_each_type(
+    scope: Scope, predicate: LocalPredicate | EdgePredicate
+) -> Iterator[LocalPredicate | EdgePredicate]:
+    """Yield a predicate for each type, or pair of types, of the aliases that it reads."""
+
+    def alike(position: int) -> list[int]:
+        alias = scope.positions[position].alias
+        return [other.index for other in scope.positions if other.alias == alias]
+
+    match predicate:
+        case LocalPredicate(position, condition):
+            for one in alike(position):
+                yield LocalPredicate(one, moved(condition, one, one))
+        case EdgePredicate(earlier, later, condition):
+            for one, other in product(alike(earlier), alike(later)):
+                yield EdgePredicate(one, other, moved(condition, one, other))
 
 
 def _about_several(written: syntax.Expression) -> str:

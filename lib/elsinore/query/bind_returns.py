@@ -304,7 +304,8 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
     if name is None and not scope.names(attribute) and scope.carriers(attribute):
         _refuse_bare(scope, function, attribute, call.at)
     alias = attribute if name is None else name
-    carriers = _in_trends(scope, scope.named(alias, call.at))
+    form = f"{function}({'EACH ' if each else ''}{{}}{'' if name is None else '.' + attribute})"
+    carriers = _in_trends(scope, scope.named(alias, call.at, form))
     if not carriers:
         _refuse_negated(scope, alias, call.at)
     if not counting and name is None:
@@ -327,7 +328,7 @@ def _in_trends(scope: Scope, positions: Sequence[Position]) -> tuple[Position, .
 
 def _refuse_negated(scope: Scope, alias: str, at: Location) -> NoReturn:
     """Refuse an aggregate of events under NOT."""
-    others = [position.alias for position in scope.positions if not position.negated]
+    others = dict.fromkeys(p.alias for p in scope.positions if not p.negated)
     hint = f"aggregate one of {some_of(others)}"
     scope.refuse(f"{alias} is under NOT, so no trend contains it", at, hint)
 
@@ -372,7 +373,8 @@ def _bind_distinct(
     if not positions:
         hint = "use an attribute of an event type outside of NOT"
         scope.refuse(f"no event of a trend has the attribute {attribute}", at, hint)
-    read = {scope.column(position, attribute, at)[0] for position in positions}
+    column_of = scope.own_column if name is None else scope.column
+    read = {column_of(position, attribute, at)[0] for position in positions}
     if len(read) > 1:
         choices = listed(f"COUNT(DISTINCT {position.alias}.time)" for position in positions)
         message = "time is an attribute of some types of the pattern only"
@@ -449,7 +451,7 @@ def _refuse_bare(
     scope: Scope, function: AggregateFunction, attribute: str, at: Location
 ) -> NoReturn:
     """Refuse an aggregate of an attribute without its alias, with a fix."""
-    aliases = [position.alias for position in scope.carriers(attribute)]
+    aliases = dict.fromkeys(position.alias for position in scope.carriers(attribute))
     if function is AggregateFunction.COUNT:
         events = listed(f"COUNT({alias})" for alias in aliases)
         hint = f"write {events} to count events, or GROUP-BY {attribute} for a row per value"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, wraps
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Location
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Slot, fields_of
-from elsinore.query.syntax import Pattern, Query, Semantics
+from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
 from elsinore.timeline import Instant
 from elsinore.windows import Window
 
@@ -21,13 +21,15 @@ from elsinore.windows import Window
 class Position:
     """One occurrence of an event type in the pattern, numbered from left to right.
 
-    `negated` positions lie inside a NOT; they are part of no trend.
+    `negated` positions lie inside a NOT; they are part of no trend. `choice` positions are types of
+    an ANY, which have one alias.
     """
 
     index: int
     alias: str
     type: str
     negated: bool
+    choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class BoundQuery:
         text: its canonical text, the basis of `fingerprint`.
         fingerprint: sha256 of the canonical text, the unit of time, and the types and attributes
             that it reads.
-        pattern: in normal form; each occurrence has its own alias.
+        pattern: in normal form; each occurrence has its own alias, and each ANY lists its types.
         positions: all occurrences, `positions[i].index == i`.
         aggregates: all aggregates that RETURN and HAVING read, each once.
         outputs: the values of RETURN, in their order.
@@ -212,6 +214,10 @@ class BoundQuery:
                     return output.name
         return None
 
+    def position_of(self, event: EventPattern) -> int:
+        """Return the position of an event pattern; its copies by a quantifier share it."""
+        return self._by_leaf[event.alias, event.type]
+
     @cached_property
     def size_names(self) -> tuple[str, ...]:
         """The names of values that grow with the number of trends: COUNT(*), or else COUNT(X)."""
@@ -235,14 +241,26 @@ class BoundQuery:
         return tuple(item for item in self.aggregates if item.each)
 
     @cached_property
-    def by_alias(self) -> dict[str, Position]:
-        """Positions by alias."""
-        return {position.alias: position for position in self.positions}
+    def _by_leaf(self) -> dict[tuple[str, str], int]:
+        return {(position.alias, position.type): position.index for position in self.positions}
 
     @cached_property
     def aliases(self) -> dict[int, str]:
         """The alias of each position."""
         return {position.index: position.alias for position in self.positions}
+
+    def labels(self, positions: Collection[int]) -> list[str]:
+        """Return the aliases of some positions, each once; with its type if others are left out."""
+        found = {}
+        for position in self.positions:
+            if position.index in positions:
+                whole = all(
+                    other.index in positions
+                    for other in self.positions
+                    if other.alias == position.alias
+                )
+                found[position.alias if whole else f"{position.type} {position.alias}"] = None
+        return list(found)
 
     @cached_property
     def question(self) -> tuple[Hashable, ...]:

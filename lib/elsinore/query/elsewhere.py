@@ -27,13 +27,14 @@ _ELSEWHERE = {
     r"\b(case)\s+when\b": "write the cases with AND and OR",
     r"\b(exists)\b": "name events that must occur in PATTERN",
     r"\b(prev|last|first|lag|lead)\s*\(\s*\w+\s*\)\s*\.": "NEXT(V).x is the x of the event after V",
-    r"(\{[\s\d,]*\d[^}]*\}?)": "",  # see `_repeated`
+    r"\{[\s\d,]*\}\s+\w+\s*(?:[,)]|\b(?:where|group|having|within|semantics)\b)": _ALIAS,
+    r"\{(?!\s*(?:\d+\s*(?:,\s*\d*\s*)?|,\s*\d+\s*)\})[^}]*\}?": "as in A{2}, A{2,} or A{2,5}",
     r"(->|\bfollowed\s+by\b)": _SEQ,
     r"\bseq\s*[^(\s\w]|\bseq\s+\w": _SEQ,
     r"(=>|=<)": "write >= or <=",
     r"(~|\bilike\b)": "write LIKE 'D%', or lower(...) LIKE 'd%'",
     r"(\^)": "use +, -, *, / or %",
-    r"\b(any)\s*\(": "write A OR B",
+    r"\bany\s*\(": "ANY takes event types, as in ANY(A, B) x",
     r"\b(define|filter)\s*[\w(]": _WHERE,
     r"\b((?:after\s+match\s+)?skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
     r"#|//|/\*": "comments begin with --",
@@ -52,48 +53,12 @@ _ELSEWHERE = {
     r"\bbetween\s+[^\s,]+\s*,": "write BETWEEN 1 AND 5",
     r"\band\s+not\b": "write SEQ(A, NOT B, C)",
     r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "write COUNT(*) to count the trends",
-    r"\w[+*?]\s+\w+\s*[,)]": _ALIAS,
+    r"[\w}][+*?]\s+\w+\s*[,)]": _ALIAS,
     r"\bquery\s+\w*[-.:]": "use letters, digits and _ in a name, and begin with a letter",
 }
 _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in _ELSEWHERE.items()}
 #: A fault shows as much as this many words later.
 _JUST_BEFORE = re.compile(r"(?:\S+\s+){0,3}\S*\Z")
-
-
-#: Maximum length of a sequence that a hint spells out.
-_WRITTEN_OUT = 6
-_COUNTS = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}?", re.ASCII)
-_REPEATED = re.compile(
-    r"\b(?!(?:pattern|or|and|not)\b)([a-z_]\w*)(?:\s+[a-z_]\w*)?\s*[+*?]?\s*\Z",
-    re.ASCII | re.IGNORECASE,
-)
-
-
-def _repeated(before: str, counts: str) -> str:
-    """Return what to write for repetitions such as `{2,}`, with their number and type.
-
-    >>> _repeated("PATTERN View V", "{3,}")
-    'write three or more as SEQ(View a, View b, View c+)'
-    """
-    number, comma, most = _COUNTS.match(counts).groups()  # type: ignore[union-attr]
-    found, least = _REPEATED.search(before), int(number[:4] or 0)
-    if found is None:
-        return "write each repetition out, as in SEQ(View a, View b) for two"
-    name = found[1]
-    if not 1 <= least <= _WRITTEN_OUT:
-        return f"write each one out, as in SEQ({name} a, {name} b+) for two or more"
-    parts = [f"{name} {alias}" for alias in "abcdefghijkl"[:least]]
-    if comma and not most:
-        words = ("one", "two", "three", "four", "five", "six")[least - 1]
-        parts[-1] += "+"
-        return (
-            f"write {words} or more as SEQ({', '.join(parts)})" if least > 1 else f"write {name}+"
-        )
-    if comma and int(most[:4]) - least <= _WRITTEN_OUT - least:
-        parts += [f"{name} {alias}?" for alias in "abcdefghijkl"[least : int(most[:4])]]
-    elif comma:
-        return f"write each one out, as in SEQ({name} a, {name} b?) for one or two"
-    return f"write SEQ({', '.join(parts)})"
 
 
 def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | None:
@@ -109,6 +74,5 @@ def from_elsewhere(text: str, offset: int, sign: str) -> tuple[int, str, str] | 
             continue
         if not pattern.groups:
             return offset, f"found {sign}", hint
-        hint = hint or _repeated(text[: found.start(1)], found[1])
         return found.start(1), f"{' '.join(found[1].upper().split())} is not supported", hint
     return None

@@ -142,3 +142,20 @@ def turned(expression: BoundExpression) -> BoundExpression:
         case Applied(_, operands):
             return expression._replace(operands=tuple(map(turned, operands)))
     return expression
+
+
+def moved(expression: BoundExpression, position: int, following: int) -> BoundExpression:
+    """Return a condition on events at other positions with the same attributes.
+
+    Args:
+        expression: the condition.
+        position: the new position of the earlier event, or of a single one.
+        following: the new position of the later event.
+    """
+    match expression:
+        case Field():
+            return replace(expression, position=following if expression.following else position)
+        case Applied(_, operands):
+            inner = tuple(moved(operand, position, following) for operand in operands)
+            return expression._replace(operands=inner)
+    return expression

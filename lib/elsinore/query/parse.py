@@ -93,7 +93,7 @@ _GROUPS = (
                                "TRUE", "'$'", "'('", "'['", "'-'")),
     ("'%'", "an operator", ("'%'", "'*'", "'+'", "'-'", "'/'", "a comparison", "AT", "BETWEEN",
                             "IN", "IS", "LIKE", "NOT", "']'", "'.'", "'('", "','")),
-    ("'?'", "'+', '*', '?'", ("'?'", "'+'", "'*'")),
+    ("'?'", "'+', '*', '?', '{'", ("'?'", "'+'", "'*'", "'{'")),
     ("SEQ", "an event type", ("SEQ", "NOT", "'('", "a name")),
     ("WITHIN", "another clause", _CLAUSES),
 )  # fmt: skip
@@ -104,6 +104,8 @@ _KEYWORD = re.compile(
 _SEMANTICS = ("skip-till-any-match", "skip-till-next-match", "contiguous")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z_][A-Za-z0-9_-]*)?", re.ASCII)
 _LAST_WORD = re.compile(r"(?<![A-Za-z0-9_.])([A-Za-z_][A-Za-z0-9_]*)\s*\Z", re.ASCII)
+#: Words before a list of types that is not complete.
+_LAST_LIST = re.compile(r"(?<![A-Za-z_])([A-Za-z_]\w*)\s*\(\s*(?:\w+\s*,\s*)*\w+\s*\Z", re.ASCII)
 _LAST_CALL = re.compile(r"(?<![A-Za-z_])([A-Za-z_][A-Za-z0-9_]*)\s*\(\s*\w+\s*\)\s*\Z", re.ASCII)
 _LONGEST_FOUND = 40
 #: Similarity from which a name is a misspelled keyword; short names are never.
@@ -263,11 +265,12 @@ def _hint(rest: str, names: list[str]) -> str | None:
 def _misspelt_before(before: str, found: str, names: list[str]) -> tuple[int, str, str] | None:
     """A keyword misspelt right before the fault, and taken for a name: place, word, keyword."""
     call = _LAST_CALL.search(before) if found == "'.'" else None
-    last = call or _LAST_WORD.search(before)
-    if last is None:
+    types = _LAST_LIST.search(before) if names == ["')'", "','"] else None
+    last = call or types or _LAST_WORD.search(before)
+    if last is None or (types and types[1].upper() in _WITH_TYPES):
         return None
     keywords = [name for name in names if name.isupper() or name in ("GROUP-BY", *_SEMANTICS)]
-    keywords += ["NEXT"] if call else ["SEQ", "NOT"] if found == "'('" else ["NOT"]
+    keywords += ["NEXT"] if call else ["SEQ", "NOT"] if types or found == "'('" else ["NOT"]
     if last[1].upper() in keywords:
         return None
     keyword = closest(last[1], keywords, _SURELY_ALIKE) or _anagram(last[1], keywords)
@@ -451,6 +454,8 @@ _OF_PARTS: dict[str, Callable[..., syntax.Pattern]] = {
     "either": syntax.Disjunction,
     "both": syntax.Conjunction,
 }
+#: Words before a list of types in parentheses.
+_WITH_TYPES = ["SEQ", syntax.ANY]
 _OF_ONE: dict[str, Callable[..., syntax.Pattern]] = {
     "negation": syntax.Negation,
     "plus": syntax.KleenePlus,
@@ -567,9 +572,41 @@ class SyntaxBuilder:
         if node.data == "event_pattern":
             kind, *alias = (str(token) for token in node.children)
             return syntax.EventPattern(kind, alias[0] if alias else kind, at)
+        if node.data == "any_of":
+            return self._any_of(node)
+        if node.data == "quantified":
+            body, bounds = (child for child in node.children if isinstance(child, Tree))
+            return syntax.Quantified(self._pattern(body), *self._bounds(bounds), at)
         parts = tuple(self._pattern(child) for child in node.children if isinstance(child, Tree))
         kind = str(node.data)
         return _OF_PARTS[kind](parts, at) if kind in _OF_PARTS else _OF_ONE[kind](parts[0], at)
+
+    def _bounds(self, node: Tree[Token]) -> syntax.Bounds:
+        """Return how often a part is repeated at least and at most."""
+        first, *last = map(int, node.children)
+        match str(node.data):
+            case "exactly":
+                return first, first
+            case "at_least":
+                return first, None
+            case "at_most":
+                return 0, first
+        return first, last[0]
+
+    def _any_of(self, node: Tree[Token]) -> syntax.AnyOf:
+        """Return `ANY(A, B) x`; QueryError: another word than ANY."""
+        word, types, *alias = node.children
+        if str(word).upper() != syntax.ANY:
+            known = closest(str(word), _WITH_TYPES) or _anagram(str(word), _WITH_TYPES) or "SEQ"
+            listed_types = ", ".join(map(str, types.children))
+            message = f"{word}({listed_types}) is not a pattern"
+            self._refuse(message, node, f"write {known}({listed_types})")
+        name = str(alias[0]) if alias else syntax.ANY
+        leaves = [
+            syntax.EventPattern(str(kind), name, self._locate(self._start + kind.start_pos))
+            for kind in types.children
+        ]
+        return syntax.AnyOf(tuple(leaves), self._at(node))
 
     # ---- expressions
 

@@ -76,8 +76,16 @@ def print_pattern(pattern: syntax.Pattern) -> str:
             return kind if kind == alias else f"{kind} {alias}"
         case syntax.Sequence(parts):
             return "SEQ(" + ", ".join(map(print_pattern, parts)) + ")"
+        case syntax.AnyOf(leaves):
+            types = ", ".join(leaf.type for leaf in leaves)
+            # `ANY 2` is an alias that only a pattern in normal form has.
+            is_named = pattern.alias.split()[0] != syntax.ANY
+            return f"ANY({types}) {pattern.alias}" if is_named else f"ANY({types})"
         case syntax.Negation(body):
             return "NOT " + _wrapped(body)
+        case syntax.Quantified(body, least, most):
+            bounds = str(least) if least == most else f"{least},{'' if most is None else most}"
+            return f"{_wrapped(body)}{{{bounds}}}"
         case syntax.Disjunction(parts):
             return " OR ".join(map(_wrapped, parts))
         case syntax.Conjunction(parts):
@@ -88,8 +96,10 @@ def print_pattern(pattern: syntax.Pattern) -> str:
 
 def _wrapped(pattern: syntax.Pattern) -> str:
     text = print_pattern(pattern)
-    plain = not isinstance(pattern, syntax.Negation | syntax.Disjunction | syntax.Conjunction)
-    return text if plain else f"({text})"
+    binds_loosely = syntax.Negation, syntax.Disjunction, syntax.Conjunction
+    if isinstance(pattern, binds_loosely) and not isinstance(pattern, syntax.AnyOf):
+        return f"({text})"
+    return text
 
 
 def print_expression(expression: syntax.Expression) -> str:

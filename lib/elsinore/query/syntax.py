@@ -45,6 +45,20 @@ class Disjunction(_OfParts):
     """`P1 OR P2`."""
 
 
+class AnyOf(Disjunction):
+    """`ANY(A, B) x`: one event of any of some types; the parts are leaves with one alias."""
+
+    @property
+    def alias(self) -> str:
+        """Return the alias of all parts."""
+        (alias,) = {leaf.alias for leaf in event_patterns(self)}
+        return alias
+
+
+#: The alias of `ANY` without an alias. Further ones of a pattern in normal form are `ANY 2`, ...
+ANY = "ANY"
+
+
 class Conjunction(_OfParts):
     """`P1 AND P2`: pairs of trends."""
 
@@ -71,9 +85,47 @@ class Negation(_OfBody):
     """`NOT P`, a part of a sequence."""
 
 
+@dataclass(frozen=True)
+class Quantified:
+    """`P{least,most}`: `least` copies of P, then nested optional ones, as in `P P (P (P)?)?`.
+
+    Without `most`, as in `P{3,}`, the last copy is `P+`.
+    """
+
+    body: Pattern
+    least: int
+    most: int | None
+    at: Location = _at()
+
+
 Pattern = (
-    EventPattern | Sequence | KleenePlus | KleeneStar | Maybe | Negation | Disjunction | Conjunction
+    EventPattern
+    | Sequence
+    | KleenePlus
+    | KleeneStar
+    | Maybe
+    | Quantified
+    | Negation
+    | Disjunction
+    | Conjunction
 )
+
+#: How often a repetition takes its body: at least, and at most (None: without limit).
+Bounds = tuple[int, int | None]
+
+
+def bounds_of(pattern: Pattern) -> Bounds | None:
+    """Return how often a repetition takes its body; None for other patterns."""
+    match pattern:
+        case KleenePlus():
+            return 1, None
+        case KleeneStar():
+            return 0, None
+        case Maybe():
+            return 0, 1
+        case Quantified(_, least, most):
+            return least, most
+    return None
 
 
 def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
@@ -85,9 +137,18 @@ def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
     return (pattern.body,)
 
 
+def with_parts(pattern: Pattern, change: Callable[[Pattern], Pattern]) -> Pattern:
+    """Return a pattern whose direct sub-patterns are changed."""
+    if isinstance(pattern, EventPattern):
+        return pattern
+    if isinstance(pattern, _OfParts):
+        return replace(pattern, parts=tuple(map(change, pattern.parts)))
+    return replace(pattern, body=change(pattern.body))
+
+
 def shape_of(pattern: Pattern) -> tuple[object, ...]:
     """A pattern without the types and aliases of its events, to be compared with others."""
-    return type(pattern), *map(shape_of, parts_of(pattern))
+    return type(pattern), bounds_of(pattern), *map(shape_of, parts_of(pattern))
 
 
 def event_patterns(pattern: Pattern) -> Iterator[EventPattern]:
@@ -98,17 +159,59 @@ def event_patterns(pattern: Pattern) -> Iterator[EventPattern]:
         yield from event_patterns(part)
 
 
+def named_parts(pattern: Pattern) -> Iterator[EventPattern | AnyOf]:
+    """Yield the parts of a pattern that have an alias, from left to right, also under NOT."""
+    if isinstance(pattern, EventPattern | AnyOf):
+        yield pattern
+    else:
+        for part in parts_of(pattern):
+            yield from named_parts(part)
+
+
 def required(pattern: Pattern, name: Callable[[EventPattern], _Name]) -> frozenset[_Name]:
     """Names (of types, aliases or what else) of which every match of a pattern has an event."""
     inner = [required(part, name) for part in parts_of(pattern)]
     match pattern:
         case EventPattern():
             return frozenset([name(pattern)])
-        case Negation() | KleeneStar() | Maybe():
+        case Negation() | KleeneStar() | Maybe() | Quantified(least=0):
             return frozenset()
         case Disjunction():
             return frozenset.intersection(*inner)
     return frozenset.union(*inner)
+
+
+def single_types(pattern: Pattern) -> frozenset[str]:
+    """Return the types of which one event can be a whole match of a pattern.
+
+    >>> sorted(single_types(Sequence((Maybe(EventPattern("A", "A")), EventPattern("B", "B")))))
+    ['B']
+    """
+    return _shortest(pattern)[0]
+
+
+def _shortest(pattern: Pattern) -> tuple[frozenset[str], bool]:
+    """Return the types of matches of one event, and whether a match may have no event."""
+    none: frozenset[str] = frozenset()
+    inner = [_shortest(part) for part in parts_of(pattern)]
+    can_be_empty = [empty for _, empty in inner]
+    every = none.union(*(types for types, _ in inner))
+    match pattern:
+        case EventPattern(type=kind):
+            return frozenset([kind]), False
+        case Negation():
+            return none, True
+        case Disjunction():
+            return every, any(can_be_empty)
+        case Sequence() if can_be_empty.count(False) == 1:
+            return inner[can_be_empty.index(False)][0], False
+        case Sequence():
+            return (every, True) if all(can_be_empty) else (none, False)
+        case KleeneStar() | Maybe() | Quantified(least=0):
+            return every, True
+        case Quantified(least=least) if least > 1 and not all(can_be_empty):
+            return none, False
+    return every, all(can_be_empty)
 
 
 # ---- expressions ----

@@ -14,6 +14,7 @@ from elsinore.query.syntax import (
     KleeneStar,
     Negation,
     Pattern,
+    Quantified,
     parts_of,
 )
 from elsinore.reference.evaluate import reader
@@ -134,23 +135,31 @@ def _applying(query: BoundQuery, schema: StreamSchema, name: str) -> tuple[int, 
 
 def _makes_partitions(query: BoundQuery, key: Key) -> bool:
     """Return whether a key is in GROUP-BY, or may bind two events of one trend."""
-    aliases = {position.alias for position in query.positions if position.index in key.positions}
-    return key.group_label is not None or _most_events(query.pattern, aliases) > 1
+    bound = {query.positions[index] for index in key.positions}
+    leaves = {(position.alias, position.type) for position in bound}
+    return key.group_label is not None or _most_events(query.pattern, leaves) > 1
 
 
-def _most_events(pattern: Pattern, aliases: Collection[str]) -> int:
-    """Return how many events of some aliases a trend may have; loops count twice.
+def _most_events(pattern: Pattern, leaves: Collection[tuple[str, str]]) -> int:
+    """Return how many events of some leaves a trend may have; loops count twice.
 
-    Under AND, both trends of a pair count. Events under NOT are not part of a trend.
+    A leaf is an alias with a type. Under AND, both trends of a pair count. Events under NOT are not
+    part of a trend.
     """
-    if isinstance(pattern, EventPattern):
-        return int(pattern.alias in aliases)
-    if isinstance(pattern, Negation):
-        return 0
-    counts = [_most_events(part, aliases) for part in parts_of(pattern)]
-    if isinstance(pattern, Disjunction):
-        return max(counts)
-    return sum(counts) * (2 if isinstance(pattern, KleenePlus | KleeneStar) else 1)
+    match pattern:
+        case EventPattern(kind, alias):
+            return int((alias, kind) in leaves)
+        case Negation():
+            return 0
+    counts = [_most_events(part, leaves) for part in parts_of(pattern)]
+    match pattern:
+        case Disjunction():
+            return max(counts)
+        case KleenePlus() | KleeneStar() | Quantified(most=None):
+            return 2 * sum(counts)
+        case Quantified(most=int(most)):
+            return min(most, 2) * sum(counts)
+    return sum(counts)
 
 
 def _applies(query: BoundQuery, schema: StreamSchema, key: Key, name: str) -> bool:

@@ -220,7 +220,7 @@ class Matcher:
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
     ) -> Iterator[Partial]:
         """Yield the partial match extended by each event that may come next at an event pattern."""
-        position, step = self.query.by_alias[pattern.alias].index, found.step
+        position, step = self.query.position_of(pattern), found.step
         after = step.event.time if step else bounds.after
         edges, onward = self._edges_between(step, position), self._ways_after(way)
         # The event to which the next one must be adjacent under the selection semantics.
@@ -318,7 +318,7 @@ class Matcher:
         if way.next is None:
             return False
         self.meter.spend()
-        position = self.query.by_alias[way.next.alias].index
+        position = self.query.position_of(way.next)
         edges = self._edges_between(step, position)
         for _, event, carried in self._candidates.at(position, values, step.event.time, before):
             self.meter.spend()

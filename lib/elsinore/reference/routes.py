@@ -18,6 +18,7 @@ from elsinore.query.syntax import (
     Maybe,
     Negation,
     Pattern,
+    Quantified,
     Sequence,
 )
 
@@ -29,7 +30,16 @@ class Again:
     body: Pattern
 
 
-Todo = tuple[Pattern | Again, "Todo | None"]
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Copies of a part that are left: how many are needed, and how many may follow at most."""
+
+    body: Pattern
+    least: int
+    most: int | None
+
+
+Todo = tuple[Pattern | Again | Copies, "Todo | None"]
 
 
 class Route(NamedTuple):
@@ -47,15 +57,16 @@ class Route(NamedTuple):
 def routes(todo: Todo | None) -> tuple[Route, ...]:
     """Return all ways to continue a partial match, each once.
 
-    The rest of the pattern after an event depends only on the event's position in the pattern. So
-    ways to the same event pattern past the same NOT are one route.
+    The rest of the pattern after an event depends only on the event's position in the pattern, and
+    on the copies that are left. So ways to the same event pattern past the same NOT, with the same
+    rest, are one route.
 
     >>> a, b = EventPattern("A", "A"), EventPattern("B", "B")
     >>> ways = routes((Sequence((KleeneStar(a), b)), None))
     >>> sorted(way.next.alias for way in ways)
     ['A', 'B']
     """
-    found: dict[tuple[str | None, tuple[Negation, ...]], Route] = {}
+    found: dict[tuple[Todo | None, tuple[Negation, ...]], Route] = {}
     ahead: list[tuple[Todo | None, tuple[Negation, ...]]] = [(todo, ())]
     begun: list[Again] = []  # iterations without an event so far
     while ahead:
@@ -63,7 +74,7 @@ def routes(todo: Todo | None) -> tuple[Route, ...]:
         if todo is None:
             found[None, guards] = Route(None, None, guards)
         elif isinstance(todo[0], EventPattern):
-            found[todo[0].alias, guards] = Route(todo[0], todo[1], guards)
+            found[todo, guards] = Route(todo[0], todo[1], guards)
         elif isinstance(todo[0], Negation):
             ahead.append((todo[1], (*guards, todo[0])))
         else:
@@ -71,7 +82,23 @@ def routes(todo: Todo | None) -> tuple[Route, ...]:
     return tuple(found.values())
 
 
-def _ways(task: Pattern | Again, rest: Todo | None, begun: list[Again]) -> list[Todo | None]:
+def _copies(body: Pattern, least: int, most: int | None, rest: Todo | None) -> list[Todo | None]:
+    """Return the ways through `P{least,most}`: a copy and fewer of them after it, or none.
+
+    `P{1,}` is `P+`, and `P{0,}` is `P*`.
+    """
+    if most == 0:
+        return [rest]
+    if most is None and least < 2:
+        return [((KleenePlus if least else KleeneStar)(body), rest)]
+    left = Copies(body, max(least - 1, 0), None if most is None else most - 1)
+    copy: Todo = body, (left, rest)
+    return [copy] if least else [rest, copy]
+
+
+def _ways(
+    task: Pattern | Again | Copies, rest: Todo | None, begun: list[Again]
+) -> list[Todo | None]:
     def iteration(body: Pattern) -> Todo:
         begun.append(Again(body))
         return body, (begun[-1], rest)
@@ -89,6 +116,10 @@ def _ways(task: Pattern | Again, rest: Todo | None, begun: list[Again]) -> list[
             return [iteration(body)]
         case KleeneStar(body):
             return [rest, iteration(body)]
+        case Quantified(body, least, most):
+            return [(Copies(body, least, most), rest)]
+        case Copies(body, least, most):
+            return _copies(body, least, most, rest)
         case Again(body):
             # An iteration without events adds no trend, and more of them would never end.
             is_empty = any(task is one for one in begun)

@@ -1,7 +1,8 @@
 """Count trends that are too many to enumerate, by visiting each state of the search once.
 
-The possible continuations of a partial trend depend on its last event, the event's position and the
-key values so far, but not on earlier events. These three form a state of the search. The number of
+The possible continuations of a partial trend depend on its last event, the event's position, the
+routes from there and the key values so far, but not on earlier events. Copies of a quantified part
+have one position, but different routes. These four form a state of the search. The number of
 trends through a state is the number of partial trends that reach it, times the number of trends
 that each of them can become (GRETA, section 4: the paths of the graph are the trends).
 
@@ -64,7 +65,7 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
 
 def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
     """Return all states from `begin` on, by the time of their last event, with their arrivals."""
-    known: dict[tuple[int, int, KeyValues], _Place] = {}
+    known: dict[tuple[int, int, int, KeyValues], _Place] = {}
     ahead: list[tuple[int, int]] = []
     numbered: list[_Place] = []
     places = []
@@ -75,7 +76,8 @@ def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
         for found in matcher.extensions(place.found):
             step = found.step
             assert step is not None
-            key = step.event.index, step.position, found.values
+            # The matcher has one tuple of routes for each rest of the pattern.
+            key = step.event.index, step.position, id(found.ways), found.values
             if key not in known:
                 known[key] = _Place(found)
                 heappush(ahead, (step.event.time, len(numbered)))

@@ -129,10 +129,10 @@ def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
     match pattern:
         case syntax.EventPattern(type=kind):
             return syntax.EventPattern(kind, kind)
-        case syntax.Sequence(parts) | syntax.Disjunction(parts) | syntax.Conjunction(parts):
-            return type(pattern)(tuple(map(_without_aliases, parts)))
-        case _:
-            return type(pattern)(_without_aliases(pattern.body))
+        case syntax.AnyOf():
+            leaves = syntax.event_patterns(pattern)
+            return syntax.AnyOf(tuple(syntax.EventPattern(e.type, syntax.ANY) for e in leaves))
+    return syntax.with_parts(pattern, _without_aliases)
 
 
 # ---- savings of shared candidates, and why other candidates are not shared

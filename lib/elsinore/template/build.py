@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from elsinore.query.automaton import Automaton, automaton
+from elsinore.query.automaton import Automaton, Places, automaton, count_places
 from elsinore.query.bound import BoundQuery, Key, of_query
 from elsinore.query.expressions import Applied, BoundExpression, turned
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics, shape_of
@@ -100,21 +100,39 @@ def build_conjoined(query: BoundQuery) -> Conjoined:
     )
 
 
-@dataclass
+#: Places of the templates of a query at most; the copies of a quantifier are places of their own.
+MOST_PLACES = 1_000
+
+
+def require_few_places(query: BoundQuery) -> None:
+    """Raise an error if quantifiers make the templates of a query too large.
+
+    Raises:
+        NotUnambiguous: they do.
+    """
+    if count_places(query.pattern) > MOST_PLACES:
+        raise NotUnambiguous(f"its quantifiers have more than {MOST_PLACES:,} copies of its events")
+
+
 class _Builder:
-    query: BoundQuery
-    guards: list[Template] = field(default_factory=list)
-    _numbers: dict[int, int] = field(default_factory=dict)
+    """Builds the templates of a query; the places of all its automata are numbered together."""
+
+    def __init__(self, query: BoundQuery) -> None:
+        require_few_places(query)
+        self.query = query
+        self.guards: list[Template] = []
+        self._numbers: dict[int, int] = {}
+        self._places = Places(query.position_of)
 
     def templates(self, pattern: Pattern) -> Templates:
         pairs = self.pairs(pattern)
-        if is_ambiguous(pairs.automaton, self.query):
+        if is_ambiguous(pairs):
             return self._assembled(subset_template(pairs, accept_by(pairs.automaton)))
         return self._assembled(position_template(pairs))
 
     def pairs(self, pattern: Pattern) -> Pairs:
-        """Return the positions of a pattern that may follow each other, with their conditions."""
-        return Pairs(self.query, self._automaton(pattern), self.query.semantics)
+        """Return the places of a pattern that may follow each other, with their conditions."""
+        return self._pairs(self._automaton(pattern), self.query.semantics)
 
     def of_both(self, left: Pattern, right: Pattern) -> Templates:
         """Return the templates of trends that match both patterns.
@@ -122,7 +140,7 @@ class _Builder:
         Their END states contain an END position of each pattern.
         """
         one, other = self._automaton(left), self._automaton(right)
-        if not overlap(one, other, self.query):
+        if not overlap(self._pairs(one), self._pairs(other)):
             return ()
         together = Automaton(
             {**one.first, **other.first},
@@ -130,19 +148,21 @@ class _Builder:
             {**one.pairs, **other.pairs},
             one.empty | other.empty,
         )
-        pairs = Pairs(self.query, together, self.query.semantics)
+        pairs = self._pairs(together, self.query.semantics)
         trends = subset_template(pairs, accept_by(one, other))
         return self._assembled(trends) if trends.ends else ()
 
     def _automaton(self, pattern: Pattern) -> Automaton:
-        places = self.query.by_alias
-        return automaton(pattern, lambda alias: places[alias].index, self._guard)
+        return automaton(pattern, self._places, self._guard)
+
+    def _pairs(self, found: Automaton, semantics: Semantics = Semantics.ANY) -> Pairs:
+        return Pairs(self.query, found, semantics, self._places.positions)
 
     def _guard(self, negation: Negation) -> int:
         """Return the number of a NOT; the NOT inside of it have smaller numbers."""
         place = id(negation)
         if place not in self._numbers:
-            pairs = Pairs(self.query, self._automaton(negation.body), Semantics.ANY)
+            pairs = self._pairs(self._automaton(negation.body))
             number = len(self.guards)
             self.guards.append(position_template(pairs, number))
             self._numbers[place] = number
@@ -201,7 +221,7 @@ def has_one_group(query: BoundQuery) -> bool:
     every = {position.index for position in query.positions if not position.negated}
     if all(key.positions >= every for key in query.group_keys):
         return True
-    return not is_ambiguous(_Builder(query).pairs(query.pattern).automaton, query)
+    return not is_ambiguous(_Builder(query).pairs(query.pattern))
 
 
 def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:

@@ -53,7 +53,7 @@ def numbered_nots(query: BoundQuery) -> tuple[NumberedNot, ...]:
             found.append((pattern.body, inside))
             inside = len(found)
         elif isinstance(pattern, EventPattern):
-            owned[inside].add(query.by_alias[pattern.alias].index)
+            owned[inside].add(query.position_of(pattern))
         for part in parts_of(pattern):
             visit(part, inside)
 
@@ -111,10 +111,8 @@ class Words:
         return tuple(names)
 
     def plain_name(self, number: int) -> str:
-        """Return the aliases that an event at a state may match."""
-        return "|".join(
-            self.query.aliases[p] for p in sorted(self.template.states[number].positions)
-        )
+        """Return the aliases that an event at a state may match, as in `x|y`, or `A x` for ANY."""
+        return "|".join(self.query.labels(self.template.states[number].positions))
 
     def notes(self, number: int) -> str:
         """Return which local predicates of other positions an event at a state meets.
@@ -209,7 +207,7 @@ def describe_template(query: BoundQuery, template: Template) -> list[str]:
 def _machine_lines(words: Words, guard: int, whole: str) -> list[str]:
     numbers = [n for n, state in enumerate(words.template.states) if state.guard == guard]
     titles = {
-        n: words.names[n] if words.plain_name(n) == kind else f"{kind} {words.names[n]}"
+        n: words.names[n] if words.plain_name(n).split()[0] == kind else f"{kind} {words.names[n]}"
         for n in numbers
         for kind in [words.kind(n)]
     }

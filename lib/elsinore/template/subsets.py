@@ -1,7 +1,8 @@
-"""Make an ambiguous pattern unambiguous: its states become sets of positions.
+"""Make an ambiguous pattern unambiguous: its states become sets of places.
 
-COUNT counts trends, not the ways to match one (spec section 1). The subset construction follows all
-ways to match a trend at once. The positions that an event can take depend on local predicates, so
+A place is an occurrence of a position of the pattern; a quantifier copies positions. COUNT counts
+trends, not the ways to match one (spec section 1). The subset construction follows all ways to
+match a trend at once. The positions that an event can take depend on local predicates, so
 there is a state per set of positions whose predicates an event can meet together (`can_meet`). The
 positions that a pair of events can take depend on conditions on the pair, so a transition has these
 as its condition.
@@ -18,7 +19,7 @@ from functools import reduce
 from itertools import chain, combinations
 from typing import TypeVar
 
-from elsinore.query.automaton import OPEN_WAY, Automaton, Pair, one_after_another
+from elsinore.query.automaton import OPEN_WAY, Pair, one_after_another
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import BoundExpression
 from elsinore.query.satisfiable import can_meet, told_apart
@@ -49,6 +50,7 @@ MAX_STATES = 200
 MAX_UNCERTAIN = 6
 
 Positions = frozenset[int]
+Places = frozenset[int]
 Local = frozenset[BoundExpression]
 Part = TypeVar("Part")
 
@@ -76,12 +78,12 @@ class _Subsets:
     ways_out: list[Transition] = field(default_factory=list)
     pending: list[State] = field(default_factory=list)
 
-    def number(self, positions: Positions, symbol: Symbol) -> int:
+    def number(self, places: Places, symbol: Symbol) -> int:
         """Return the number of a state, adding it if it is new."""
-        query = self.pairs.query
+        query, positions = self.pairs.query, self.pairs.at(places)
         _refuse_mixed(query, positions)
         keys = keys_at(query, min(positions))
-        state = State(positions, symbol.meets, symbol.misses, keys)
+        state = State(positions, symbol.meets, symbol.misses, keys, places=places)
         if state not in self.numbers:
             if len(self.numbers) >= MAX_STATES:
                 raise NotUnambiguous("it can match a trend in too many ways")
@@ -104,10 +106,10 @@ def subset_template(pairs: Pairs, accept: Accept) -> Template:
     _add_starts(found)
     while found.pending:
         state = found.pending.pop(0)
-        _add_arrows(found, found.numbers[state], state.positions)
+        _add_arrows(found, found.numbers[state], state.places)
     states = list(found.numbers)
     _add_ways_out(found, states)
-    ends = {n: ways for n, state in enumerate(states) if (ways := accept(state.positions))}
+    ends = {n: ways for n, state in enumerate(states) if (ways := accept(state.places))}
     return Template(
         keys=frozenset(),
         states=tuple(states),
@@ -121,9 +123,9 @@ def subset_template(pairs: Pairs, accept: Accept) -> Template:
 
 def _add_starts(found: _Subsets) -> None:
     first = found.pairs.automaton.first
-    _refuse_torn(found.pairs.query, frozenset(first))
+    _refuse_torn(found.pairs.query, found.pairs.at(first))
     for symbol in found.symbols:
-        ways = {q: first[q] for q in sorted(frozenset(first) & symbol.meets)}
+        ways = {q: first[q] for q in _meeting(found.pairs, first, symbol)}
         for entered, passed, barred in _entered(ways, OPEN_WAY):
             number = found.number(entered, symbol)
             found.starts[number] = floor_of(reduce(one_after_another, passed, OPEN_WAY))
@@ -133,8 +135,8 @@ def _add_starts(found: _Subsets) -> None:
 
 def _entered(
     ways: Mapping[int, Part], always: Part
-) -> Iterator[tuple[Positions, tuple[Part, ...], list[Part]]]:
-    """Yield the sets of positions that an event may take.
+) -> Iterator[tuple[Places, tuple[Part, ...], list[Part]]]:
+    """Yield the sets of places that an event may take.
 
     Each comes with the conditions that hold, and the conditions that do not.
     """
@@ -146,13 +148,18 @@ def _entered(
             yield entered, chosen, [way for way in unsure if way not in chosen]
 
 
-def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
-    onwards = [found.pairs.automaton.successors[position] for position in positions]
-    _refuse_torn(found.pairs.query, frozenset().union(*onwards))
-    closing = _one_by_one(found, positions)
+def _meeting(pairs: Pairs, places: Iterable[int], symbol: Symbol) -> list[int]:
+    """Return which of some places events of a symbol can take, in ascending order."""
+    return sorted(place for place in places if pairs.positions[place] in symbol.meets)
+
+
+def _add_arrows(found: _Subsets, number: int, places: Places) -> None:
+    onwards = [found.pairs.automaton.successors[place] for place in places]
+    _refuse_torn(found.pairs.query, found.pairs.at(chain.from_iterable(onwards)))
+    closing = _one_by_one(found, places)
     closes = found.pairs.semantics is Semantics.NEXT and not closing
     for symbol in found.symbols:
-        ways = _conditions(found.pairs, positions, symbol, opened=closing)
+        ways = _conditions(found.pairs, places, symbol, opened=closing)
         for target, held, barred in _entered(ways, ALWAYS):
             condition = every(*held, *map(Never, barred))
             later = found.number(target, symbol)
@@ -160,43 +167,45 @@ def _add_arrows(found: _Subsets, number: int, positions: Positions) -> None:
 
 
 def _conditions(
-    pairs: Pairs, positions: Positions, symbol: Symbol, *, opened: bool
+    pairs: Pairs, places: Places, symbol: Symbol, *, opened: bool
 ) -> dict[int, Condition]:
-    """Return the condition for each position of a symbol to be reached from some positions."""
+    """Return the condition for each place of a symbol to be reached from some places."""
     ways: dict[int, list[Condition]] = {}
-    for slot, earlier in enumerate(sorted(positions)):
-        for later in sorted(pairs.automaton.successors[earlier] & symbol.meets):
+    for slot, earlier in enumerate(sorted(places)):
+        for later in _meeting(pairs, pairs.automaton.successors[earlier], symbol):
             condition = pairs.ways_condition((earlier, later))
             ways.setdefault(later, []).append(every(condition, Open(slot)) if opened else condition)
     return {later: some(*conditions) for later, conditions in ways.items()}
 
 
-def _one_by_one(found: _Subsets, positions: Positions) -> bool:
-    """Return whether the positions of a state are closed by different events."""
+def _one_by_one(found: _Subsets, places: Places) -> bool:
+    """Return whether the places of a state are closed by different events."""
     pairs = found.pairs
     if pairs.semantics is not Semantics.NEXT:
         return False
-    if any(pairs.close_one_by_one(position) for position in positions):
+    if any(pairs.close_one_by_one(place) for place in places):
         return True
-    onwards = [after for p in positions if (after := pairs.automaton.successors[p])]
+    onwards = [after for p in places if (after := pairs.automaton.successors[p])]
     conditions = {
-        pairs.ways_condition((position, later))
-        for position in positions
-        for later in pairs.automaton.successors[position]
+        pairs.ways_condition((place, later))
+        for place in places
+        for later in pairs.automaton.successors[place]
     }
     return len(conditions) > 1 or any(
-        len({bool(after & symbol.meets) for after in onwards}) > 1 for symbol in found.symbols
+        len({bool(pairs.at(after) & symbol.meets) for after in onwards}) > 1
+        for symbol in found.symbols
     )
 
 
 def _add_ways_out(found: _Subsets, states: list[State]) -> None:
     """Add ways out to the states of transitions: each event that may follow is at one of them."""
     for arrow in {(arrow.earlier, arrow.later): arrow for arrow in found.arrows}.values():
-        positions, other = states[arrow.earlier].positions, states[arrow.later]
-        if not _one_by_one(found, positions):
+        places, other = states[arrow.earlier].places, states[arrow.later]
+        if not _one_by_one(found, places):
             continue
-        for slot, earlier in enumerate(sorted(positions)):
-            for later in sorted(found.pairs.automaton.successors[earlier] & other.meets):
+        symbol = Symbol(other.meets, other.misses)
+        for slot, earlier in enumerate(sorted(places)):
+            for later in _meeting(found.pairs, found.pairs.automaton.successors[earlier], symbol):
                 condition = found.pairs.ways_condition((earlier, later))
                 ends = arrow.earlier, arrow.later
                 found.ways_out.append(Transition(*ends, condition, slot=slot))
@@ -208,7 +217,7 @@ def _add_ways_out(found: _Subsets, states: list[State]) -> None:
 def _symbols(pairs: Pairs) -> Iterator[Symbol]:
     """Yield every set of positions whose local predicates one event can meet together."""
     query, found = pairs.query, pairs.automaton
-    positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
+    positions = sorted(pairs.at({*found.first, *(p for pair in found.pairs for p in pair)}))
     alike: dict[tuple[str, frozenset[int]], dict[Local, set[int]]] = {}
     for position in positions:
         kind = query.positions[position].type, keys_at(query, position)
@@ -276,34 +285,36 @@ def _names(query: BoundQuery, positions: Iterable[int]) -> str:
 MAX_ARROWS = 400_000
 
 
-def is_ambiguous(found: Automaton, query: BoundQuery) -> bool:
+def is_ambiguous(found: Pairs) -> bool:
     """Return whether some trend has two different paths through the automaton of a pattern."""
-    return any(p != q for p, q in _paired(found, found, query))
+    return any(p != q for p, q in _paired(found, found))
 
 
-def overlap(left: Automaton, right: Automaton, query: BoundQuery) -> bool:
+def overlap(left: Pairs, right: Pairs) -> bool:
     """Return whether some trend may match both of two patterns of a query."""
-    return bool(_paired(left, right, query))
+    return bool(_paired(left, right))
 
 
-def _paired(left: Automaton, right: Automaton, query: BoundQuery) -> set[Pair]:
-    """Return the pairs of positions that one event of a trend may take on two paths.
+def _paired(one: Pairs, other: Pairs) -> set[Pair]:
+    """Return the pairs of places that one event of a trend may take on two paths.
 
-    One path is through `left`, and the other is through `right`. Two paths with the same events are
-    one path through the product of the automata, from a pair of starts to a pair of ends.
+    One path is through the first automaton, and the other is through the second. Two paths with the
+    same events are one path through the product of the automata, from a pair of starts to a pair of
+    ends.
 
     Raises:
         NotUnambiguous: the product is too large.
     """
-    types = [position.type for position in query.positions]
-    apart = told_apart(query)
+    left, right, at = one.automaton, other.automaton, one.positions
+    types = [one.query.positions[position].type for position in at]
+    apart = told_apart(one.query)
 
     def alike(lefts: Iterable[int], rights: Iterable[int]) -> set[Pair]:
         same: dict[str, list[int]] = {}
         for q in rights:
             same.setdefault(types[q], []).append(q)
         pairs = {(p, q) for p in lefts for q in same.get(types[p], ())}
-        return pairs - apart if apart else pairs
+        return {(p, q) for p, q in pairs if (at[p], at[q]) not in apart} if apart else pairs
 
     arrows: dict[Pair, set[Pair]] = {}
     pending = list(alike(left.first, right.first))

@@ -9,7 +9,7 @@ for all of its events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TypeVar
@@ -68,7 +68,7 @@ class Reaches:
 class Open:
     """Under skip-till-next-match: no event in between could extend the earlier one.
 
-    `slot` is the position of the earlier event among the positions of its state.
+    `slot` is the rank of the place of the earlier event among the places of its state.
     """
 
     slot: int
@@ -145,6 +145,8 @@ class State:
     misses: frozenset[int]  #: positions of which the event does not meet all local predicates
     keys: frozenset[int]  #: numbers of the query's keys that the event carries
     guard: int = TREND  #: number of the NOT whose match the event is part of, or `TREND`
+    #: places of the automaton at which the trend may be; copies of a position are several places.
+    places: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,43 +236,51 @@ def keys_at(query: BoundQuery, position: int) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The conditions on pairs of events at two positions of an automaton."""
+    """The conditions on pairs of events at two places of an automaton.
+
+    A place is an occurrence of a position; a quantifier copies positions.
+    """
 
     query: BoundQuery
     automaton: Automaton
     semantics: Semantics
+    positions: Sequence[int]  #: by place
+
+    def at(self, places: Iterable[int]) -> frozenset[int]:
+        """Return the positions of some places."""
+        return frozenset(self.positions[place] for place in places)
 
     def ways_condition(self, pair: Pair) -> Condition:
-        """Return the edge predicates and the floor of a pair of positions."""
+        """Return the edge predicates and the floor of a pair of places."""
+        ends = self.positions[pair[0]], self.positions[pair[1]]
         conditions: list[Condition] = [
             Holds(edge.condition)
             for edge in self.query.edge_predicates
-            if (edge.earlier, edge.later) == pair
+            if (edge.earlier, edge.later) == ends
         ]
         contiguous = self.semantics is Semantics.CONTIGUOUS
         floor = floor_of(self.automaton.pairs[pair], contiguous=contiguous)
         return every(*conditions, *([Reaches(floor)] if floor else []))
 
-    def close_one_by_one(self, position: int) -> bool:
-        """Return whether skip-till-next-match closes the events at a position one by one."""
+    def close_one_by_one(self, place: int) -> bool:
+        """Return whether skip-till-next-match closes the events at a place one by one."""
         if self.semantics is not Semantics.NEXT:
             return False
-        ways = {
-            self.ways_condition((position, later)) for later in self.automaton.successors[position]
-        }
+        ways = {self.ways_condition((place, later)) for later in self.automaton.successors[place]}
         return len(ways) > 1 or any(
             isinstance(leaf, Holds) for way in ways for leaf in leaves_of(way)
         )
 
 
 def position_template(pairs: Pairs, guard: int = TREND) -> Template:
-    """Return a template with a state per position, for unambiguous patterns and for NOT."""
+    """Return a template with a state per place, for unambiguous patterns and for NOT."""
     query, found = pairs.query, pairs.automaton
-    positions = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
-    number = {position: state for state, position in enumerate(positions)}
+    places = sorted({*found.first, *(p for pair in found.pairs for p in pair)})
+    number = {place: state for state, place in enumerate(places)}
     states = tuple(
-        State(frozenset([p]), frozenset([p]), frozenset(), keys_at(query, p), guard)
-        for p in positions
+        State(at, at, frozenset(), keys_at(query, min(at)), guard, frozenset([place]))
+        for place in places
+        for at in [pairs.at([place])]
     )
     arrows, outs = [], []
     for earlier, later in sorted(found.pairs):
@@ -331,10 +341,10 @@ Accept = Callable[[frozenset[int]], Ways]
 
 
 def accept_by(*automata: Automaton) -> Accept:
-    """Return a function from positions to the ways from them to the ends of all automata."""
+    """Return a function from places to the ways from them to the ends of all automata."""
 
-    def accept(positions: frozenset[int]) -> Ways:
-        ends = (any_way([m.last[p] for p in positions if p in m.last]) for m in automata)
+    def accept(places: frozenset[int]) -> Ways:
+        ends = (any_way([m.last[p] for p in places if p in m.last]) for m in automata)
         return reduce(one_after_another, ends, OPEN_WAY)
 
     return accept

@@ -159,20 +159,24 @@ def _holds_row(parts: list[Pattern], looped: list[Sequence]) -> bool:
                     return True
                 open_since = True
             elif open_since:
-                open_since = bool(_automaton(part).empty)
+                open_since = bool(_automaton(part)[0].empty)
     return False
 
 
-def _automaton(pattern: Pattern) -> Automaton:
-    """Of positions numbered from left to right, whatever NOT lies on the way."""
-    aliases = [leaf.alias for leaf in event_patterns(pattern)]
-    return automaton(pattern, aliases.index, lambda _: 0)
+def _automaton(pattern: Pattern) -> tuple[Automaton, list[str]]:
+    """The automaton, whatever NOT lies on the way, and the type at each of its places."""
+    types: list[str] = []
+
+    def place(leaf: EventPattern) -> int:
+        types.append(leaf.type)
+        return len(types) - 1
+
+    return automaton(pattern, place, lambda _: 0), types
 
 
 def _is_ambiguous(pattern: Pattern) -> bool:
     """Whether types alone leave two different ways to match one sequence of events."""
-    graph = _automaton(pattern)
-    types = [leaf.type for leaf in event_patterns(pattern)]
+    graph, types = _automaton(pattern)
 
     def alike(lefts: Iterable[int], rights: Iterable[int]) -> set[tuple[int, int]]:
         return {(p, q) for p, q in product(lefts, rights) if types[p] == types[q]}
@@ -300,7 +304,7 @@ def _scoped(query: BoundQuery) -> bool:
 
 
 def _carried(query: BoundQuery, part: Pattern) -> set[int]:
-    inside = {query.by_alias[leaf.alias].index for leaf in event_patterns(part)}
+    inside = set(map(query.position_of, event_patterns(part)))
     return {number for number, key in enumerate(query.keys) if key.positions & inside}
 
 

@@ -112,7 +112,7 @@ def test_both_sides_of_and_are_the_trends_that_both_match() -> None:
 )
 def test_ambiguity(pattern: str, ambiguous: bool) -> None:
     query = query_of(pattern)
-    found = automaton(query.pattern, lambda alias: query.by_alias[alias].index, lambda _: 0)
+    found = automaton(query.pattern, query.position_of, lambda _: 0)
     assert is_ambiguous(found, query) is ambiguous
 
 

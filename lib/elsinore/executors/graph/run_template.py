@@ -123,8 +123,9 @@ def _makes_partitions(query: BoundQuery, key: Key) -> bool:
     """Return whether a key separates events; not if it binds a single event per trend."""
     if key.group_label is not None:
         return True
-    bound = frozenset(query.positions[index].alias for index in key.positions)
-    return any(aliases <= bound for aliases in may_meet(query.pattern))
+    positions = (query.positions[index] for index in key.positions)
+    bound = frozenset((position.alias, position.type) for position in positions)
+    return any(leaves <= bound for leaves in may_meet(query.pattern))
 
 
 def _applies(query: BoundQuery, schema: StreamSchema, key: Key, kind: str) -> bool:

@@ -15,7 +15,7 @@ from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.print_query import count_of
-from elsinore.query.syntax import KleenePlus, KleeneStar, Pattern, parts_of
+from elsinore.query.syntax import Pattern, bounds_of, parts_of
 
 #: Maximum number of events that are counted exactly. Beyond it, a sample of times with about this
 #: number of events is counted.
@@ -125,7 +125,8 @@ def _has_pairs(query: BoundQuery) -> bool:
 
 
 def _repeats(pattern: Pattern) -> bool:
-    is_loop = isinstance(pattern, KleenePlus | KleeneStar)
+    bounds = bounds_of(pattern)
+    is_loop = bounds is not None and bounds[1] != 1
     return is_loop or any(map(_repeats, parts_of(pattern)))
 
 
