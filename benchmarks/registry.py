@@ -16,6 +16,7 @@ from benchmarks.landing import landing
 from benchmarks.many_keys import many_keys
 from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
+from benchmarks.quantifiers import quantifiers
 from benchmarks.segment_costs import fitted
 from benchmarks.start_up import show_help, start_up
 from benchmarks.static_plan import LARGEST, STATIC_PLAN
@@ -53,4 +54,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     order.by_order,
 )
 
-BY_NAME: tuple[Benchmark, ...] = (LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees)
+BY_NAME: tuple[Benchmark, ...] = (
+    LARGEST,
+    sharon.QUICK_CHOICE,
+    order.pairs_or_trees,
+    quantifiers,
+)

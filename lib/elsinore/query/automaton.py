@@ -207,8 +207,14 @@ def _past(empty: Ways, ends: Mapping[int, Ways]) -> dict[int, Ways]:
     return {p: one_after_another(empty, ways) for p, ways in ends.items()} if empty else {}
 
 
+#: Weight of a copy that can be empty: the number of pairs of places grows with its square.
+_OF_EMPTY = 5
+
+
 def count_places(pattern: syntax.Pattern) -> int:
     """Return how many places the automata of a pattern and of all its NOT have.
+
+    Copies that can be empty count as `_OF_EMPTY`, since any later copy may follow them.
 
     >>> from elsinore.query.syntax import EventPattern as E, Negation, Quantified, Sequence
     >>> pair = Sequence((E("A", "A"), Negation(E("B", "B"))))
@@ -225,7 +231,10 @@ def count_places(pattern: syntax.Pattern) -> int:
                 bodies.append(body)
                 return 0
             case syntax.Quantified(body, least, most):
-                return of(body) * (most or max(least, 1))
+                copies = most or max(least, 1)
+                if copies > 1 and syntax.can_be_empty(body):
+                    copies *= _OF_EMPTY
+                return of(body) * copies
         return sum(map(of, syntax.parts_of(part)))
 
     return sum(map(of, bodies))

@@ -34,7 +34,7 @@ _ELSEWHERE = {
     r"(=>|=<)": "write >= or <=",
     r"(~|\bilike\b)": "write LIKE 'D%', or lower(...) LIKE 'd%'",
     r"(\^)": "use +, -, *, / or %",
-    r"\bany\s*\(": "ANY takes event types, as in ANY(A, B) x",
+    r"\bany\s*\([\w\s,]*": "ANY takes event types, as in ANY(A, B) x",
     r"\b(define|filter)\s*[\w(]": _WHERE,
     r"\b((?:after\s+match\s+)?skip)\s+(?:till|to|past)\b": "write SEMANTICS skip-till-next-match",
     r"#|//|/\*": "comments begin with --",

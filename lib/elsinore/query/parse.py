@@ -603,7 +603,7 @@ class SyntaxBuilder:
             self._refuse(message, node, f"write {known}({listed_types})")
         name = str(alias[0]) if alias else syntax.ANY
         leaves = [
-            syntax.EventPattern(str(kind), name, self._locate(self._start + kind.start_pos))
+            syntax.EventPattern(str(kind), name, self._locate(self._start + (kind.start_pos or 0)))
             for kind in types.children
         ]
         return syntax.AnyOf(tuple(leaves), self._at(node))

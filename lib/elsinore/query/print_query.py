@@ -76,8 +76,8 @@ def print_pattern(pattern: syntax.Pattern) -> str:
             return kind if kind == alias else f"{kind} {alias}"
         case syntax.Sequence(parts):
             return "SEQ(" + ", ".join(map(print_pattern, parts)) + ")"
-        case syntax.AnyOf(leaves):
-            types = ", ".join(leaf.type for leaf in leaves)
+        case syntax.AnyOf():
+            types = ", ".join(leaf.type for leaf in pattern.leaves)
             # `ANY 2` is an alias that only a pattern in normal form has.
             is_named = pattern.alias.split()[0] != syntax.ANY
             return f"ANY({types}) {pattern.alias}" if is_named else f"ANY({types})"

@@ -142,7 +142,8 @@ class Scope:
         if not found:
             known = {p.alias for p in self.positions}
             known |= {p.type for p in self.positions if not p.choice}
-            hint = self._with_alias(name)
+            several = name == syntax.ANY and any(p.choice for p in self.positions)
+            hint = "give it an alias, as in ANY x" if several else self._with_alias(name)
             hint = hint or suggest(name, sorted(known)) or f"it has {some_of(sorted(known))}"
             self.refuse(f"the pattern has no {name}", at, hint)
         if any(p.index in self._unclear for p in found):
@@ -295,7 +296,8 @@ def with_types(pattern: syntax.Pattern, schema: StreamSchema) -> syntax.Pattern:
         if id(part) not in numbers:
             return syntax.with_parts(part, numbered)
         assert isinstance(part, syntax.AnyOf)
-        return _choice(part, f"{syntax.ANY} {numbers[id(part)]}", _types_of(part))
+        types = [leaf.type for leaf in part.leaves]
+        return _choice(part, f"{syntax.ANY} {numbers[id(part)]}", types)
 
     return numbered(found)
 
@@ -305,17 +307,13 @@ def _with_types(pattern: syntax.Pattern, schema: StreamSchema) -> syntax.Pattern
         case syntax.EventPattern(kind, alias) if is_any(kind, schema):
             return _choice(pattern, syntax.ANY if alias == kind else alias, sorted(schema.by_name))
         case syntax.AnyOf():
-            return replace(pattern, parts=tuple({p.type: p for p in pattern.parts}.values()))
+            return replace(pattern, parts=tuple({e.type: e for e in pattern.leaves}.values()))
     return syntax.with_parts(pattern, lambda part: _with_types(part, schema))
 
 
 def is_any(kind: str, schema: StreamSchema) -> bool:
     """Return whether a type of a pattern means all types of a stream."""
     return kind.upper() == syntax.ANY and kind not in schema.by_name
-
-
-def _types_of(choice: syntax.AnyOf) -> list[str]:
-    return [leaf.type for leaf in syntax.event_patterns(choice)]
 
 
 def _choice(
@@ -437,7 +435,7 @@ def _check_aliases(scope: Scope, parts: list[syntax.EventPattern | syntax.AnyOf]
     uses = Counter(part.alias for part in parts)
     types = {leaf.type for part in parts for leaf in syntax.event_patterns(part)}
     for part in parts:
-        kind = part.type if isinstance(part, syntax.EventPattern) else f"ANY({_types_of(part)[0]})"
+        kind = part.type if isinstance(part, syntax.EventPattern) else f"ANY({part.leaves[0].type})"
         if uses[part.alias] > 1:
             scope.fault(
                 f"{part.alias} names {uses[part.alias]} parts of the pattern",
@@ -460,11 +458,10 @@ def check_quantifiers(scope: Scope, written: syntax.Pattern) -> None:
 
 
 def _check_quantifiers(scope: Scope, pattern: syntax.Pattern, copies: int) -> None:
+    if isinstance(pattern, syntax.Quantified):
+        copies *= _check_quantifier(scope, pattern, copies)
     for part in syntax.parts_of(pattern):
-        inside = copies
-        if isinstance(part, syntax.Quantified):
-            inside *= _check_quantifier(scope, part, copies)
-        _check_quantifiers(scope, part, inside)
+        _check_quantifiers(scope, part, copies)
 
 
 def _check_quantifier(scope: Scope, found: syntax.Quantified, copies: int) -> int:

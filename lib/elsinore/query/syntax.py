@@ -49,10 +49,14 @@ class AnyOf(Disjunction):
     """`ANY(A, B) x`: one event of any of some types; the parts are leaves with one alias."""
 
     @property
+    def leaves(self) -> tuple[EventPattern, ...]:
+        """Return the parts, one per type."""
+        return tuple(event_patterns(self))
+
+    @property
     def alias(self) -> str:
         """Return the alias of all parts."""
-        (alias,) = {leaf.alias for leaf in event_patterns(self)}
-        return alias
+        return self.leaves[0].alias
 
 
 #: The alias of `ANY` without an alias. Further ones of a pattern in normal form are `ANY 2`, ...
@@ -190,11 +194,16 @@ def single_types(pattern: Pattern) -> frozenset[str]:
     return _shortest(pattern)[0]
 
 
+def can_be_empty(pattern: Pattern) -> bool:
+    """Return whether a match of a pattern may have no event."""
+    return _shortest(pattern)[1]
+
+
 def _shortest(pattern: Pattern) -> tuple[frozenset[str], bool]:
     """Return the types of matches of one event, and whether a match may have no event."""
     none: frozenset[str] = frozenset()
     inner = [_shortest(part) for part in parts_of(pattern)]
-    can_be_empty = [empty for _, empty in inner]
+    empty = [is_empty for _, is_empty in inner]
     every = none.union(*(types for types, _ in inner))
     match pattern:
         case EventPattern(type=kind):
@@ -202,16 +211,16 @@ def _shortest(pattern: Pattern) -> tuple[frozenset[str], bool]:
         case Negation():
             return none, True
         case Disjunction():
-            return every, any(can_be_empty)
-        case Sequence() if can_be_empty.count(False) == 1:
-            return inner[can_be_empty.index(False)][0], False
+            return every, any(empty)
+        case Sequence() if empty.count(False) == 1:
+            return inner[empty.index(False)][0], False
         case Sequence():
-            return (every, True) if all(can_be_empty) else (none, False)
+            return (every, True) if all(empty) else (none, False)
         case KleeneStar() | Maybe() | Quantified(least=0):
             return every, True
-        case Quantified(least=least) if least > 1 and not all(can_be_empty):
+        case Quantified(least=least) if least > 1 and not all(empty):
             return none, False
-    return every, all(can_be_empty)
+    return every, all(empty)
 
 
 # ---- expressions ----

@@ -130,8 +130,8 @@ def _without_aliases(pattern: syntax.Pattern) -> syntax.Pattern:
         case syntax.EventPattern(type=kind):
             return syntax.EventPattern(kind, kind)
         case syntax.AnyOf():
-            leaves = syntax.event_patterns(pattern)
-            return syntax.AnyOf(tuple(syntax.EventPattern(e.type, syntax.ANY) for e in leaves))
+            leaves = (syntax.EventPattern(leaf.type, syntax.ANY) for leaf in pattern.leaves)
+            return syntax.AnyOf(tuple(leaves))
     return syntax.with_parts(pattern, _without_aliases)
 
 

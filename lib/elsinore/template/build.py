@@ -104,21 +104,18 @@ def build_conjoined(query: BoundQuery) -> Conjoined:
 MOST_PLACES = 1_000
 
 
-def require_few_places(query: BoundQuery) -> None:
-    """Raise an error if quantifiers make the templates of a query too large.
-
-    Raises:
-        NotUnambiguous: they do.
-    """
-    if count_places(query.pattern) > MOST_PLACES:
-        raise NotUnambiguous(f"its quantifiers have more than {MOST_PLACES:,} copies of its events")
+def has_few_places(query: BoundQuery) -> bool:
+    """Return whether the quantifiers of a query have few enough copies for templates."""
+    return count_places(query.pattern) <= MOST_PLACES
 
 
 class _Builder:
     """Builds the templates of a query; the places of all its automata are numbered together."""
 
     def __init__(self, query: BoundQuery) -> None:
-        require_few_places(query)
+        if not has_few_places(query):
+            message = f"its quantifiers have more than {MOST_PLACES:,} copies of its events"
+            raise NotUnambiguous(message)
         self.query = query
         self.guards: list[Template] = []
         self._numbers: dict[int, int] = {}

@@ -8,7 +8,7 @@ from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.hints import Hint, Option
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
-from elsinore.template.build import has_one_group, template_parts
+from elsinore.template.build import has_few_places, has_one_group, template_parts
 from elsinore.template.subsets import NotUnambiguous
 
 
@@ -106,6 +106,8 @@ def require(
 
 def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
+    if not has_few_places(query):
+        return Hint("repeat fewer events, or use ", Option("executor", "twostep"))
     if participation_refusals(query):
         return Hint("use ", Option("executor", "twostep"))
     if refusals is greta_refusals:

@@ -19,6 +19,7 @@ from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.patterns import PatternDrawer
+from tests.property.random_cases.repeated import with_repeated, written
 from tests.property.random_cases.results import OF_EACH, draw_each, draw_results
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
@@ -105,7 +106,7 @@ def _results(
     dice = Dice(f"results of {name}, {aggregates}", aim)
     items, having = draw_results(dice, aggregates, texts, calendar=calendar)
     each = Dice(f"each of {name}, {aggregates}", aim)
-    if len(aggregates) > 1 and each.chance(0.06, *OF_EACH):
+    if len(aggregates) > 1 and each.chance(0.06, *OF_EACH, "quantifier with EACH"):
         items, having = draw_each(each, aggregates), None
     text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
     text += f" HAVING {having}" if having else ""
@@ -141,7 +142,8 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
     calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
     schema = CALENDAR if calendar else SCHEMA
-    shape = Shape(PatternDrawer(dice).draw())
+    pattern = PatternDrawer(dice).draw()
+    shape = Shape(with_repeated(Dice(f"repeated in {name}, {pattern}", dice.aim), pattern))
     groups = draw_groups(dice, shape)
     within, slide = draw_window(dice, calendar=schema is CALENDAR)
     returns, having = _results(name, dice.aim, draw_returns(dice, shape, groups), groups, calendar)
@@ -149,7 +151,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         name="q",
         returns=returns,
         having=having,
-        pattern=shape.pattern,
+        pattern=written(shape.pattern),
         where=draw_where(dice, shape),
         group_by=_grouped(name, dice.aim, shape, groups),
         within=within,

@@ -27,6 +27,8 @@ _EXPRESSIONS = (
 )  # fmt: skip
 _CASES = tuple(each for each in _EXPRESSIONS if "CASE" in each[1])
 
+_OF_REPEATED = ("quantifier with EACH", "ANY with aggregate")
+
 _WITHINS = (5, 8, 10, 25, 60)
 #: The longest WITHIN of integer times.
 _LONGEST = 2**61 - 1
@@ -36,7 +38,9 @@ def draw_returns(dice: Dice, shape: Shape, groups: tuple[Reference, ...]) -> tup
     """COUNT(*) mostly, up to three more aggregates, and sometimes the grouping keys."""
     every = [_aggregate("COUNT", "*", None)]
     if not isinstance(shape.pattern, Conjunction):
-        wanted = dice.aim in _AIMS or dice.aims("timestamp extreme", _APART, *OF_EACH)
+        wanted = dice.aim in _AIMS or dice.aims(
+            "timestamp extreme", _APART, *OF_EACH, *_OF_REPEATED
+        )
         more = dice.number(1 if wanted else 0, 3)
         every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
         if len(every) > 1 and dice.chance(0.1):
@@ -57,6 +61,8 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
         target = leaf.type
     elif uses[leaf.type] > 1 and dice.aims(*CONTIGUOUS_KEYS) and dice.chance(0.8):
         return None  # An aggregate of one of several occurrences is mostly ambiguous.
+    if shape.overlaps(leaf) and dice.chance(0.9):
+        return None
     function = dice.pick(_FUNCTIONS)
     if dice.aim in _AIMS and dice.chance(0.7):
         function = _AIMS[dice.aim]
@@ -111,7 +117,7 @@ def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | Non
 def draw_semantics(dice: Dice) -> Semantics:
     """skip-till-any-match in three of four cases."""
     for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
-        if dice.aim and dice.aim.startswith(name):
+        if (dice.aim or "").removeprefix("quantifier with ").startswith(name):
             return semantics
     if dice.aims(*OF_EACH) and dice.chance(0.8):
         return Semantics.ANY  # greta has no EACH under the others

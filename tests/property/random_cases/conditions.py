@@ -92,7 +92,9 @@ _EDGE_FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("x", "coalesce(P.x, 0) <= coalesce(NEXT(E).x, 3)"),
 )
 
+_WITH_EDGES = ("", "next-match with ", "contiguous with ", "quantifier with ", "ANY with ")
 _KEYED = (
+    *("quantifier with key", "ANY with key"),
     *("equivalence", "scoped key", "NOT partial key", "NOT with key"),
     "AND of sides with different keys",
     *CONTIGUOUS_KEYS,
@@ -169,7 +171,7 @@ def _local(dice: Dice, leaf: EventPattern) -> Expression:
 def _edges(dice: Dice, shape: Shape) -> list[Expression]:
     types = {leaf.alias: leaf.type for leaf in shape.every}
     positive, negated = shape.pairs
-    aims = "edge predicate", "next-match with edge predicate", "contiguous with edge predicate"
+    aims = tuple(f"{of}edge predicate" for of in _WITH_EDGES)
     found = []
     if positive and dice.chance(0.3, *aims):
         for _ in range(dice.pick((1, 1, 2))):

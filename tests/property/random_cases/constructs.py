@@ -11,6 +11,7 @@ from elsinore.query.automaton import Automaton, automaton
 from elsinore.query.bound import AggregateFunction, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, Slot, operands_of
 from elsinore.query.syntax import (
+    AnyOf,
     Conjunction,
     Disjunction,
     EventPattern,
@@ -29,6 +30,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
 from tests.property.random_cases.results import OF_EACH, OF_RESULTS
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
@@ -53,6 +55,7 @@ CONSTRUCTS = (
     *("local predicate", "edge predicate", "functions"),
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
     *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
+    *OF_REPEATED,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
@@ -88,7 +91,24 @@ def constructs_of(
     if query.semantics is Semantics.CONTIGUOUS and query.keys:
         found |= _contiguous_keys(query, found, rows)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
-    return frozenset(found)
+    return frozenset(found | _repeated(query, found))
+
+
+def _repeated(query: BoundQuery, others: set[str]) -> set[str]:
+    """What quantifiers and ANY a query has, and with what."""
+    found = repeated_in(query.source.pattern)
+    if "quantifier" in found:
+        together = {"edge predicate", "next-match", "contiguous", "EACH"}
+        found |= {f"quantifier with {name}" for name in together & others}
+        found |= {"quantifier with key"} if query.keys else set()
+    choices = {position.index for position in query.positions if position.choice}
+    if any(key.positions & choices for key in query.keys):
+        found.add("ANY with key")
+    if any({edge.earlier, edge.later} & choices for edge in query.edge_predicates):
+        found.add("ANY with edge predicate")
+    if any(item.positions & choices and not item.each for item in query.aggregates):
+        found.add("ANY with aggregate")
+    return found
 
 
 # ---- the pattern
@@ -100,7 +120,7 @@ def _operators(pattern: Pattern) -> set[str]:
     found = {_OPERATORS[type(part)] for part in parts if type(part) in _OPERATORS}
     if any(_holds(loop.body, KleenePlus, KleeneStar) for loop in loops):
         found.add("nested Kleene plus")
-    if any(isinstance(part, Disjunction) for part in parts[1:]):
+    if any(isinstance(part, Disjunction) and not isinstance(part, AnyOf) for part in parts[1:]):
         found.add("OR nested")
     if len(set(positive)) < len(positive):
         found.add("repeated type")

@@ -12,15 +12,25 @@ from elsinore.query.automaton import neighbours
 from elsinore.query.syntax import EventPattern, Negation, Pattern, Reference, parts_of
 from tests.property.random_cases.dice import Dice
 
+
 #: B and N lack the key `g`, C lacks `k`, D lacks both: their events belong to every partition
 #: that they fit.
-TYPES: dict[str, dict[str, Any]] = {
-    "A": {"k": "long", "g": "string", "x": "long", "y": "double", "s": "string"},
-    "B": {"k": "long", "x": "long", "y": "double", "s": "string", "t": "timestamp"},
-    "C": {"g": "string", "x": "long", "y": "double", "f": "boolean"},
-    "D": {"x": "long"},
-    "N": {"k": "long", "x": "long"},
-}
+class _Types(dict[str, dict[str, Any]]):
+    def __missing__(self, kinds: str) -> dict[str, Any]:
+        """The attributes that all types of an ANY have; `A|B` is `ANY(A, B)`."""
+        first, *others = kinds.split("|")
+        return {n: kind for n, kind in self[first].items() if all(n in self[o] for o in others)}
+
+
+TYPES = _Types(
+    {
+        "A": {"k": "long", "g": "string", "x": "long", "y": "double", "s": "string"},
+        "B": {"k": "long", "x": "long", "y": "double", "s": "string", "t": "timestamp"},
+        "C": {"g": "string", "x": "long", "y": "double", "f": "boolean"},
+        "D": {"x": "long"},
+        "N": {"k": "long", "x": "long"},
+    }
+)
 
 #: The attributes of keys; what stands often is drawn often.
 _NAMES = ("k", "k", "k", "g", "g", "s", "f", "x")
@@ -74,9 +84,19 @@ class Shape:
         found = sorted(neighbours(self.pattern))
         return [p for p in found if p[0] in inside], [p for p in found if p[0] not in inside]
 
+    def overlaps(self, leaf: EventPattern) -> bool:
+        """Whether an ANY has a type of another occurrence in trends: an event may be at both."""
+        own = set(leaf.type.split("|"))
+        return any(
+            own & set(other.type.split("|")) and (len(own) > 1 or "|" in other.type)
+            for other in self.positive
+            if other is not leaf
+        )
+
     def types_once(self) -> set[str]:
         """Types that stand in trends and not in NOT."""
-        return {leaf.type for leaf in self.positive} - {leaf.type for leaf in self.negated}
+        positive = {leaf.type for leaf in self.positive if "|" not in leaf.type}
+        return positive - {leaf.type for leaf in self.negated}
 
 
 def _leaves(pattern: Pattern, *, negated: bool) -> Iterator[EventPattern]:
@@ -111,9 +131,10 @@ def draw_keys(dice: Dice, shape: Shape, count: int) -> tuple[Reference, ...]:
         names = [name for name in _NAMES if name in TYPES[leaf.type]]
         name = dice.pick(names)
         scope = None
-        if dice.chance(0.2, "scoped key", "contiguous with scoped key"):
+        may_be_scoped = not shape.overlaps(leaf) or dice.chance(0.1)
+        if dice.chance(0.2, "scoped key", "contiguous with scoped key") and may_be_scoped:
             # Binding one of several occurrences of a type mostly leaves the query ambiguous.
-            by_type = dice.chance(0.85 if uses[leaf.type] > 1 else 0.3)
+            by_type = dice.chance(0.85 if uses[leaf.type] > 1 else 0.3) and "|" not in leaf.type
             scope = leaf.type if by_type else leaf.alias
         key = Reference(scope, name)
         alike = [other for other in found if other.attribute == name]

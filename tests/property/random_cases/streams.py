@@ -13,6 +13,7 @@ from elsinore.query.syntax import (
     Maybe,
     Negation,
     Pattern,
+    Quantified,
     Sequence,
 )
 from tests.golden_cases import stream_schema
@@ -56,10 +57,10 @@ def draw_events(dice: Dice, shape: Shape, within: int) -> list[Event]:
     noise = dice.pick((0, 1, 2, 3, 4, 5))
     for _ in range(max(0, min(noise, 11 - len(planted)))):
         inside = 0.5 if dice.aims("contiguous with types outside the pattern") else 0.85
-        kind = dice.pick(types) if dice.chance(inside) else dice.pick("ABCDN")
+        kind = _one_of(dice, dice.pick(types)) if dice.chance(inside) else dice.pick("ABCDN")
         planted.append((kind, start + dice.number(0, spread + 3)))
     if dice.chance(0.3, "ties") and len(planted) > 1:
-        planted.append((dice.pick(types), dice.pick(planted)[1]))
+        planted.append((_one_of(dice, dice.pick(types)), dice.pick(planted)[1]))
     if dice.aims("extreme times"):
         planted = _at_the_end(dice, planted)
     plain = dice.chance(0.8)  # most streams have neither NaN nor giants
@@ -99,7 +100,7 @@ def _word(dice: Dice, pattern: Pattern) -> list[str]:
     """Types of one match of the positive part of a pattern."""
     match pattern:
         case EventPattern(type=kind):
-            return [kind]
+            return [_one_of(dice, kind)]
         case Sequence(parts):
             return [kind for part in parts for kind in _word(dice, part)]
         case Disjunction(parts) | Conjunction(parts):
@@ -112,7 +113,14 @@ def _word(dice: Dice, pattern: Pattern) -> list[str]:
             times = dice.pick((0, 1, 2))
         case Maybe(body):
             times = dice.pick((0, 1))
+        case Quantified(body, least, most):
+            times = dice.pick((least, least, least + 1 if most is None else most))
     return [kind for _ in range(times) for kind in _word(dice, body)]
+
+
+def _one_of(dice: Dice, kind: str) -> str:
+    """One of the types of an ANY, or the type itself."""
+    return dice.pick(kind.split("|")) if "|" in kind else kind
 
 
 def draw_attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 import elsinore
@@ -75,9 +73,9 @@ def test_an_aggregate_in_where_is_one_fault(call: str) -> None:
     assert said == f"aggregates are not allowed in WHERE (write HAVING {call})"
 
 
-@pytest.mark.parametrize("pattern", ["A{", "A{}", "A{,}", "A{2", "A{-1}", "A{1.5}", "A{x}", "A{3;4}"])
-def test_an_invalid_quantifier_has_an_example(pattern: str) -> None:
-    (said,) = faults(QUERY.format("COUNT(*)", pattern))
+@pytest.mark.parametrize("bounds", ["{", "{}", "{,}", "{2", "{-1}", "{1.5}", "{x}", "{3-4}"])
+def test_an_invalid_quantifier_has_an_example(bounds: str) -> None:
+    (said,) = faults(QUERY.format("COUNT(*)", f"A{bounds}"))
     assert said.endswith("(as in A{2}, A{2,} or A{2,5})")
 
 

@@ -200,3 +200,75 @@ def test_a_parameter_has_its_default_or_a_given_value() -> None:
     [default] = read_workload(text, SCHEMA).queries
     [given] = read_workload(text, SCHEMA, params=(("n", "7"),)).queries
     assert ("A.v > 2" in default.text, "A.v > 7" in given.text) == (True, True)
+
+
+PATTERNS = stream_schema(
+    {
+        "A": {"v": "long", "k": "string"},
+        "B": {"v": "long", "k": "string", "s": "string"},
+        "N": {"v": "long"},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("returned", "pattern", "said"),
+    [
+        ("COUNT(*)", "A{3,2}", "1:33: at least 3 but at most 2 (write A{2,3})"),
+        ("COUNT(*)", "SEQ(B, A x{0})", "1:40: this part never occurs (remove it)"),
+        ("COUNT(*)", "SEQ(B, A{,0})", "1:40: this part never occurs (remove it)"),
+        (
+            "COUNT(*)", "A{2000000}",
+            "1:33: more than 1,000,000 repetitions (repeat it at most 1000000 times)",
+        ),
+        (
+            "COUNT(*)", "(SEQ(A, B{1000})){2,2000}",
+            "1:41: more than 1,000,000 repetitions (repeat it at most 500 times)",
+        ),
+        (
+            "COUNT(*)", "SEQ(A, (NOT N){2})",
+            "1:41: NOT cannot be repeated (write NOT N{2} for as many in the gap)",
+        ),
+        (
+            "COUNT(*)", "ANY(A, BB) x",
+            "1:40: the stream has no event type BB (did you mean B?)",
+        ),
+        (
+            "COUNT(*)", "ANY(A, B) x WHERE x.s = 'u'",
+            "1:51: A has no attribute s (ANY reads attributes that all its types have)",
+        ),
+        (
+            "COUNT(*)", "ANY x WHERE [x.k]",
+            "1:46: N has no attribute k (ANY reads attributes that all its types have)",
+        ),
+        ("COUNT(A)", "ANY(A, B) x", "1:16: A is only a part of x (write COUNT(x))"),
+        ("SUM(EACH A.v)", "ANY(A, B) x", "1:16: A is only a part of x (write SUM(EACH x.v))"),
+        (
+            "COUNT(*)", "ANY(A, B) x WHERE A.v > 1",
+            "1:51: A is only a part of x (write x.v)",
+        ),
+        ("COUNT(ANY)", "SEQ(ANY, ANY)",
+         "1:16: the pattern has no ANY (give it an alias, as in ANY x)"),
+        (
+            "COUNT(*)", "SEQ(ANY(A, B) x, N x)",
+            "1:37: x names 2 parts of the pattern (give each its own alias, as in ANY(A) x1)",
+        ),
+        (
+            "COUNT(*)", "ANY(A, B) A",
+            "1:33: the alias A is also a type of the pattern (choose another alias, as in "
+            "ANY(A) A1)",
+        ),
+        (
+            "COUNT(*)", "A{1} WHERE A.v < NEXT(A).v",
+            "1:44: A never comes right after A in this pattern (compare events that are adjacent "
+            "in the pattern)",
+        ),
+        ("COUNT(*)", "ANYOF(A, B) x", "1:33: ANYOF(A, B) is not a pattern (write ANY(A, B))"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_pattern_has_a_position_and_a_fix(
+    returned: str, pattern: str, said: str
+) -> None:
+    with pytest.raises(QueryError) as caught:
+        read_workload(f"QUERY q RETURN {returned} PATTERN {pattern} WITHIN 5;", PATTERNS)
+    assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]

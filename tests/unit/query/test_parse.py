@@ -60,7 +60,7 @@ def test_all_statements_report_their_own_fault_with_its_place() -> None:
     )
     assert faults(text) == [
         "w.sase:2:16: found ')'; expected an event type (as in SEQ(A, B))",
-        "w.sase:4:22: found 'B'; expected ';', AND, OR, '+', '*', '?' or another clause "
+        "w.sase:4:22: found 'B'; expected ';', AND, OR, '+', '*', '?', '{' or another clause "
         "(write QUERY name RETURN ... PATTERN ... WHERE ... GROUP-BY ... WITHIN ...;)",
     ]
 

@@ -58,7 +58,7 @@ def _repeated(inner: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
     return st.builds(
         lambda shape, sign: Shape(f"({shape.text}){sign}", f"(?:{shape.regex}){sign}"),
         inner,
-        st.sampled_from("+*?"),
+        st.sampled_from([*"+*?", "{2}", "{1,3}", "{,2}", "{2,}", "{3}", "{1}"]),
     )
 
 

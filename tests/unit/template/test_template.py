@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import pytest
 
-from elsinore.query.automaton import Ways, automaton
+from elsinore.query.automaton import Places, Ways, automaton
 from elsinore.query.bound import BoundQuery
 from elsinore.query.satisfiable import can_meet, told_apart
 from elsinore.reference.evaluate import reader
@@ -25,7 +25,7 @@ from elsinore.template.build import (
 from elsinore.template.describe import NOTES, describe_template, numbered_nots
 from elsinore.template.subsets import is_ambiguous
 from elsinore.template.support import greta_refusals
-from elsinore.template.template import Floor, Template
+from elsinore.template.template import Floor, Pairs, Template
 from tests.golden_cases import bound_query, stream_schema
 
 SCHEMA = stream_schema({name: {"x": "long"} for name in "ABCDEMN"} | {"K": {"k": "long"}})
@@ -107,13 +107,20 @@ def test_both_sides_of_and_are_the_trends_that_both_match() -> None:
         ("SEQ((SEQ(A a, B b))+, (SEQ(A c, B d))+)", True),
         ("SEQ(A a, B b, (SEQ(A c, B d))+)", False),
         ("A a OR A b", True),
+        ("A{2,5}", False),
+        ("(SEQ(A, B)){2,}", False),
+        ("SEQ(A a{2}, A b)", False),
+        ("SEQ(A a{1,2}, A b)", False),
+        ("SEQ(A a{2}, A b{1,2})", False),  # the first two are a's
+        ("SEQ(A a{1,2}, A b{1,2})", True),
         ("SEQ(A a?, A b?)", True),  # one event is either
     ],
 )
 def test_ambiguity(pattern: str, ambiguous: bool) -> None:
     query = query_of(pattern)
-    found = automaton(query.pattern, query.position_of, lambda _: 0)
-    assert is_ambiguous(found, query) is ambiguous
+    places = Places(query.position_of)
+    found = automaton(query.pattern, places, lambda _: 0)
+    assert is_ambiguous(Pairs(query, found, query.semantics, places.positions)) is ambiguous
 
 
 @pytest.mark.parametrize(
