@@ -194,6 +194,7 @@ _PATTERNS = (
     *("SEQ(X, K+, Y)", "SEQ(K k1+, X, K k2)", "SEQ(K k1, X, K k2+)", "SEQ(X?, K+)", "(K OR X)+"),
     *("SEQ(K+, Y*)", "SEQ(K k1+, K k2)", "SEQ(X, Y, K+)", "(SEQ(X, (SEQ(K+, Y))+))+"),
     *("SEQ(X+, K+, Y+)", "SEQ(K k1+, K k2+)", "(SEQ(K+, X?))+"),
+    *("K{2,}", "SEQ(X, K{2,})", "K{2,3}", "(SEQ(X, K+)){2}", "SEQ(K{3,}, X{,2})"),
 )
 #: What does not share, and runs beside.
 _BESIDE = ("SEQ(K+, NOT X, Y)", "SEQ(NOT X, K+)", "SEQ(X, K+, NOT Y)", "SEQ(X, K)", "K+ AND X")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from elsinore.query.print_query import (
     print_output,
     print_pattern,
 )
-from elsinore.query.syntax import EventPattern
+from elsinore.query.syntax import ANY, EventPattern, event_patterns
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
@@ -44,8 +45,9 @@ class Checked(Drawn):
         """The same as mappings that JSON can hold, one a query.
 
         `within`, `slide` and `pane` are numbers, `window` says the same in words, `window_notes`
-        which matches the windows miss or repeat; `templates` is
-        empty where the pattern cannot be made unambiguous. `by_order` of an edge predicate: greta
+        which matches the windows miss or repeat; `notes` are about words of the pattern that could
+        be read in another way. `templates` is empty where the pattern cannot be made unambiguous.
+        `by_order` of an edge predicate: greta
         answers it from order statistics, not by pairs.
         """
         return self._found
@@ -91,6 +93,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
         yield "having", [found["having"]]
     yield "window", [found["window"], *found["window_notes"]]
     yield "semantics", [found["semantics"]]
+    if found["notes"]:
+        yield "notes", found["notes"]
     yield "executors", [", ".join(found["executors"])]
     for executor, reasons in found["refused"].items():
         yield f"not {executor}", reasons
@@ -138,11 +142,11 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
             }
             for side, template in parts
         ],
-        "local_predicates": [
+        "local_predicates": _distinct(
             {"alias": aliases[p.position], "condition": print_bound(p.condition, aliases)}
             for p in query.local_predicates
-        ],
-        "edge_predicates": [
+        ),
+        "edge_predicates": _distinct(
             {
                 "earlier": aliases[edge.earlier],
                 "later": aliases[edge.later],
@@ -150,7 +154,7 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
                 "by_order": answered_by_order(edge, (template for _, template in parts)),
             }
             for edge in query.edge_predicates
-        ],
+        ),
         "keys": [_key(query, key) for key in query.keys],
         "aggregates": _returned(query),
         "having": print_output(query.source.having) if query.source.having else None,
@@ -158,6 +162,7 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "window": ", ".join(words),
         "window_notes": _window_notes(query, calendar=calendar),
         "semantics": str(query.semantics),
+        "notes": _notes(query),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
     }
@@ -173,6 +178,18 @@ def _returned(query: BoundQuery) -> list[str]:
 def misses_at_borders(query: BoundQuery) -> bool:
     """Return whether matches can cross a window border and are then in no window."""
     return query.window.slide >= query.window.within and not isinstance(query.pattern, EventPattern)
+
+
+def _distinct(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each mapping once; a condition on an ANY is bound for each of its types."""
+    return [one for one, _ in groupby(found)]
+
+
+def _notes(query: BoundQuery) -> list[str]:
+    """Return which words of the pattern could be read in another way."""
+    types = (part.type for part in event_patterns(query.pattern))
+    found = dict.fromkeys(kind for kind in types if kind.upper() == ANY)
+    return [f"{kind} is an event type of the stream, not any type" for kind in found]
 
 
 def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:

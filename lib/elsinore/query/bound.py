@@ -251,7 +251,7 @@ class BoundQuery:
 
     def labels(self, positions: Collection[int]) -> list[str]:
         """Return the aliases of some positions, each once; with its type if others are left out."""
-        found = {}
+        found: dict[str, None] = {}
         for position in self.positions:
             if position.index in positions:
                 whole = all(

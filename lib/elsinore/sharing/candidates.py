@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from elsinore.query.bound import Workload
 from elsinore.query.segments import Place, Segment, signature, sub_segments
 from elsinore.query.syntax import (
+    AnyOf,
     EventPattern,
-    KleenePlus,
-    KleeneStar,
     Negation,
     Pattern,
+    bounds_of,
+    event_patterns,
     parts_of,
 )
 
@@ -74,8 +75,8 @@ def places_of(candidate: Candidate, queries: Collection[str] | None = None) -> I
 def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return event types E whose `E+` more than one query contains, with the names of the queries.
 
-    `E*` contains E+. Parts under NOT are ignored. Hamlet Definition 3.2 has further conditions for
-    sharing E+, which are not checked here.
+    `E*` and `E{n,}` contain E+. Parts under NOT are ignored. Hamlet Definition 3.2 has further
+    conditions for sharing E+, which are not checked here.
     """
     found: dict[str, list[str]] = {}
     for query in workload.queries:
@@ -87,10 +88,15 @@ def shared_kleene(workload: Workload) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def kleene_types(pattern: Pattern) -> Iterator[str]:
-    """Yield the type E of each E+ and E* of a pattern, outside of NOT."""
+    """Yield the type E of each E+, E* and E{n,} of a pattern, outside of NOT.
+
+    For an ANY, these are all of its types.
+    """
     if isinstance(pattern, Negation):
         return
-    if isinstance(pattern, KleenePlus | KleeneStar) and isinstance(pattern.body, EventPattern):
-        yield pattern.body.type
+    bounds = bounds_of(pattern)
+    body = parts_of(pattern)[0] if bounds is not None and bounds[1] is None else None
+    if isinstance(body, EventPattern | AnyOf):
+        yield from (event.type for event in event_patterns(body))
     for part in parts_of(pattern):
         yield from kleene_types(part)

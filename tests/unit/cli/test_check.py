@@ -104,6 +104,7 @@ def test_a_query_as_json(as_json: Any) -> None:
             "windows overlap: they count all matches of up to 15 minutes, some repeatedly",
         ],
         "semantics": "skip-till-next-match",
+        "notes": [],
         "executors": ["greta", "hamlet", "hamlet-static", "twostep"],
         "refused": {},
     }
@@ -209,3 +210,12 @@ def test_edge_predicates_answered_by_order(
     lines = capsys.readouterr().out.splitlines()
     assert "  edge         A to A: A.v < NEXT(A).v  (by order)" in lines
     assert "               A to B: A.v != NEXT(B).v" in lines
+
+
+def test_conditions_on_any_are_shown_once_and_its_types_by_name(as_json: Any) -> None:
+    found = as_json(
+        "COUNT(*) PATTERN ANY(A, B) x{2} WHERE x.v > 1 AND [k] WITHIN 60", time="integer"
+    )
+    assert found["local_predicates"] == [{"alias": "x", "condition": "x.v > 1"}]
+    assert [key["aliases"] for key in found["keys"]] == [["x"]]
+    assert found["templates"][0]["text"][0].startswith("A x (1)  starts a trend")
