@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import doctest
+import gzip
 import json
 import re
 import shlex
 import sys
+from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -75,35 +78,35 @@ def test_readme_is_short_and_names_the_version_and_the_set_up() -> None:
     assert all(re.search(rf"^{verb}:", makefile, re.MULTILINE) for verb in verbs)
 
 
-@pytest.mark.parametrize("executor", ["auto", "greta", "twostep"])
-def test_the_command_of_the_readme_prints_its_result(
-    executor: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("number", "executor"),
+    [(0, "auto"), (0, "greta"), *((1, e) for e in ("auto", "greta", "twostep"))],
+)
+def test_the_commands_of_the_readme_print_their_results(
+    number: int, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    blocks = page_blocks("README.md")
-    (command,) = [b.text for b in blocks if b.language == "sh" and "elsinore run" in b.text]
-    (result,) = [b.text for b in blocks if b.language == "text"]
-    program, *arguments = shlex.split(command)
-    assert program == PROGRAM
+    commands = shown_commands("README.md")
+    assert len(commands) == 2
+    arguments, result = commands[number]
     code, printed = printed_by(run_command, [*arguments, "--executor", executor])
     assert (code, printed) == (0, without_trailing_blanks(result))
 
 
-def test_the_events_of_the_readme_are_those_of_the_ride() -> None:
-    lines = (EXAMPLE / "rides.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    rows = [
-        (
-            event["time"][11:16],
-            event["type"],
-            event.get("district", ""),
-            str(event.get("speed", "")),
-        )
-        for event in events
-        if event["driver"] == "ann"
-    ]
-    row = r"^\| (\d\d:\d\d) \| (\w+) \| (\w*) ?\| (\d*) ?\|$"
-    assert re.findall(row, README, re.MULTILINE) == rows
+def test_the_shop_of_the_readme_has_the_numbers_of_its_text() -> None:
+    """Counted with plain Python: events, users, buyers, revenue and matches."""
+    lines = gzip.decompress((EXAMPLE / "visits.jsonl.gz").read_bytes()).splitlines()
+    events = sorted(map(json.loads, lines), key=itemgetter("time"))
+    views, paid, matches = Counter[str](), dict[str, int](), 0
+    for event in events:
+        if event["type"] == "View":
+            views[event["user"]] += 1
+        elif views[event["user"]]:
+            paid[event["user"]] = paid.get(event["user"], 0) + event["price"]
+            matches += 2 ** views[event["user"]] - 1
+    assert (len(events), len({event["user"] for event in events})) == (19_810, 2_000)
+    assert (len(paid), sum(paid.values()), matches) == (106, 1_060, 10_995_116_405_692)
+    assert max(views[user] for user in paid) == 40
 
 
 def test_files_that_the_readme_names_exist() -> None:

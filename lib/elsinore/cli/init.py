@@ -97,8 +97,14 @@ def query_parts(inferred: Inferred) -> dict[str, str]:
     loop, often = ("+", " once or more") if query.repeats else ("", "")
     within = print_length(query.within, calendar=calendar)
     unit, end = ("min", format_instant(query.within)) if calendar else ("", str(query.within))
+    names = query.value_names
+    counted = [f"COUNT(DISTINCT {key.name}) AS {names[0]}"] if key else []
+    end_name = other.strip() or last.name
+    counted += [f"COUNT(EACH {end_name}) AS {names[-2]}", f"COUNT(*) AS {names[-1]}"]
     return {
         "why": f"How often is {first.name} followed by {last.name}{often}{same}, within {within}?",
+        "returns": ", ".join(counted),
+        "values": ", ".join(f"{name}: 1" for name in names),
         "pattern": f"SEQ({first.name}{one}, {last.name}{other}{loop})",
         "where": f"WHERE [{key.name}]\n" if key else "",
         "within": within,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -26,12 +27,15 @@ from elsinore.executors.input.ties import Ties, ties_of
 from elsinore.executors.plan import Request, require
 from elsinore.files.read_events import OnProgress, ReadReport, Source, read_events
 from elsinore.files.rejection import write_rejected
+from elsinore.integers import digits_of
 from elsinore.library.check import misses_at_borders
+from elsinore.library.count_advice import instead, takes_each
 from elsinore.library.results import answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
 from elsinore.query.syntax import required
+from elsinore.results.published import shorten_count
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Files, and queries without an answer, that are named.
 _NAMED = 5
+#: Trends per event above which `run` points to EACH.
+_MANY_TRENDS = 1_000
 _HAMLET = (Executor.HAMLET, Executor.HAMLET_STATIC)
 
 
@@ -106,6 +112,7 @@ def run_queries(options: RunOptions) -> None:
     ties = ties_of(bound.queries, events, report.nanoseconds)
     _tell_why_empty(bound, events, report, rows, ties)
     _tell_ties(ties, rows)
+    _tell_of_many_trends(bound, events, rows)
     counts = count_of(len(events), "event"), count_of(len(rows), "row")
     queries, seconds = count_of(len(bound.queries), "query"), time.monotonic() - began
     _say(f"{counts[0]}, {counts[1]} of {queries}, {seconds:.1f} seconds")
@@ -205,6 +212,30 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
         _say("most events have the id of a later one: check that the schema's id is unique")
     for warning in report.warnings:
         _say(warning)
+
+
+# ---- what results mean
+
+
+def _tell_of_many_trends(workload: Workload, events: EventTable, rows: list[ResultRow]) -> None:
+    """Point to EACH if COUNT(*) of a query is far larger than its number of events."""
+    totals = Counter[str]()
+    for row in rows:
+        query = workload.by_name[row.query]
+        if query.count_name is not None and takes_each(query):
+            totals[row.query] += cast(int, dict(row.values)[query.count_name])
+    if not totals:
+        return
+    columns = EventColumns(events)
+    for name, total in totals.most_common():
+        query = workload.by_name[name]
+        size = sum(columns.rows_of(kind).size for kind in query.event_types)
+        if total > _MANY_TRENDS * size:
+            _say(
+                f"{name}: COUNT(*) counts matches, {shorten_count(digits_of(total))} of "
+                f"{count_of(size, 'event')}; {instead(query)}"
+            )
+            return
 
 
 # ---- why a query has no results

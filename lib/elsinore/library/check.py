@@ -13,6 +13,7 @@ from rich.text import Text
 from elsinore.executors.graph.layout import answered_by_order
 from elsinore.executors.plan import REFUSALS, Executor
 from elsinore.library.arguments import path_of
+from elsinore.library.count_advice import is_never_true, repeats_hint
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.print_query import (
@@ -31,6 +32,7 @@ from elsinore.template.support import greta_refusals
 _MARGIN = 13
 #: Fractions of WITHIN that are suggested as SLIDE: the first that divides it.
 _FRACTIONS = (4, 5, 3, 2)
+_NEVER_TRUE = "HAVING keeps no row: a window without a match has no row, so COUNT(*) is never 0"
 
 
 class Checked(Drawn):
@@ -47,8 +49,9 @@ class Checked(Drawn):
         `within`, `slide` and `pane` are numbers, `window` says the same in words, `window_notes`
         which matches the windows miss or repeat; `notes` are about words of the pattern that could
         be read in another way. `templates` is empty where the pattern cannot be made unambiguous.
-        `by_order` of an edge predicate: greta
-        answers it from order statistics, not by pairs.
+        `by_order` of an edge predicate: greta answers it from order statistics, not by pairs.
+        `additive` names the values that add up, `adds_up_over` says over what: groups, windows,
+        both or neither.
         """
         return self._found
 
@@ -91,6 +94,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "returns", [", ".join(found["aggregates"])]
     if found["having"] is not None:
         yield "having", [found["having"]]
+    yield "adds up", [_additive_line(found)]
     yield "window", [found["window"], *found["window_notes"]]
     yield "semantics", [found["semantics"]]
     if found["notes"]:
@@ -98,6 +102,14 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "executors", [", ".join(found["executors"])]
     for executor, reasons in found["refused"].items():
         yield f"not {executor}", reasons
+    yield from ((title, found[f"{title}s"]) for title in ("warning", "hint") if found[f"{title}s"])
+
+
+def _additive_line(found: dict[str, Any]) -> str:
+    """Return which values add up over groups and windows."""
+    if not found["additive"] or not found["adds_up_over"]:
+        return "-"
+    return f"{', '.join(found['additive'])} (over {' and '.join(found['adds_up_over'])})"
 
 
 def _template_lines(template: dict[str, Any], *, of_several: bool) -> list[str]:
@@ -158,6 +170,8 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "keys": [_key(query, key) for key in query.keys],
         "aggregates": _returned(query),
         "having": print_output(query.source.having) if query.source.having else None,
+        "additive": [output.name for output in query.outputs if output.additive],
+        "adds_up_over": _adds_up_over(query),
         **lengths,
         "window": ", ".join(words),
         "window_notes": _window_notes(query, calendar=calendar),
@@ -165,7 +179,15 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "notes": _notes(query),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
+        "warnings": [_NEVER_TRUE] if is_never_true(query) else [],
+        "hints": [hint] if (hint := repeats_hint(query)) else [],
     }
+
+
+def _adds_up_over(query: BoundQuery) -> list[str]:
+    """Return over what additive values add up; a trend can be in several windows with SLIDE."""
+    groups = ["groups"] if query.group_keys else []
+    return [*groups, "windows"] if query.window.slide >= query.window.within else groups
 
 
 def _returned(query: BoundQuery) -> list[str]:

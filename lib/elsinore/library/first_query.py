@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.files.typed import one_chunk, type_times
 from elsinore.timeline import DAY, HOUR
+from elsinore.wording import plural
 
 #: Types of attributes that can be keys, likely ones first.
 _KEY_TYPES = (AttributeType.STRING, AttributeType.LONG)
@@ -28,11 +29,13 @@ _KEY_NAMES = re.compile(
 )
 #: Maximum number of events of a type per window and key to match `+`; more give huge counts.
 _MOST_REPEATED = 20
+#: Name of `COUNT(*)`.
+_MATCHES = "matches"
 
 
 @dataclass(frozen=True)
 class FirstQuery:
-    """The parts of a query that counts how often `last` follows `first`.
+    """The parts of a query that counts keys, events and matches of `last` after `first`.
 
     Attributes:
         first, last: event types; equal if the pattern is of one type.
@@ -46,6 +49,16 @@ class FirstQuery:
     key: Attribute | None
     within: int
     repeats: bool
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Return names of the values: distinct keys, if there is a key, events and matches."""
+        events = f"{_in_snake_case(self.last.name)}_events"
+        if self.key is None:
+            return events, _MATCHES
+        thing = _in_snake_case(re.sub(r"(?i)(?<=[a-z])_?id$", "", self.key.name))
+        keys = plural(thing, 2)
+        return f"{thing}_values" if keys in (events, _MATCHES) else keys, events, _MATCHES
 
 
 def first_query(events: pa.Table, schema: StreamSchema) -> FirstQuery:
@@ -64,6 +77,11 @@ def first_query(events: pa.Table, schema: StreamSchema) -> FirstQuery:
         if _most_repeated(events, schema, first, last, None, length):
             return FirstQuery(first, last, None, length, repeats=False)
     return FirstQuery(*pairs[0], None, lengths[0], repeats=False)
+
+
+def _in_snake_case(name: str) -> str:
+    """Return the name of a type or attribute in lower case with underscores."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _pairs(schema: StreamSchema) -> list[tuple[EventType, EventType]]:

@@ -95,6 +95,8 @@ def test_a_query_as_json(as_json: Any) -> None:
         ],
         "aggregates": ["COUNT(*)", "SUM(A.v)"],
         "having": None,
+        "additive": ["COUNT(*)", "SUM(A.v)"],
+        "adds_up_over": ["groups"],
         "within": 3_600_000_000,
         "slide": 2_700_000_000,
         "pane": 900_000_000,
@@ -107,6 +109,11 @@ def test_a_query_as_json(as_json: Any) -> None:
         "notes": [],
         "executors": ["greta", "hamlet", "hamlet-static", "twostep"],
         "refused": {},
+        "warnings": [],
+        "hints": [
+            "A can repeat, so counts of matches can be very large: COUNT(EACH B) counts each event "
+            "once"
+        ],
     }
 
 
@@ -161,6 +168,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "  edge         -",
         "  keys         k: equal in all events that have it; attribute of A, not of C",
         "  returns      COUNT(*)",
+        "  adds up      COUNT(*) (over windows)",
         "  window       within 1 day, slide 1 day, pane 1 day",
         "               slots of the UTC clock: one starts every day from 1970-01-01 on",
         "               matches across a window border are not counted",
@@ -170,6 +178,77 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "",
         "1 query is valid.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("COUNT(*) PATTERN SEQ(A+, B) WHERE [k]", "A can repeat, so counts of matches can be very "
+         "large: COUNT(EACH B) counts each event once, COUNT(DISTINCT k) each k"),
+        ("SUM(A.v) PATTERN (SEQ(A x, B))+ WHERE [x.k]",
+         "x can repeat, so counts of matches can be very large: COUNT(EACH B) counts each event "
+         "once"),
+        ("COUNT(*) PATTERN SEQ(A, B)", None),
+        ("COUNT(*) PATTERN SEQ(A, NOT B+, C)", None),
+        ("MAX(A.v) PATTERN A+", None),
+        ("COUNT(*), COUNT(EACH A) PATTERN A+", None),
+        ("COUNT(*) PATTERN A+ HAVING COUNT(DISTINCT k) > 1", None),
+        ("COUNT(*) PATTERN A+ AND B+", None),
+    ],
+)  # fmt: skip
+def test_hints_point_to_each_if_a_part_repeats(query: str, hint: str | None, as_json: Any) -> None:
+    assert as_json(f"{query} WITHIN 1 day")["hints"] == ([hint] if hint else [])
+
+
+@pytest.mark.parametrize(
+    ("having", "warned"),
+    [
+        ("COUNT(*) = 0", True),
+        ("1 > n AND COUNT(A) > 2", True),
+        ("n <= 0 OR n = 0.5", True),
+        ("n = 0 OR COUNT(A) > 2", False),
+        ("n < 2", False),
+        ("0 < n", False),
+        ("COUNT(A) = 0", False),
+    ],
+)
+def test_having_without_trends_is_warned_of(having: str, warned: bool, as_json: Any) -> None:
+    found = as_json(f"COUNT(*) AS n PATTERN SEQ(A?, B) HAVING {having} WITHIN 1 day")
+    assert found["warnings"] == [NEVER_TRUE] * warned
+
+
+NEVER_TRUE = "HAVING keeps no row: a window without a match has no row, so COUNT(*) is never 0"
+
+
+def test_warnings_and_hints_are_the_last_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        check(tmp_path, "COUNT(*), k PATTERN A+ GROUP-BY k HAVING COUNT(*) = 0 WITHIN 1 day") == 0
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert "  adds up      COUNT(*) (over groups and windows)" in lines
+    assert [line[:15] for line in lines[-4:-2]] == ["  warning      ", "  hint         "]
+    assert lines[-4].endswith(NEVER_TRUE)
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "over"),
+    [
+        ("COUNT(*), k, AVG(A.v) PATTERN A GROUP-BY k WITHIN 2 days SLIDE 1 day",
+         ["COUNT(*)"], ["groups"]),
+        ("COUNT(EACH A), MIN(A.v) PATTERN A WITHIN 1 day", [], ["windows"]),
+        ("COUNT(*) PATTERN A WITHIN 2 days SLIDE 1 day", ["COUNT(*)"], []),
+    ],
+)  # fmt: skip
+def test_values_that_add_up(
+    query: str, names: list[str], over: list[str], as_json: Any,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    found = as_json(query)
+    assert (found["additive"], found["adds_up_over"]) == (names, over)
+    assert check(tmp_path, query) == 0
+    assert ("  adds up      -\n" in capsys.readouterr().out) == (not names or not over)
 
 
 def test_long_lines_are_not_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

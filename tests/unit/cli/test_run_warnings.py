@@ -146,3 +146,21 @@ def test_a_terminal_names_windows_that_miss_matches(
     (folder / "e.jsonl").write_text(line(0, 1, price=1.0) + line(1, 2, "Login"))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert BORDER in said(*RUN, "e.jsonl")
+
+
+def test_each_is_named_if_matches_are_many(folder: Path, said: Said) -> None:
+    """Once per run, for the query with the most matches, unless it has EACH or DISTINCT."""
+    lines = [*(line(n, n, price=1.0) for n in range(16)), line(16, 20, "Login")]
+    (folder / "e.jsonl").write_text("".join(lines))
+    hint = "elsinore: q: COUNT(*) counts matches, 65,535 of 17 events; COUNT(EACH Login) counts "
+    hint += "each event once, COUNT(DISTINCT user) each user\n"
+    second = QUERY.replace("QUERY q", "QUERY p").replace("1 hour", "10 seconds")
+    (folder / "q.sase").write_text(QUERY + second)
+    assert hint in (told := said(*RUN, "e.jsonl"))
+    assert told.count("counts matches") == 1
+    for returned in ("COUNT(*), COUNT(EACH Login)", "COUNT(Fail)"):
+        (folder / "q.sase").write_text(QUERY.replace("COUNT(*)", returned))
+        assert "counts matches" not in said(*RUN, "e.jsonl")
+    (folder / "q.sase").write_text(QUERY)
+    (folder / "e.jsonl").write_text("".join(lines[7:]))
+    assert "counts matches" not in said(*RUN, "e.jsonl")
