@@ -18,8 +18,6 @@ from elsinore.query.syntax import (
 
 #: Functions whose values do not depend on how often an event counts.
 _SAME_WITH_EACH = (AggregateFunction.MIN, AggregateFunction.MAX)
-#: Comparisons with swapped operands.
-_SWAPPED = {"=": "=", ">": "<", ">=": "<="}
 
 
 def repeats_hint(query: BoundQuery) -> str | None:
@@ -66,15 +64,15 @@ def _excludes_rows(query: BoundQuery, condition: BoundExpression) -> bool:
             return any(_excludes_rows(query, part) for part in parts)
         case Applied("OR", parts):
             return all(_excludes_rows(query, part) for part in parts)
-        case Applied(("=" | "<" | "<=") as name, (Slot(number), Constant(value))):
-            pass
-        case Applied(("=" | ">" | ">=") as name, (Constant(value), Slot(number))):
-            name = _SWAPPED[name]
+        case Applied(("=" | "<" | "<=") as sign, (Slot(number), Constant(value))):
+            is_less = sign == "<"
+        case Applied(("=" | ">" | ">=") as sign, (Constant(value), Slot(number))):
+            is_less = sign == ">"
         case _:
             return False
     if not query.aggregates[number].counts_trends or not isinstance(value, int | float):
         return False
-    return value < 1 or (name == "<" and value == 1)
+    return value < 1 or (is_less and value == 1)
 
 
 def _repeated(pattern: Pattern, inside: bool = False) -> Iterator[str]:

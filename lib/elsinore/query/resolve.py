@@ -138,7 +138,9 @@ class Scope:
         found = found or tuple(p for p in of_type if not p.choice)
         if not found and of_type:
             alias = of_type[0].alias
-            self.refuse(f"{name} is only a part of {alias}", at, f"write {form.format(alias)}")
+            self.refuse(
+                f"{name} is only a part of {alias}", at, f"write {form.replace('{}', alias)}"
+            )
         if not found:
             known = {p.alias for p in self.positions}
             known |= {p.type for p in self.positions if not p.choice}

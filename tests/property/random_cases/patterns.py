@@ -13,6 +13,7 @@ from elsinore.query.syntax import (
     Maybe,
     Negation,
     Pattern,
+    Quantified,
     Sequence,
 )
 from tests.property.random_cases.dice import Dice
@@ -179,6 +180,8 @@ class PatternDrawer:
                 return Disjunction(tuple(self._renamed(part) for part in parts))
             case Conjunction():
                 raise AssertionError("AND stands at the top alone")
+            case Quantified(body, least, most):
+                return Quantified(self._renamed(body), least, most)
             case _:
                 return type(pattern)(self._renamed(pattern.body))
 
