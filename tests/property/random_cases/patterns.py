@@ -13,8 +13,8 @@ from elsinore.query.syntax import (
     Maybe,
     Negation,
     Pattern,
-    Quantified,
     Sequence,
+    with_parts,
 )
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TWO_KEYS
@@ -174,16 +174,9 @@ class PatternDrawer:
         match pattern:
             case EventPattern(type=kind):
                 return self._leaf(kind)
-            case Sequence(parts):
-                return Sequence(tuple(self._renamed(part) for part in parts))
-            case Disjunction(parts):
-                return Disjunction(tuple(self._renamed(part) for part in parts))
             case Conjunction():
                 raise AssertionError("AND stands at the top alone")
-            case Quantified(body, least, most):
-                return Quantified(self._renamed(body), least, most)
-            case _:
-                return type(pattern)(self._renamed(pattern.body))
+        return with_parts(pattern, self._renamed)
 
     def _ambiguous(self) -> Pattern:
         """Patterns that can match one trend in several ways, or nearly."""
