@@ -219,11 +219,15 @@ def tell_set_aside(report: ReadReport, hint: str = "") -> None:
 
 def _tell_of_many_trends(workload: Workload, events: EventTable, rows: list[ResultRow]) -> None:
     """Point to EACH if COUNT(*) of a query is far larger than its number of events."""
+    places = {
+        query.name: query.value_names.index(query.count_name)
+        for query in workload.queries
+        if query.count_name is not None and takes_each(query)
+    }
     totals = Counter[str]()
     for row in rows:
-        query = workload.by_name[row.query]
-        if query.count_name is not None and takes_each(query):
-            totals[row.query] += cast(int, dict(row.values)[query.count_name])
+        if row.query in places:
+            totals[row.query] += cast(int, row.values[places[row.query]][1])
     if not totals:
         return
     columns = EventColumns(events)

@@ -18,6 +18,8 @@ from elsinore.query.syntax import (
 
 #: Functions whose values do not depend on how often an event counts.
 _SAME_WITH_EACH = (AggregateFunction.MIN, AggregateFunction.MAX)
+#: Comparisons that small values meet, by the comparison with swapped operands.
+_SWAPPED = {"=": "=", ">": "<", ">=": "<="}
 
 
 def repeats_hint(query: BoundQuery) -> str | None:
@@ -64,15 +66,18 @@ def _excludes_rows(query: BoundQuery, condition: BoundExpression) -> bool:
             return any(_excludes_rows(query, part) for part in parts)
         case Applied("OR", parts):
             return all(_excludes_rows(query, part) for part in parts)
-        case Applied(("=" | "<" | "<=") as sign, (Slot(number), Constant(value))):
-            is_less = sign == "<"
-        case Applied(("=" | ">" | ">=") as sign, (Constant(value), Slot(number))):
-            is_less = sign == ">"
-        case _:
-            return False
+        case Applied(name, (Slot(number), Constant(value))) if name in _SWAPPED.values():
+            return _is_below_one(query, number, name, value)
+        case Applied(name, (Constant(value), Slot(number))) if name in _SWAPPED:
+            return _is_below_one(query, number, _SWAPPED[name], value)
+    return False
+
+
+def _is_below_one(query: BoundQuery, number: int, name: str, value: object) -> bool:
+    """Return whether an aggregate is COUNT(*), and a comparison holds only below 1."""
     if not query.aggregates[number].counts_trends or not isinstance(value, int | float):
         return False
-    return value < 1 or (is_less and value == 1)
+    return value < 1 or (name == "<" and value == 1)
 
 
 def _repeated(pattern: Pattern, inside: bool = False) -> Iterator[str]:
