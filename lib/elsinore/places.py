@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, cast
 
 from elsinore.errors import DataError, ParameterError, SetupError
 from elsinore.safe_files import (
+    NO_PROGRAM,
     naming,
     new_file,
     open_directory,
@@ -41,8 +42,6 @@ _SECOND = 1_000_000_000
 #: Maximum number of bytes of an object that is copied to this machine.
 MOST_COPIED = 4 << 30
 _PIECE = 1 << 20
-#: Mode bits that data files may keep.
-_NO_PROGRAM = 0o666
 
 
 def scheme(text: object) -> str | None:
@@ -299,7 +298,7 @@ def whole_file(
                 yield out
             if like is not None:
                 file.flush()
-                os.fchmod(file.fileno(), like.st_mode & _NO_PROGRAM)
+                os.fchmod(file.fileno(), like.st_mode & NO_PROGRAM)
                 os.utime(file.fileno(), ns=(like.st_atime_ns, like.st_mtime_ns))
         if temporary is None:
             with naming(path):

@@ -26,9 +26,13 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 #: A pipe without a writer is opened at once, so that it can be refused.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+#: Mode bits that data files may keep.
+NO_PROGRAM = 0o666
 _PART = re.compile(r"\.[0-9a-f]{32}\.part")
 #: Levels of directories that are searched for unfinished files.
 _LEVELS = 100
+#: Maximum number of links that a path follows, as in the kernel.
+_MOST_LINKS = 40
 
 
 @contextmanager
@@ -172,6 +176,48 @@ def _make_private(path: Path) -> None:
     for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(exist_ok=True)  # fails if it is a file
+
+
+def require_own_links(path: Path) -> None:
+    """Refuse a path that follows a link of another user in a directory that others can write to.
+
+    Programs that open a path get this check from the kernel (`fs.protected_symlinks`), but not
+    programs that resolve links themselves, in order to replace the file at their end.
+
+    Raises:
+        DataError: the path follows such a link.
+        OSError: a directory cannot be searched, or there are too many links.
+    """
+    at, rest, links = Path(path.anchor or Path.cwd()), [*reversed(path.parts)], 0
+    while rest:
+        part = rest.pop()
+        if part in ("..", path.anchor):
+            at = at.parent if part == ".." else at
+            continue
+        step = at / part
+        try:
+            status = step.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return  # it follows no other link
+        if not stat.S_ISLNK(status.st_mode):
+            at = step
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(ELOOP, os.strerror(ELOOP), str(path))
+        _require_own_link(step, status, at.stat())
+        target = Path(os.readlink(step))
+        at = Path(target.anchor) if target.anchor else at
+        rest += [part for part in reversed(target.parts) if part != target.anchor]
+
+
+def _require_own_link(path: Path, link: os.stat_result, directory: os.stat_result) -> None:
+    is_shared = directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if is_shared and link.st_uid not in (os.geteuid(), directory.st_uid, 0):
+        raise DataError(
+            f"{_shown(path)} is a symbolic link of user {link.st_uid}",
+            hint="use a directory that other users cannot write to",
+        )
 
 
 def is_reachable(directory: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain, takewhile
 from pathlib import PurePosixPath
@@ -130,6 +130,15 @@ class SourceRule:
         except ValueError:
             return None
         return f"{day}T{told['hour']}" if "hour" in told else day
+
+    def told_above(self, path: str) -> str:
+        """Return the hour in the path of a directory that may contain files; "" if none is in it.
+
+        >>> SourceRule.parse("{date}/{hour}/*.jsonl", None).told_above("2013-01-31/07")
+        '2013-01-31T07'
+        """
+        above = "/".join(self.files.split("/")[: len(path.split("/"))])
+        return (replace(self, files=above).told(path) or "") if "{hour}" in above else ""
 
     def leads_to(self, path: str) -> bool:
         """Return whether a directory below the landing zone may contain files of the rule."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.source_rule import format_of
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import Format
-from elsinore.errors import ParameterError
+from elsinore.errors import DataError, ParameterError
 from elsinore.files.read_events import files_below
 from elsinore.integers import digits_of, to_json
 from elsinore.query.print_query import count_of
@@ -29,6 +28,7 @@ from elsinore.results.published import (
 )
 from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.results.wide import wide_table
+from elsinore.safe_files import NO_PROGRAM, require_own_links
 from elsinore.terminal import unguarded
 from elsinore.timeline import Instant
 from elsinore.wording import FORMULA, command, escaped
@@ -75,7 +75,7 @@ def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
     `written` has the paths by option, None if the option was not given. Pipes and devices are not
     files: they may be written at will.
     """
-    files, seen = [path for path in read if path], dict[Path, str]()
+    files, seen = [path for path in read if path], dict[str, str]()
     for option, path in written.items():
         if path is None or _is_special(path):
             continue
@@ -83,7 +83,8 @@ def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
             raise ParameterError(
                 f"--{option} {path} is also an input", hint="write to another file"
             )
-        if (other := seen.setdefault(path.resolve(), option)) != option:
+        # Unlike Path.resolve, it accepts a loop of links, which `opened` refuses.
+        if (other := seen.setdefault(os.path.realpath(path), option)) != option:
             what = f"--{other} and --{option} name the same file: {path}"
             raise ParameterError(what, hint="write to two files")
 
@@ -144,7 +145,8 @@ def write(
 def opened(path: Path | None) -> Iterator[BinaryIO]:
     """Open a file to write to, or standard output.
 
-    An existing file keeps its content until the new content is complete.
+    An existing file keeps its content until the new content is complete. The new file has its
+    mode if it belongs to this user. A link of another user in a shared directory is not followed.
 
     Raises:
         ParameterError: the file cannot be written.
@@ -154,7 +156,9 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         yield out
         out.flush()
         return
-    whole, descriptor, is_special = path.resolve(), _descriptor(path), _is_special(path)
+    if (descriptor := _descriptor(path)) is None:
+        _require_own_links(path)
+    whole, is_special = path.resolve(), _is_special(path)
     part = whole if is_special else whole.with_name(f".{uuid4().hex}.part")
     try:
         if descriptor is None:
@@ -169,14 +173,35 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
     try:
         with file:
-            if not is_special and whole.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(whole.stat().st_mode))
+            if not is_special:
+                _keep_mode(file, whole)
             yield file
         if not is_special:
             part.replace(whole)
     finally:
         if not is_special:
             part.unlink(missing_ok=True)
+
+
+def _require_own_links(path: Path) -> None:
+    """Refuse a path through a link of another user, which could name any file of this user."""
+    try:
+        require_own_links(path)
+    except DataError as error:
+        raise ParameterError(f"cannot write {path}: {error.message}", hint=error.hint) from error
+    except OSError as error:
+        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _keep_mode(file: BinaryIO, replaced: Path) -> None:
+    """Give a new file the mode of the file that it replaces, but not the mode that others chose.
+
+    The file of another user could be open to everybody, or have a set-id bit.
+    """
+    with suppress(FileNotFoundError):
+        status = replaced.stat()
+        if status.st_uid == os.geteuid():
+            os.fchmod(file.fileno(), status.st_mode & NO_PROGRAM)
 
 
 def _descriptor(path: Path) -> int | None:

@@ -26,6 +26,7 @@ from elsinore.files.lake_tables import LakeTable, TableFinder, format_of_table
 from elsinore.files.read_delta import delta_state
 from elsinore.files.read_lines import DEFAULT_LIMITS, open_unpacked, read_lines, unusable_line
 from elsinore.files.rejection import Reason, UnreadableFile, printable
+from elsinore.ingest.match_paths import matching_paths
 from elsinore.places import is_here, local_copy, place, state, whole_file
 from elsinore.raw_names import (
     COMPRESSION,
@@ -84,6 +85,7 @@ class Source:
     told: str  #: the date or hour in the path; the rule finds it
     table: LakeTable | None = None  #: the table; None: a file
     problem: str = ""  #: why Elsinore cannot check whether it is a table
+    is_way: bool = False  #: a link to a directory of such files, which is refused like a file
 
     @property
     def is_raw(self) -> bool:
@@ -108,13 +110,15 @@ class Source:
     def _varying(self) -> list[str]:
         """The parts of the path for which the rule has no date."""
         own, wanted = self.rule.below(self.name).parts, self.rule.below(self.rule.files).parts
-        return [part for part, of in zip(own, wanted, strict=True) if "{" not in of]
+        return [part for part, of in zip(own, wanted, strict=not self.is_way) if "{" not in of]
 
 
 def find_sources(
     zone: Path, rules: Iterable[SourceRule], interval: Interval | None
 ) -> Iterator[Source]:
     """Yield the files and tables that match rules, by rule and name; the first rule wins.
+
+    A link to a directory that may contain such files is yielded once, and not followed.
 
     If a rule matches data files of a table, its source is the table, or its current data files in
     the same directory: other data files have outdated rows.
@@ -134,8 +138,14 @@ def find_sources(
                 problem, hint=f"run `{command('mkdir', '-p', base)}`, or change the rule"
             )
         days = _days(interval) if rule.is_dated and interval else [""]
-        for path in sorted(path for day in days for path in base.glob(rule.glob(day))):
+        found = {match for day in days for match in matching_paths(base, rule.glob(day))}
+        for path, is_way in sorted(found):
             name = path.as_posix() if rule.base else path.relative_to(zone).as_posix()
+            if is_way:
+                if name not in seen and not _is_aside(rule, name):
+                    seen.add(name)
+                    yield Source(rule, path, name, rule.told_above(name), is_way=True)
+                continue
             told = rule.told(name)
             own = path.relative_to(zone).as_posix() if path.is_relative_to(zone) else name
             if told is None or name in seen or RAW_PATH.fullmatch(own) or _is_aside(rule, name):
@@ -201,7 +211,7 @@ def _days(interval: Interval) -> list[str]:
 
 def _is_aside(rule: SourceRule, name: str) -> bool:
     """Return whether a file is hidden or still being written; `*` must not match such files."""
-    parts = zip(name.split("/"), rule.files.split("/"), strict=True)
+    parts = zip(name.split("/"), rule.files.split("/"), strict=False)  # a link is a way to them
     hidden = any(part[:1] in {".", "_"} and part[0] != wanted[0] for part, wanted in parts)
     return hidden or name.endswith(UNFINISHED)
 
@@ -247,8 +257,11 @@ def readable_files(
 
 def all_files(zone: Path, rules: Sequence[SourceRule] = ()) -> tuple[LandingFile, ...]:
     """Return the raw files of all hours; see `landing_files`."""
-    found = zone.glob("[0-9]*/[0-9]*/[0-9]*/events-*")
-    named = [(path, name[1]) for path in found if (name := RAW_NAME.fullmatch(path.name))]
+    named = [
+        (path, name[1] if name else "")
+        for path, is_way in matching_paths(zone, "[0-9]*/[0-9]*/[0-9]*/events-*")
+        if (name := RAW_NAME.fullmatch(path.name)) or is_way
+    ]
     named += _raw_sources(zone, rules, None)
     return tuple(sorted(describe(zone, path, label) for path, label in named))
 
@@ -344,12 +357,19 @@ def unread_files(zone: Path, interval: Interval, rules: Sequence[SourceRule] = (
         for day in _days(interval):
             beside = Path(rule.glob(day)).parent.as_posix()
             # Raw files of the same directories are checked above.
-            others = zone.glob(f"{beside}/*") if beside != "." else ()
-            found += (path for path in others if not RAW_BEGINNING.match(path.name))
+            others = matching_paths(zone, f"{beside}/*") if beside != "." else ()
+            found += (
+                path for path, is_way in others if not is_way and not RAW_BEGINNING.match(path.name)
+            )
+    sources = find_sources(zone, [rule for rule in rules if rule.is_raw], interval)
+    links = {source.path for source in sources if source.is_way and not source.told}
+    found += links  # of unknown hours, so no hour is refused for them
     shown = {path for path in found if path.name[0] not in "._" and path.suffix not in UNFINISHED}
 
     def is_read(name: str, rule: SourceRule) -> bool:
         path = zone / name
+        if path in links:
+            return False
         is_source = not path.is_dir() or format_of_table(path) is not None
         return (rule.told(name) is not None) if is_source else rule.leads_to(name)
 

@@ -175,6 +175,9 @@ def test_a_file_that_is_replaced_keeps_its_mode() -> None:
     Path("o.csv").touch(0o600)
     assert run("--output", "o.csv") == 0
     assert Path("o.csv").stat().st_mode & 0o777 == 0o600
+    Path("o.csv").chmod(0o6755)
+    assert run("--output", "o.csv") == 0
+    assert Path("o.csv").stat().st_mode & 0o7777 == 0o644
 
 
 def test_no_file_is_overwritten_by_a_link_next_to_the_output() -> None:
@@ -187,6 +190,47 @@ def test_no_file_is_overwritten_by_a_link_next_to_the_output() -> None:
     assert run("--output", "o.csv") == 0
     assert Path("victim").read_text() == "precious"
     assert Path("o.csv").stat().st_mode & 0o777 == 0o640
+
+
+OF_ANOTHER = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+
+
+@OF_ANOTHER
+@pytest.mark.parametrize("output", ["shared/o.json", "shared/d/v.json", "own/shared/o.json"])
+@pytest.mark.parametrize("option", ["--output", "--quarantine"])
+def test_no_output_follows_a_link_of_another_user(
+    output: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("v.json").write_text("precious")
+    Path("shared").mkdir()
+    Path("shared").chmod(0o1777)
+    for name, target in (("o.json", "../v.json"), ("d", "..")):
+        Path("shared", name).symlink_to(target)
+        os.lchown(f"shared/{name}", 65534, -1)
+    Path("own").symlink_to(".")
+    assert run(option, output) == 2
+    assert "is a symbolic link of user 65534 (use a directory" in capsys.readouterr().err
+    assert Path("v.json").read_text() == "precious"
+
+
+def test_an_output_follows_links_of_its_user(tmp_path: Path) -> None:
+    Path("shared").mkdir()
+    Path("shared").chmod(0o1777)
+    Path("target.csv").touch()
+    Path("shared/o.csv").symlink_to(tmp_path / "target.csv")
+    assert run("--output", "shared/o.csv") == 0
+    assert Path("target.csv").stat().st_size
+    Path("loop.csv").symlink_to("loop.csv")
+    assert run("--output", "loop.csv") == 2
+
+
+@OF_ANOTHER
+def test_no_output_has_the_mode_that_another_user_chose() -> None:
+    Path("o.csv").touch()
+    os.chown("o.csv", 65534, -1)
+    Path("o.csv").chmod(0o6777)
+    assert run("--output", "o.csv") == 0
+    assert Path("o.csv").stat().st_mode & 0o6002 == 0
 
 
 @pytest.mark.parametrize("arguments", [[], ["diff", "a.json", "a.json"], ["sql", "SELECT 1"]])

@@ -34,6 +34,7 @@ from elsinore.ingest.landing_zone import (
     describe,
     find_sources,
     landing_files,
+    readable_files,
     scan_files,
     unread_files,
 )
@@ -349,6 +350,40 @@ def test_links_of_a_producer_redirect_nothing(tmp_path: Path, name: str, to_file
     assert "a symbolic link" in refused or not refused
     assert victim.read_text() == "precious"
     assert os.listdir(private) == ["victim"]
+
+
+@pytest.mark.parametrize("files", ["*/*/*.csv", "/ZONE/*/*/*.csv", "{date}/*/*/*.csv"])
+def test_links_of_a_producer_multiply_no_path(tmp_path: Path, files: str) -> None:
+    """Each of them would lead to all others: n links to n ** 2 paths of two levels."""
+    top = tmp_path / ("2013-01-02" if "date" in files else "")
+    write(top / "a/b/x.csv", [event(1, 10)])
+    links = [top / f"{number:02}" for number in range(20)]
+    for number, link in enumerate(links):
+        link.symlink_to("." if number else tmp_path.parent)
+    (top / ".hidden").symlink_to(".")
+    (top / "a/missing").symlink_to("nowhere")
+    found = run(tmp_path, schema_of(files.replace("/ZONE", str(tmp_path))))
+    assert found.figures["collected_files"] == 1
+    assert [Path(name).name for name in found.refused] == [link.name for link in links]
+    assert all("is a symbolic link" in why for why in found.refused.values())
+
+
+def test_links_to_hours_are_refused_by_hour_and_others_are_shown(tmp_path: Path) -> None:
+    write(tmp_path / "2013-01-02/09/x.jsonl", [event(1, 9)])
+    (tmp_path / "2013-01-02/10").symlink_to("09")
+    hourly = schema_of("{date}/{hour}/*.jsonl")
+    whole_day = Interval.parse("2013-01-02T00:00Z", "2013-01-03T00:00Z")
+    [file], faults = readable_files(tmp_path, whole_day, hourly.sources)
+    assert file.landing == "2013-01-02T09"
+    assert list(faults) == ["2013-01-02T10"]
+    assert "is a symbolic link" in faults["2013-01-02T10"]
+    (tmp_path / "a").symlink_to(".")
+    by_team = schema_of("*/{date}/{hour}/*.jsonl").sources
+    assert readable_files(tmp_path, DAY, by_team) == ([], {})
+    assert "a" in unread_files(tmp_path, DAY, by_team)
+    (tmp_path / "2013").symlink_to("2013-01-02")
+    with pytest.raises(DataError, match="2013 is a symbolic link"):
+        all_files(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"digests": {"x": ""}}', '{"digests": 7}', "\udce9"])
