@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
 
     items.sort(key=place)
+
+
+class FilesWithExamples:
+    """Collect the examples of files that contain some.
+
+    To look for examples, pytest imports a file and inspects all that it defines. Each process of a
+    run collects all tests, and without this, each also imports Airflow.
+    """
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+        collectors = yield
+        if file_path.suffix != ".py" or b">>> " in file_path.read_bytes():
+            return collectors
+        return [collector for collector in collectors if type(collector) is pytest.Module]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the hook for files outside of `tests`, too."""
+    config.pluginmanager.register(FilesWithExamples())
 
 
 @pytest.hookimpl(optionalhook=True)

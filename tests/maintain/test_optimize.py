@@ -11,7 +11,6 @@ import pytest
 
 from elsinore.errors import ParameterError
 from elsinore.maintain.optimize import LEAST_KEPT, maintain
-from elsinore.orchestration.house_rules import LONGEST_RUN
 from elsinore.orchestration.run_step import Arguments
 from elsinore.settings import Settings
 from elsinore.timeline import Interval
@@ -85,13 +84,15 @@ def test_the_retention_holds_for_others_too(home: Home) -> None:
     assert [done[f"{table}_removed"] for table in ("events", "hours")] == [1, 1]
 
 
-@pytest.mark.parametrize("keep_hours", [LEAST_KEPT - 1, 0, -1])
-def test_a_short_retention_is_refused(home: Home, keep_hours: int) -> None:
-    with pytest.raises(ParameterError, match="at least 168 hours"):
-        maintain(home.own, keep_hours=keep_hours, run="night")
+def test_a_short_retention_is_refused(home: Home) -> None:
+    for keep_hours in (LEAST_KEPT - 1, 0, -1):
+        with pytest.raises(ParameterError, match="at least 168 hours"):
+            maintain(home.own, keep_hours=keep_hours, run="night")
 
 
 def test_the_longest_run_is_far_below_the_retention() -> None:
+    from elsinore.orchestration.house_rules import LONGEST_RUN
+
     assert LONGEST_RUN.total_seconds() * 3 <= LEAST_KEPT * HOUR
     assert Settings().vacuum_retention_hours >= LEAST_KEPT
 
