@@ -159,6 +159,7 @@ def test_corrections_that_lose_to_files_of_their_hour(home: Home) -> None:
     assert {row.price for row in events.collect()} == {2.0}
 
 
+@pytest.mark.long
 def test_directories_of_one_hour(ingest_session: SparkSession, tmp_path: Path) -> None:
     """`new-2` sorts before `new/`, but people order directories by their names."""
     rule = 'sources: [{files: "*/{date}T{hour}.jsonl"}]'
@@ -175,6 +176,7 @@ def test_directories_of_one_hour(ingest_session: SparkSession, tmp_path: Path) -
     )
 
 
+@pytest.mark.long
 def test_versions_of_events_decide_before_names(
     ingest_session: SparkSession, tmp_path: Path
 ) -> None:

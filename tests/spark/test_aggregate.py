@@ -41,6 +41,7 @@ from elsinore.store.tables import Lake
 from elsinore.store.task_failures import spark_failures
 from elsinore.template.support import aseq_refusals
 from elsinore.timeline import HOUR, Interval
+from tests.draws import first
 from tests.homes import NewHome
 from tests.results_lake import (
     QUERIES,
@@ -260,7 +261,7 @@ def test_parts_cut_by_the_keys_of_all_groups_give_the_same(
     assert bucket_keys(workload(ground.lake, BY_CARRIER + QUERIES).queries) == ()
 
 
-@pytest.mark.parametrize("by", ["carrier", "tailnum", "origin"])
+@pytest.mark.parametrize("by", first(["carrier", "tailnum", "origin"], 1))
 def test_a_lake_laid_out_by_buckets_gives_the_same(
     spark: SparkSession,
     laid_home: Callable[[str], Settings],

@@ -139,6 +139,7 @@ def test_counts_of_any_length_come_from_workers(spark: SparkSession) -> None:
     assert row["exact"] == digits_of(2**size - 1)
 
 
+@pytest.mark.long
 def test_ids_that_are_unique_within_an_hour(spark: SparkSession) -> None:
     schema = SCHEMA.replace("{field: id}", "{field: id, unique_within: hour}")
     workload = elsinore.workload(QUERIES, schema=schema)
@@ -150,6 +151,7 @@ def test_ids_that_are_unique_within_an_hour(spark: SparkSession) -> None:
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
 
 
+@pytest.mark.long
 def test_fields_may_lie_inside_of_others_and_other_types_be_ignored(spark: SparkSession) -> None:
     schema = (
         SCHEMA.replace("user: string", "user: {type: string, field: body.user}")
