@@ -24,8 +24,8 @@ GENERATED = frozenset({"docs/benchmarks/results.md"})
 
 def areas() -> dict[str, list[Finding]]:
     """Return the findings of each page, of all messages, and of each package's docstrings."""
-    pages = {str(page.relative_to(ROOT)): page_findings(page) for page in _pages()}
-    return pages | module_findings()
+    of_pages = {str(page.relative_to(ROOT)): page_findings(page) for page in pages()}
+    return of_pages | module_findings()
 
 
 def page_findings(page: Path) -> list[Finding]:
@@ -48,9 +48,10 @@ def module_findings() -> dict[str, list[Finding]]:
     return findings
 
 
-def _pages() -> Iterator[Path]:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")]
-    yield from sorted(page for page in pages if str(page.relative_to(ROOT)) not in GENERATED)
+def pages() -> Iterator[Path]:
+    """Yield the pages that people write."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docker").rglob("*.md")]
+    yield from sorted(page for page in found if str(page.relative_to(ROOT)) not in GENERATED)
 
 
 def _placed(name: str, findings: list[Finding]) -> list[Finding]:
