@@ -14,7 +14,7 @@ from tests.unit.hostile.measure import on_a_stack_of_its_own
 
 SCHEMA = stream_schema({"A": {"x": "long", "s": "string"}}, "us")
 BLOCK = 500
-TEXTS = draws(1_000, 3_000)
+TEXTS = draws(500, 3_000)
 
 
 def query(where: str, within: str = "1", pattern: str = "A+") -> str:
