@@ -52,10 +52,9 @@ from elsinore.files.typed import spelled
 from elsinore.files.versions import decode_versioned
 from elsinore.integers import from_json, text_of, to_json
 from elsinore.library.results import answer
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.load_workload import load_workload
-from elsinore.query.parse import parse_workload
+from elsinore.query.given_values import Given, given_in_mapping, given_in_options
+from elsinore.query.load_workload import load_workload, read_workload
 from elsinore.query.print_query import count_of
 from elsinore.results.row import ResultRow, encode_row, nearest_double, plain_value
 from elsinore.timeline import (
@@ -107,6 +106,7 @@ class _Entry(Strict):
     why: str | None = None
     time: str = "integer"
     workload: str | None = None
+    params: dict[str, Any] = pydantic.Field(default_factory=dict)
     executors: list[Annotated[Executor, pydantic.Field(strict=False)]] | None = None
     out_of_range: Annotated[int, pydantic.Field(ge=0)] = 0
 
@@ -125,13 +125,16 @@ class Case:
         return self.name
 
 
-def run_cases(cases: Sequence[Path], executor: Executor, *, verbose: bool = False) -> int:
+def run_cases(
+    cases: Sequence[Path], executor: Executor, params: Sequence[str] = (), *, verbose: bool = False
+) -> int:
     """Run the cases of some files and print a line per case; return 1 if one failed, else 0.
 
-    A failed case also prints its differing rows: all if `verbose`, else the first ones.
+    A failed case also prints its differing rows: all if `verbose`, else the first ones. `params`
+    are options `--set`, which replace the parameters of all cases.
     """
-    told = Counter[str]()
-    found = [case for path in cases for case in cases_in(read_yaml(path), path)]
+    told, given = Counter[str](), given_in_options(params)
+    found = [case for path in cases for case in cases_in(read_yaml(path), path, given)]
     for case in found:
         skipped = case.executors and executor not in (Executor.AUTO, *case.executors)
         wrong = [] if skipped else _run(case, executor, None if verbose else _SHOWN)
@@ -172,8 +175,13 @@ def _run(case: Case, executor: Executor, most: int | None) -> list[str]:
 # ---- what a case says
 
 
-def cases_in(document: Any, path: Path) -> list[Case]:
-    """Return the cases of a YAML document; `path` is its file.
+def cases_in(document: Any, path: Path, given: tuple[Given, ...] = ()) -> list[Case]:
+    """Return the cases of a YAML document.
+
+    Args:
+        document: the cases.
+        path: their file.
+        given: values of parameters that replace those of the cases.
 
     Raises:
         SchemaError: a schema that it names is missing or invalid.
@@ -190,7 +198,7 @@ def cases_in(document: Any, path: Path) -> list[Case]:
     for number, entry in enumerate(entries, 1):
         case = {"name": f"case {number}"} | shared | entry
         try:
-            found.append(_case(_Entry.model_validate(case), path))
+            found.append(_case(_Entry.model_validate(case), path, given))
             events += len(found[-1].events.table)
             if events > MOST_EVENTS:
                 raise _Invalid(_TOO_MANY, "split the file")
@@ -211,7 +219,9 @@ def _setting_error(error: pydantic.ValidationError) -> tuple[str, str]:
     return f"{fault['loc'][0]}: {message}", hint or _EXAMPLE
 
 
-def _case(entry: _Entry, path: Path) -> Case:
+def _case(entry: _Entry, path: Path, given: tuple[Given, ...]) -> Case:
+    own = given_in_mapping(entry.params, lambda name: f"{path}: {entry.name}: params: {name}")
+    given = tuple(({one.name: one for one in own} | {one.name: one for one in given}).values())
     at, text, events = f"{path}: {entry.name}", entry.query, entry.events
     schema = (
         load_schema(path.parent / entry.given)
@@ -219,9 +229,9 @@ def _case(entry: _Entry, path: Path) -> Case:
         else stream_schema(entry.given, entry.time, f"{at}: schema")
     )
     if entry.workload is None:
-        query = bound_query(text, schema, at)
+        query = bound_query(text, schema, at, given)
     else:
-        known = load_workload(path.parent / entry.workload, schema).by_name
+        known = load_workload(path.parent / entry.workload, schema, given).by_name
         if text not in known:
             hint = suggest(text, known) or f"there are {', '.join(known)}"
             raise _Invalid(f"the workload has no query {text}", hint)
@@ -255,11 +265,13 @@ def stream_schema(
     return read_schema(yaml.safe_dump({"stream": "golden", **own}, sort_keys=False), file)
 
 
-def bound_query(text: str, schema: StreamSchema, file: str = "<text>") -> BoundQuery:
-    """The one query of a text, called q if it begins without its QUERY clause."""
-    begins = re.match(r"(?:\s|--.*\n)*QUERY\b", text, re.IGNORECASE)
+def bound_query(
+    text: str, schema: StreamSchema, file: str = "<text>", given: tuple[Given, ...] = ()
+) -> BoundQuery:
+    """Return the one query of a text; its name is q if it begins without its QUERY clause."""
+    begins = re.match(r"(?:\s|--.*\n)*(QUERY|PARAM)\b", text, re.IGNORECASE)
     whole = text if begins else f"QUERY q {text}"
-    queries = bind_workload(parse_workload(f"{whole};", file), schema).queries
+    queries = read_workload(f"{whole};", schema, file, given).queries
     if len(queries) != 1:
         raise ValueError(f"query: a case has one query, not {len(queries)}")
     return queries[0]

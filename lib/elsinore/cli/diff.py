@@ -27,6 +27,7 @@ from elsinore.files.read_events import read_events
 from elsinore.files.read_lines import DEFAULT_LIMITS, too_large
 from elsinore.integers import from_json, text_of, to_json
 from elsinore.library.results import answer, process_cores
+from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.results.published import group_text
 from elsinore.results.row import ResultRow, nearest_double, plain_value
@@ -61,6 +62,7 @@ class DiffOptions:
     after: Path
     schema: Path | None
     inputs: Sequence[Path]
+    params: Sequence[str]
     max_error_rate: float
     form: Format | None
     output: Path | None
@@ -74,6 +76,10 @@ def show_differences(options: DiffOptions) -> None:
     require_apart([before, after, options.schema, *options.inputs], output=output)
     if before.suffix == after.suffix == ".sase":
         old, new = _answers(options)
+    elif options.params:
+        raise ParameterError(
+            "--set needs two files of queries", hint="remove --set, or give two .sase files"
+        )
     elif ".sase" in (before.suffix, after.suffix):
         raise ParameterError(
             "a file of queries cannot be compared with results",
@@ -112,7 +118,8 @@ def _answers(options: DiffOptions) -> list[_Values]:
             hint="add --schema FILE and --input FILE",
         )
     stream = load_schema(options.schema)
-    workloads = [load_workload(path, stream) for path in (options.before, options.after)]
+    given = given_in_options(options.params)
+    workloads = [load_workload(path, stream, given) for path in (options.before, options.after)]
     events, report = read_events(options.inputs, stream, max_error_rate=options.max_error_rate)
     tell_set_aside(report)
     request = Request(threads=process_cores())

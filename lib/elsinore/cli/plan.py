@@ -20,18 +20,30 @@ from elsinore.library.explain import Explained
 from elsinore.library.plan import Planned
 from elsinore.plot import require_picture
 from elsinore.query.bound import Workload
+from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
+from elsinore.wording import visible
 
 
-def check(workload: Path, schema: Path, as_json: bool, plot: Path | None) -> None:
+def tell_warnings(workload: Workload) -> None:
+    """Print the warnings of a workload."""
+    for warning in workload.warnings:
+        typer.echo(f"elsinore: warning: {visible(str(warning))}", err=True)
+
+
+def check(
+    workload: Path, schema: Path, params: Sequence[str], as_json: bool, plot: Path | None
+) -> None:
     """Print a description of each query, as text or as JSON."""
     if plot is not None:
         require_picture(plot)
-    found = Checked(load_workload(workload, load_schema(schema)))
+    bound = load_workload(workload, load_schema(schema), given_in_options(params))
+    tell_warnings(bound)
+    found = Checked(bound)
     if plot is not None:
         found.draw(plot)
     if as_json:
@@ -44,15 +56,17 @@ def check(workload: Path, schema: Path, as_json: bool, plot: Path | None) -> Non
 
 
 def plan(
-    workload: Path, schema: Path, rates: Path | None, events: Sequence[Path] | None,
-    optimizer: Optimizer, time_limit: float, plot: Path | None, as_json: bool,
+    workload: Path, schema: Path, params: Sequence[str], rates: Path | None,
+    events: Sequence[Path] | None, optimizer: Optimizer, time_limit: float, plot: Path | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Find a static plan and print it, as text or as JSON."""
     if (rates is None) == (not events):
         raise ParameterError(
             "a plan needs either rates or events", hint="give one of --rates FILE and --events FILE"
         )
-    bound = load_workload(workload, load_schema(schema))
+    bound = load_workload(workload, load_schema(schema), given_in_options(params))
+    tell_warnings(bound)
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
     found = find_plan(bound, statistics, optimizer=optimizer, time_limit=time_limit)
@@ -66,13 +80,14 @@ def plan(
 
 
 def explain(
-    workload: Path, schema: Path, plan: Path | None, rates: Path | None,
+    workload: Path, schema: Path, params: Sequence[str], plan: Path | None, rates: Path | None,
     events: Sequence[Path] | None, plot: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Print which queries share which work, as text or as JSON."""
     if plot is not None:
         require_picture(plot)
-    bound = load_workload(workload, load_schema(schema))
+    bound = load_workload(workload, load_schema(schema), given_in_options(params))
+    tell_warnings(bound)
     statistics, _ = read_statistics(rates, events, bound)
     if plan is not None:
         found = load_plan(plan, bound)

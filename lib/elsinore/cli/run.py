@@ -32,6 +32,7 @@ from elsinore.library.check import misses_at_borders
 from elsinore.library.count_advice import instead, takes_each
 from elsinore.library.results import answer, process_cores
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
 from elsinore.query.syntax import required
@@ -68,6 +69,7 @@ class RunOptions:
     budget: int
     plan: Path | None
     decisions: Path | None
+    params: Sequence[str]
     verbose: bool
 
 
@@ -77,8 +79,10 @@ def run_queries(options: RunOptions) -> None:
     chosen = format_for(options.form, options.output)
     _require_apart(options)
     stream = load_schema(options.schema)
-    bound = load_workload(options.workload, stream)
+    bound = load_workload(options.workload, stream, given_in_options(options.params))
     require(bound.queries, options.executor)
+    for warning in bound.warnings:
+        _say(f"warning: {warning}")
     if options.executor is Executor.AUTO:
         _tell_of_twostep(bound)
     if options.plan is not None and options.executor is not Executor.SHARON:

@@ -6,7 +6,7 @@ It reads the tables without a JVM. The two-step reference builds the trends.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -58,6 +58,7 @@ class WhyOptions:
     lake: LakePath | None
     workload: Path | None
     schema: Path | None
+    params: Sequence[str]
     limit: int
     as_json: bool
 

@@ -46,6 +46,7 @@ class Checked(Drawn):
     def to_list(self) -> list[dict[str, Any]]:
         """The same as mappings that JSON can hold, one a query.
 
+        `parameters` has the values of the parameters that a query uses, as text.
         `within`, `slide` and `pane` are numbers, `window` says the same in words, `window_notes`
         which matches the windows miss or repeat; `notes` are about words of the pattern that could
         be read in another way. `templates` is empty where the pattern cannot be made unambiguous.
@@ -79,6 +80,8 @@ def _as_text(found: dict[str, Any]) -> Text:
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Yield titles, each with its lines."""
+    if found["parameters"]:
+        yield "parameters", [f"{name} = {text}" for name, text in found["parameters"].items()]
     yield "pattern", [found["pattern"]]
     for template in found["templates"]:
         yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
@@ -141,6 +144,7 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     return {
         "query": query.name,
         "fingerprint": query.fingerprint,
+        "parameters": {one.parameter: one.text for one in query.source.chosen},
         "pattern": print_pattern(query.pattern),
         "nots": [
             {"number": found.number, "pattern": print_pattern(found.body), "inside": found.inside}

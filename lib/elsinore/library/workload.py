@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date
+from functools import partial
 from typing import Any, Protocol, cast
 
 from elsinore.catalog.load_schema import load_schema, read_schema, schema_of
@@ -16,6 +17,7 @@ from elsinore.executors.input.ties import ties_of
 from elsinore.executors.plan import Executor, Request, compile_plan, require
 from elsinore.files.read_events import ReadReport, Source, read_events
 from elsinore.files.read_parquet import Frame
+from elsinore.hints import Hint
 from elsinore.library.arguments import hints_in_python, path_of, require_share, require_whole
 from elsinore.library.check import Checked
 from elsinore.library.explain import Explained
@@ -23,6 +25,7 @@ from elsinore.library.plan import Planned
 from elsinore.library.results import Results, answer, process_cores
 from elsinore.library.why import Why
 from elsinore.query.bound import Workload as BoundWorkload
+from elsinore.query.given_values import Given, given_in_python
 from elsinore.query.load_workload import load_workload, read_workload
 from elsinore.renamed import renamed_parameters
 from elsinore.results.row import sorted_rows
@@ -55,6 +58,7 @@ def workload(
     text_or_path: str | os.PathLike[str],
     *,
     schema: str | os.PathLike[str] | Mapping[str, Any] | StreamSchema,
+    params: Mapping[str, Any] | None = None,
 ) -> Workload:
     """Return queries bound to a schema.
 
@@ -63,10 +67,12 @@ def workload(
             queries, any other the path of a file.
         schema: how to read an event: the path of a YAML file, YAML text with a line break, a dict
             with the keys of such a file, or the result of `load_schema`.
+        params: values of parameters by name. Defaults replace missing values. With a list, each
+            query that uses the parameter is answered once per value, as `query[10]`.
 
     Raises:
-        QueryError: the queries do not parse or bind; `diagnostics` lists every fault with its
-            place.
+        QueryError: the queries do not parse or bind, or a parameter is unknown or of another type;
+            `diagnostics` lists every error with its position.
         SchemaError: the schema is not valid.
         ParameterError: an argument is neither a text nor a path.
 
@@ -85,14 +91,16 @@ def workload(
     """
     if not isinstance(schema, StreamSchema):
         schema = _schema_of(schema)
+    given = given_in_python(params)
     if isinstance(text_or_path, str) and _holds_queries(text_or_path):
-        return Workload(read_workload(text_or_path, schema))
+        read = partial(read_workload, text_or_path, schema, "<text>")
+        return Workload(schema, read, given)
     hint = "pass a string of queries, or the path of a .sase file"
     path = path_of("queries", text_or_path, hint=hint)
     if not path.exists():
         hint = "check the path, or begin a string of queries with QUERY name RETURN"
         raise QueryError(f"cannot read {path}: no such file", hint=hint)
-    return Workload(load_workload(path, schema))
+    return Workload(schema, partial(load_workload, path, schema), given)
 
 
 def _schema_of(given: str | os.PathLike[str] | Mapping[str, Any]) -> StreamSchema:
@@ -118,16 +126,43 @@ class Workload:
     both are NULL.
 
     Attributes:
-        bound: The queries in the form that the engine reads.
+        schema: The schema.
     """
 
-    def __init__(self, bound: BoundWorkload) -> None:
-        self.bound = bound
+    def __init__(
+        self,
+        schema: StreamSchema,
+        read: Callable[[tuple[Given, ...]], BoundWorkload],
+        given: tuple[Given, ...],
+    ) -> None:
+        self.schema = schema
+        self._read_queries, self._given = read, given
+        self._bound: BoundWorkload | QueryError
+        try:
+            self._bound = read(given)
+        except QueryError as error:
+            if not error.fields.get("unset"):
+                raise
+            self._bound = error  # `run` can set the parameters
 
     @property
-    def schema(self) -> StreamSchema:
-        """Return the schema."""
-        return self.bound.schema
+    def bound(self) -> BoundWorkload:
+        """Return the queries in the form that the engine reads.
+
+        Raises:
+            QueryError: a parameter has no value.
+        """
+        if isinstance(self._bound, QueryError):
+            raise self._bound.told(Hint.for_python)
+        return self._bound
+
+    def _bound_with(self, params: Mapping[str, Any] | None) -> BoundWorkload:
+        """Return the queries with values of parameters that replace those of the workload."""
+        given = given_in_python(params)
+        if not given:
+            return self.bound
+        own = {one.name: one for one in self._given} | {one.name: one for one in given}
+        return self._read_queries(tuple(own.values()))
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -146,6 +181,7 @@ class Workload:
         executor: str = "auto",
         max_error_rate: float = 0.05,
         threads: int | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> Results:
         r"""Return the results of all queries.
 
@@ -155,8 +191,10 @@ class Workload:
                 picks the fastest one per query.
             max_error_rate: Share of invalid records above which the call fails, 0 to 1.
             threads: Maximum number of threads. None: the number of cores of this process.
+            params: Values of parameters by name, as in `elsinore.workload`, for this run.
 
         Raises:
+            QueryError: A parameter is unknown, has no value or is of another type.
             DataError: Too many records are invalid, or a column is missing.
             ParameterError: An argument is invalid, or a file is missing or of an unknown format.
             UnsupportedQueryError: The executor cannot run one of the queries.
@@ -181,12 +219,13 @@ class Workload:
         who = Executor(executor)
         if threads is not None:
             require_whole("threads", threads, 1)
-        require(self.bound.queries, who)
-        table, report = self._read(events, max_error_rate, self.bound.attributes_read)
+        bound = self._bound_with(params)
+        require(bound.queries, who)
+        table, report = self._read(events, max_error_rate, bound.attributes_read)
         request = Request(threads=threads or process_cores())
-        rows = answer(self.bound, table, who, request=request)
-        ties = ties_of(self.bound.queries, table, report.nanoseconds)
-        return Results(self.bound, sorted_rows(rows), report, ties)
+        rows = answer(bound, table, who, request=request)
+        ties = ties_of(bound.queries, table, report.nanoseconds)
+        return Results(bound, sorted_rows(rows), report, ties)
 
     def check(self) -> Checked:
         """Return a description of each query, as `elsinore check` prints it."""

@@ -50,14 +50,18 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
     """The workload bound to a stream; QueryError has every fault of every query, with its place."""
     faults: list[Diagnostic] = []
     bound = []
-    uses = Counter(query.name.lower() for query in queries)
-    spelt = Counter(query.name for query in queries)
+    # The queries of a list of values are one query as written.
+    written = {(one.written_name, one.at) if one.listed else index: one.written_name
+               for index, one in enumerate(queries)}  # fmt: skip
+    uses = Counter(name.lower() for name in written.values())
+    spelt = Counter(written.values())
     for query in queries:
-        if uses[query.name.lower()] > 1:
+        name = query.written_name
+        if uses[name.lower()] > 1:
             hint = "rename one of them"
-            if spelt[query.name] == 1:
+            if spelt[name] == 1:
                 hint += "; uppercase and lowercase letters are equal in names"
-            faults.append(Diagnostic(f"more than one query is called {query.name}", query.at, hint))
+            faults.append(Diagnostic(f"more than one query is called {name}", query.at, hint))
         try:
             bound.append(bind_query(query, schema))
         except QueryError as error:

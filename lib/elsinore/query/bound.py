@@ -10,7 +10,7 @@ from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
-from elsinore.errors import Location
+from elsinore.errors import Diagnostic, Location
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Slot, fields_of
 from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
 from elsinore.timeline import Instant
@@ -354,6 +354,24 @@ class Origin(NamedTuple):
     query: str
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a workload.
+
+    Attributes:
+        name, type: as declared.
+        values: its values as text; none if it has no valid value.
+        queries: names of the queries that use it, as written.
+        at: the position of its declaration.
+    """
+
+    name: str
+    type: str
+    values: tuple[str, ...]
+    queries: tuple[str, ...]
+    at: Location
+
+
 @dataclass(frozen=True)
 class Workload:
     """The queries of one text, or of several joined ones, bound to one stream; names are unique.
@@ -362,11 +380,13 @@ class Workload:
         schema: The schema of the stream.
         queries: The queries.
         origins: The workloads of renamed queries that were joined to the first workload, by name.
+        parameters: The parameters with their values.
     """
 
     schema: StreamSchema
     queries: tuple[BoundQuery, ...]
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False)
+    parameters: tuple[Parameter, ...] = field(default=(), compare=False)
 
     def origin(self, name: str) -> Origin:
         """Return the workload that a query is from, and its name there."""
@@ -376,6 +396,16 @@ class Workload:
     def by_name(self) -> dict[str, BoundQuery]:
         """Queries by name."""
         return {query.name: query for query in self.queries}
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Return a warning per parameter that no query uses."""
+        unused = [one for one in self.parameters if not one.queries]
+        return tuple(
+            Diagnostic(f"no query uses the parameter {one.name}", one.at, f"write ${one.name} in a "
+                       "query, or remove it")
+            for one in unused
+        )  # fmt: skip
 
     @cached_property
     def attributes_read(self) -> frozenset[str]:

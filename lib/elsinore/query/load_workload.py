@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,15 +12,25 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.query.bind_query import bind_workload, in_text_order
 from elsinore.query.bound import Workload
-from elsinore.query.parameters import Value, replace_parameters
+from elsinore.query.given_values import Given
+from elsinore.query.parameters import replace_parameters
 from elsinore.query.parse import MAX_TEXT, parse_statements
 
 #: No character takes more than four bytes in UTF-8.
 _MAX_BYTES = 4 * MAX_TEXT
 
 
-def load_workload(path: Path, schema: StreamSchema) -> Workload:
-    """The workload in a file, bound to a schema; QueryError: its faults, or it cannot be read."""
+def load_workload(path: Path, schema: StreamSchema, given: tuple[Given, ...] = ()) -> Workload:
+    """Return the workload in a file, bound to a schema.
+
+    Args:
+        path: the file.
+        schema: the schema of the stream.
+        given: values of parameters.
+
+    Raises:
+        QueryError: with every error, or the file cannot be read.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)  # whatever the file is, and however large
@@ -32,7 +43,7 @@ def load_workload(path: Path, schema: StreamSchema) -> Workload:
     except UnicodeDecodeError as error:
         hint = f"convert it: iconv -f latin1 -t utf-8 {path}"
         raise QueryError(f"{path} is not UTF-8", hint=hint) from error
-    return _read_again(text, schema, str(path))
+    return _read_again(text, schema, str(path), given)
 
 
 def _hint(path: Path) -> str:
@@ -47,7 +58,7 @@ def read_workload(
     text: str,
     schema: StreamSchema,
     file: str = "<text>",
-    params: tuple[tuple[str, Value], ...] = (),
+    given: tuple[Given, ...] = (),
 ) -> Workload:
     """Parse a workload and bind it to a schema.
 
@@ -55,21 +66,24 @@ def read_workload(
         text: the workload.
         schema: the schema of the stream.
         file: its name, for errors.
-        params: values of parameters, by name.
+        given: values of parameters.
 
     Raises:
-        QueryError: with every error in the order of the text, of parsing and of binding.
+        QueryError: with every error in the order of the text, of parsing and of binding. Its field
+            `unset` is true if parameters only lack values.
     """
     queries, faults, declarations = parse_statements(text, file)
-    queries, wrong = replace_parameters(queries, declarations, dict(params))
-    faults += wrong
+    replaced = replace_parameters(queries, declarations, given)
+    faults += replaced.faults
     try:
-        workload = bind_workload(queries, schema)
+        workload = bind_workload(replaced.queries, schema)
     except QueryError as error:
         faults += error.diagnostics
     if faults:
-        raise QueryError.of(in_text_order(faults, text))
-    return workload
+        found = QueryError.of(in_text_order(faults, text))
+        found.fields["unset"] = len(faults) == len(replaced.unset)
+        raise found
+    return replace(workload, parameters=replaced.parameters)
 
 
 #: Four queries take 8 ms, and each step asks for them.

@@ -412,8 +412,23 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """The value of a parameter in a query, as in names, and whether it is one of a list."""
+
+    parameter: str
+    text: str
+    of_list: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """One `QUERY ... ;` of a workload; `having` is a condition on its rows."""
+    """One `QUERY ... ;` of a workload.
+
+    Attributes:
+        name: the name; for a value of a list, with the value in brackets: `q[10]`.
+        having: a condition on its rows.
+        chosen: the values of its parameters.
+    """
 
     name: str
     returns: tuple[Item, ...]
@@ -425,3 +440,14 @@ class Query:
     semantics: Semantics
     having: Expression | None = None
     at: Location = _at()
+    chosen: tuple[Chosen, ...] = ()
+
+    @property
+    def written_name(self) -> str:
+        """Return the name as written, without values of lists."""
+        return self.name.partition("[")[0]
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Return its values of lists, as in names."""
+        return tuple(one.text for one in self.chosen if one.of_list)

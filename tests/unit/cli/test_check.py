@@ -51,6 +51,7 @@ WHOLE = (
 def test_a_query_as_json(as_json: Any) -> None:
     found = as_json(WHOLE)
     assert len(found.pop("fingerprint")) == 64
+    assert found.pop("parameters") == {}
     assert found == {
         "query": "q",
         "pattern": "SEQ(A+, NOT N, C, B)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from elsinore.errors import QueryError
+from elsinore.query.given_values import given_in_mapping
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import stream_schema
 
@@ -74,7 +75,7 @@ SCHEMA = stream_schema(
         ),
         (
             "COUNT(*)", "WHERE A.v > $mn",
-            "1:55: no parameter mn (declare it, as in PARAM mn double DEFAULT 1;)",
+            "1:55: no parameter mn (declare it: PARAM mn double DEFAULT 1;)",
         ),
         ("COUNT(*) > NULL AS x", "", "1:16: a comparison with NULL is never true (write IS NULL)"),
         (
@@ -182,10 +183,11 @@ def test_which_values_add_up() -> None:
     [
         (
             "PARAM least long;",
-            "1:7: parameter least has no value (add a default, as in PARAM least long DEFAULT 10;)",
+            "1:7: parameter least has no value (add --set least=10, or a default: PARAM least long "
+            "DEFAULT 10;)",
         ),
         ("PARAM leat long DEFAULT 1;", "1:75: no parameter least (did you mean $leat?)"),
-        ("PARAM least double DEFAULT 'a';", "1:7: least is a double, not its default (as in 0.5)"),
+        ("PARAM least double DEFAULT 'a';", "1:7: the default of least is not a double (as in DEFAULT 0.5)"),
     ],
 )
 def test_a_mistake_in_a_parameter(text: str, said: str) -> None:
@@ -198,7 +200,7 @@ def test_a_mistake_in_a_parameter(text: str, said: str) -> None:
 def test_a_parameter_has_its_default_or_a_given_value() -> None:
     text = "PARAM n long DEFAULT 2; QUERY q RETURN COUNT(*) PATTERN A WHERE A.v > $n WITHIN 5;"
     [default] = read_workload(text, SCHEMA).queries
-    [given] = read_workload(text, SCHEMA, params=(("n", "7"),)).queries
+    [given] = read_workload(text, SCHEMA, given=given_in_mapping({"n": 7}, str)).queries
     assert ("A.v > 2" in default.text, "A.v > 7" in given.text) == (True, True)
 
 

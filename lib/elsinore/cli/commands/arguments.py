@@ -32,6 +32,15 @@ MaxErrorRate = Annotated[
         help="Fail if more than this share of the records is invalid, from 0 to 1.",
     ),
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Value of a parameter. With several values, separated by commas, each query that uses "
+        "it is answered once per value.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 ResultFormat = Annotated[
     Format | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from elsinore.choices import Engine
-from elsinore.cli.commands.arguments import AsJson, DryRun, Output, ResultFormat
+from elsinore.cli.commands.arguments import AsJson, DryRun, Output, ResultFormat, Set
 
 _Workload = Annotated[
     Path | None,
@@ -72,6 +72,7 @@ def why(
     ] = None,
     workload: _Workload = None,
     schema: _Schema = None,
+    set_: Set = None,
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum number of trends to list.")
     ] = 10,
@@ -84,7 +85,9 @@ def why(
     from elsinore.cli.why import WhyOptions, explain_result
 
     explain_result(
-        WhyOptions(query, group, window, lake, workload, schema, limit=limit, as_json=as_json)
+        WhyOptions(
+            query, group, window, lake, workload, schema, set_ or [], limit=limit, as_json=as_json
+        )
     )
 
 

@@ -15,6 +15,7 @@ from elsinore.cli.commands.arguments import (
     QueryFile,
     ResultFormat,
     SchemaFile,
+    Set,
 )
 
 _Executor = Annotated[
@@ -122,6 +123,7 @@ def run(
     budget: _Budget = BUDGET,
     plan: _StaticPlan = None,
     decisions: _Decisions = None,
+    set_: Set = None,
     verbose: _Verbose = False,
 ) -> None:
     """Run the queries of WORKLOAD over event files.
@@ -146,6 +148,7 @@ def run(
             budget=budget,
             plan=plan,
             decisions=decisions,
+            params=set_ or [],
             verbose=verbose,
         )
     )
@@ -154,6 +157,7 @@ def run(
 def run_cases(
     cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Files of cases (.yaml).")],
     executor: _Executor = Executor.AUTO,
+    set_: Set = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -168,7 +172,7 @@ def run_cases(
     """
     from elsinore.cli.cases import run_cases as run_all
 
-    return run_all(cases, executor, verbose=verbose)
+    return run_all(cases, executor, set_ or [], verbose=verbose)
 
 
 def diff(
@@ -187,6 +191,7 @@ def diff(
             "--input", metavar="PATH", help="Event files, to compare two files of queries."
         ),
     ] = None,
+    set_: Set = None,
     max_error_rate: MaxErrorRate = 0.05,
     form: ResultFormat = None,
     output: Output = None,
@@ -212,6 +217,7 @@ def diff(
             after=after,
             schema=schema,
             inputs=input_ or [],
+            params=set_ or [],
             max_error_rate=max_error_rate,
             form=form,
             output=output,
@@ -223,6 +229,7 @@ def diff(
 def check(
     workload: QueryFile,
     schema: SchemaFile,
+    set_: Set = None,
     as_json: AsJson = False,
     plot: Annotated[
         Path | None,
@@ -236,7 +243,7 @@ def check(
     """
     from elsinore.cli.plan import check as check_queries
 
-    check_queries(workload, schema, as_json, plot)
+    check_queries(workload, schema, set_ or [], as_json, plot)
 
 
 def plan(
@@ -244,6 +251,7 @@ def plan(
     schema: SchemaFile,
     rates: _Rates = None,
     events: _Events = None,
+    set_: Set = None,
     optimizer: Annotated[
         Optimizer,
         typer.Option(
@@ -270,7 +278,9 @@ def plan(
     """
     from elsinore.cli.plan import plan as find_and_print
 
-    find_and_print(workload, schema, rates, events, optimizer, time_limit, plot, as_json)
+    find_and_print(
+        workload, schema, set_ or [], rates, events, optimizer, time_limit, plot, as_json
+    )
 
 
 def explain(
@@ -286,6 +296,7 @@ def explain(
     ] = None,
     rates: _Rates = None,
     events: _Events = None,
+    set_: Set = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw which queries share what (.svg, .png)."),
@@ -298,4 +309,4 @@ def explain(
     """
     from elsinore.cli.plan import explain as explain_sharing
 
-    explain_sharing(workload, schema, plan, rates, events, plot, as_json)
+    explain_sharing(workload, schema, set_ or [], plan, rates, events, plot, as_json)
