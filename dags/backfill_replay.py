@@ -13,6 +13,7 @@ from elsinore.orchestration.house_rules import (
     each_stream,
     force,
     hours,
+    parameters,
     workload,
 )
 from elsinore.orchestration.replay_tasks import ingest_task, needs_replay_task, replay_tasks
@@ -31,6 +32,9 @@ hours. *Trigger* asks for these parameters:
   clear only this batch.
 - `workload`: the name of one workload. Default: every workload of an hourly run. Results of other
   workloads do not change.
+- `parameters`: single values of query parameters by workload and name, as in
+  `{"flights": {"min_delay": 30}}`. Default: the values of `ELSINORE_PARAMETERS`. Views show the
+  results for the values of `ELSINORE_PARAMETERS` only.
 - `force`: if off, the run skips hours that are published for exactly these queries. It refuses
   hours with results of earlier queries of the workload. If on, it replays all hours.
 
@@ -49,7 +53,7 @@ def dags(stream: str) -> DAG:
         doc_md=DOC,
         schedule=None,
         start_date=datetime(2013, 1, 1, tzinfo=UTC),
-        params=hours(optional=False) | batch_hours() | workload(stream) | force(),
+        params=hours(optional=False) | batch_hours() | workload(stream) | parameters() | force(),
         tags=["elsinore", "replay", "backfill", *filter(None, [stream])],
         **dag_rules(due=timedelta(hours=12), timeout=timedelta(hours=24)),
     ) as dag:

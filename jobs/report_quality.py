@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from elsinore.catalog.load_schema import load_schema
 from elsinore.errors import QueryError
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.ledger.run_metrics import record_metrics
 from elsinore.ledger.table import state_of
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.check_expectations import load_validation_results
 from elsinore.quality.report import write_report
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
 
@@ -28,7 +28,7 @@ def write_page(arguments: Arguments, settings: Settings, *, night: bool) -> Figu
     stream = load_schema(settings.schema_file)
     workload = None
     with suppress(QueryError):  # a run that has failed since it is not valid has a report, too
-        workload = load_workload(settings.queries, stream)
+        workload = load_own_workload(settings, stream)
     page = write_report(
         settings.lake,
         state_of(settings),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,6 +114,11 @@ class ElsinoreError(Exception):
         return partial(type(self), hint=self.hint, **self.fields), (self.message,)
 
 
+def _first_of(diagnostics: Sequence[Diagnostic]) -> str:
+    more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
+    return f"{diagnostics[0]}{more}"
+
+
 class AuthorError(ElsinoreError):
     """A query, schema or parameter is invalid; `diagnostics` lists every error in it."""
 
@@ -130,9 +135,16 @@ class AuthorError(ElsinoreError):
     @classmethod
     def of(cls, diagnostics: list[Diagnostic]) -> Self:
         """Return one error for several diagnostics."""
-        first = str(diagnostics[0])
-        more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
-        return cls(first + more, diagnostics=tuple(diagnostics))
+        return cls(_first_of(diagnostics), diagnostics=tuple(diagnostics))
+
+    def told(self, words: Callable[[Hint], str]) -> Self:
+        """Return the error with its hints, also those of its diagnostics, as texts for a reader."""
+        told, given = super().told(words), self.fields["diagnostics"]
+        if not given:
+            return told
+        reworded = tuple(each.told(words) for each in given)
+        message = _first_of(reworded) if self.message == _first_of(given) else self.message
+        return type(self)(message, hint=told.hint, **(self.fields | {"diagnostics": reworded}))
 
 
 class QueryError(AuthorError):

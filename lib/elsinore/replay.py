@@ -34,6 +34,7 @@ from elsinore.errors import (
 )
 from elsinore.generate.flights import generate_flights
 from elsinore.lake.answered import joint_name
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.table import state_of
 from elsinore.ledger.to_compute import in_words, named
@@ -60,7 +61,6 @@ from elsinore.quality.open_windows import (
 from elsinore.quality.staged import checks_of_staged
 from elsinore.quality.validate import EVERY_AGGREGATE
 from elsinore.query.bound import Workload
-from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
 from elsinore.raw_names import RAW_NAMES, hour_path
 from elsinore.results.published import shorten_count
@@ -225,7 +225,7 @@ def _is_reached(settings: Settings, interval: Interval) -> bool:
 def _workload(settings: Settings) -> Workload | None:
     """Return the queries of some settings; None if invalid, which their tasks report."""
     with suppress(QueryError):
-        return load_workload(settings.queries, load_schema(settings.schema_file))
+        return load_own_workload(settings, load_schema(settings.schema_file))
     return None
 
 

@@ -7,7 +7,7 @@ import os
 import pwd
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -108,6 +108,7 @@ _MEMORY = _like(r"[1-9][0-9]*[mgMG]", "2g or 512m")
 #: How values are written that people write otherwise.
 _EXAMPLES = {
     "retention_days": '{"events": 30}',
+    "parameters": '{"flights": {"min_delay": 10}}',
     "streams": '["rides"]',
     **dict.fromkeys(("stream", "workload"), "rides: lowercase letters, digits and _"),
 }
@@ -197,6 +198,9 @@ class LakeFolders:
         return str(self.results)
 
 
+#: A value of a query parameter; the query decides on its type.
+Parameter = bool | int | float | str
+
 #: The location of a lake.
 LakePath = Path | LakeFolders
 
@@ -230,6 +234,8 @@ class Settings(BaseSettings):
         schema_file: Schema of the default stream.
         workload_file: Queries of the default stream. Each `.sase` file in the directory of the same
             name, next to this file, is a further workload with its own results.
+        parameters: Values of query parameters per workload, as a JSON object such as
+            `{"flights": {"min_delay": [10, 20]}}`. Each value of a list has results of its own.
         tables_dir: Directory with the declarations of the lake's tables.
         expectations_dir: Directory with the Great Expectations suites.
         jars: Directory with the jars of Delta Lake. Elsinore loads jars from no other directory,
@@ -285,6 +291,9 @@ class Settings(BaseSettings):
     workload: StreamName | Literal[""] = ""
     schema_file: Path = Path("schemas/events/flights.yaml")
     workload_file: Path = Path("schemas/workloads/flights.sase")
+    parameters: Json[dict[str, dict[str, Parameter | tuple[Parameter, ...]]]] = Field(
+        default_factory=dict, validate_default=False
+    )
     tables_dir: Path = Path("schemas/tables")
     expectations_dir: Path = Path("expectations")
     jars: Path = Path(".jars")
@@ -351,6 +360,7 @@ class Settings(BaseSettings):
                 f"tables cannot be stored in {found.home}: its path has {shown(bad[0])}",
                 hint=f"set {PREFIX}HOME to another directory",
             )
+        found._require_workloads(found.parameters)
         own = found.workload if stream in ("", found.stream) else ""
         name = stream or found.stream
         is_default = name == found.schema_file.stem and name not in found.streams
@@ -381,6 +391,34 @@ class Settings(BaseSettings):
                 raise SetupError(f"the stream {name} has no {file}", hint=hint)
         own = {"expectations_dir": suites} if suites.is_dir() else {}
         return self.model_copy(update={"stream": name, "workload": ""} | files | own)
+
+    def _require_workloads(self, names: Iterable[str]) -> None:
+        """Raise ParameterError unless all names are workloads of the home's streams."""
+        if not (names := tuple(names)):
+            return
+        every = (self.of_stream(name, must_exist=False) for name in self.streams)
+        known = {name: None for one in (self, *every) for name in one.known_workloads}
+        for name in names:
+            if name not in known:
+                hint = f"use one of {', '.join(known)}"
+                message = f"{_variable('parameters')}: unknown workload {shown(name)}"
+                raise ParameterError(message, hint=hint)
+
+    @property
+    def own_parameters(self) -> Mapping[str, Parameter | tuple[Parameter, ...]]:
+        """Return the values of the parameters of the workload."""
+        return self.parameters.get(self.workload_name, {})
+
+    def with_parameters(self, values: Mapping[str, Mapping[str, Parameter]]) -> Self:
+        """Return settings with other values of parameters, by workload and name.
+
+        Raises:
+            ParameterError: a workload is unknown.
+        """
+        self._require_workloads(values)
+        both = self.parameters.keys() | values.keys()
+        merged = {name: {**self.parameters.get(name, {}), **values.get(name, {})} for name in both}
+        return self.model_copy(update={"parameters": merged})
 
     @property
     def queries(self) -> Path:

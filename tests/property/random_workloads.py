@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from elsinore.errors import QueryError
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.given_values import given_in_mapping
 from elsinore.query.load_workload import read_workload
 from elsinore.query.print_query import print_query
 from elsinore.query.segments import Segment
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.template.support import greta_refusals
 from tests.property.random_cases import SCHEMA, RandomCase
-from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.dice import Dice, Item
 from tests.property.random_cases.shape import TYPES
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import VALUES, Event, draw_attributes
@@ -27,9 +28,12 @@ def random_workload(name: str) -> RandomCase:
     `fixed:7` has queries of fixed length. In `short:7` and, with a long stream, `long:7` queries
     share a Kleene type; in `ordered:7` and `long ordered:7` besides all conditions on pairs are
     comparisons, and most queries can share order trees. `mixed:7` holds both, and `repeated:7` each
-    query several times under other names, returning other things.
+    query several times under other names, returning other things. `thresholds:7` has queries once
+    per value of a list.
     """
     kind, _, number = name.rpartition(":")
+    if kind == "thresholds":
+        return _thresholds(name, number)
     if kind == "fixed":
         return _fixed(name, number)
     if kind in ("mixed", "repeated"):
@@ -82,6 +86,45 @@ def _fixed(name: str, number: str) -> RandomCase:
             continue
         rows = with_signed(Dice(f"signed doubles of {number}"), _draw_stream(dice, workload))
         return RandomCase(name, workload, tuple(rows))
+
+
+#: Patterns of a local condition on the first event, with types K and L.
+_LISTED = (
+    "SEQ(K e+, L)",
+    "SEQ(L, K e+)",
+    "SEQ(K e, L)",
+    "K e+",
+    "SEQ(K e, NOT L)",
+    "(SEQ(K e, L))+",
+)
+
+
+def _some(dice: Dice, items: Sequence[Item], number: int) -> list[Item]:
+    found = list(items)
+    dice.shuffle(found)
+    return found[:number]
+
+
+def _thresholds(name: str, number: str) -> RandomCase:
+    """Queries with conditions on single events, each once per value of one or two lists."""
+    dice = Dice(f"thresholds {number}")
+    window, key = dice.pick(_WINDOWS[:-1]), dice.pick(("", " AND [k]", " AND e.x < NEXT(e).x"))
+    texts = ["PARAM least long; PARAM most long DEFAULT 9;"]
+    for query in range(dice.number(1, 3)):
+        kind, other = _some(dice, "AB", 2)
+        pattern = dice.pick(_LISTED).replace("K", kind).replace("L", other)
+        more = dice.pick((" AND e.x <= $most", ""))
+        own = key if "NEXT" not in key or "e+" in pattern else ""
+        items = ("COUNT(*)", "COUNT(e), SUM(e.x)", "COUNT(EACH e), MAX(e.x)")
+        returned = dice.pick(items[:-1] if "NEXT" in own else items)
+        texts.append(
+            f"QUERY q{query} RETURN {returned} PATTERN {pattern} "
+            f"WHERE e.x >= $least{more}{own} {window};"
+        )
+    params = {"least": _some(dice, (-3, -1, 0, 1, 2, 5), dice.number(2, 6))}
+    params |= {"most": _some(dice, (1, 2, 3, 4), 2)} if dice.chance(0.4) else {}
+    workload = read_workload("\n".join(texts), SCHEMA, given=given_in_mapping(params, str))
+    return RandomCase(name, workload, tuple(_draw_stream(dice, workload)))
 
 
 def _draw_text(dice: Dice) -> str:

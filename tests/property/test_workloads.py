@@ -25,6 +25,7 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
         "aseq": 1, "sharon": 1, "sharon at random": 4, "sharon at random: segments": 4,
         "sweep": 1, "sweep with little room": 1, "against the reference": 2,
     }),
+    "thresholds": (draws(8, 40), {"sweep": 1, "greta": 1, "against the reference": 3}),
     "short": (draws(20, 90), {
         "greta in 128 bits": 1, "hamlet, dynamic": 1, "hamlet, always": 1, "hamlet, never": 1,
         "hamlet, random": 1, "hamlet, side by side": 1, "hamlet": 1,

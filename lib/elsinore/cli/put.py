@@ -46,11 +46,11 @@ from elsinore.ingest.collect import (
     HourLines,
     hours_between,
 )
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.library.infer_schema import infer
 from elsinore.orchestration.run_step import at_work
 from elsinore.places import is_here, make_home, whole_file
 from elsinore.quality.open_windows import replay_command, show_minute, split_at
-from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of
 from elsinore.raw_names import COMPRESSION, hour_path
 from elsinore.safe_files import private_directory
@@ -159,11 +159,11 @@ def _replays(
     """
     windows, invalid = set[Window](), list[str]()
     for name in settings.workloads:
-        queries = settings.of_workload(name).queries
+        own = settings.of_workload(name)
         try:
-            windows |= {query.window for query in load_workload(queries, stream).queries}
+            windows |= {query.window for query in load_own_workload(own, stream).queries}
         except QueryError as error:
-            invalid.append(f"{queries.name}: {error.diagnostics[0].message}")
+            invalid.append(f"{own.queries.name}: {error.diagnostics[0].message}")
     if invalid:
         problem = f"cannot read the queries ({some_of(invalid, 2)})"
         typer.echo(

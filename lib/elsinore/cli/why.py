@@ -22,6 +22,7 @@ from elsinore.catalog.load_schema import load_schema
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import DataError, ParameterError
 from elsinore.integers import integer_of, text_of, to_json
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication, publication_of
 from elsinore.ledger.table import TABLE, Ledger
@@ -29,6 +30,7 @@ from elsinore.library.why import event_words
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.result_trends import build_trends
 from elsinore.query.bound import Workload
+from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import exact_text, same_group
@@ -72,11 +74,16 @@ def explain_result(options: WhyOptions) -> None:
     except ValueError as error:
         hint = "write the start of the window, as in 2013-02-08T10:00"
         raise ParameterError(str(error), hint=hint) from error
-    queries = load_workload(
-        options.workload or settings.queries,
+    schema, given = (
         load_schema(options.schema or settings.schema_file),
+        given_in_options(options.params),
     )
-    if not options.query.isascii():  # names of queries are; Arrow takes no lone surrogates
+    queries = (
+        load_workload(options.workload, schema, given)
+        if options.workload
+        else load_own_workload(settings, schema, given)
+    )
+    if visible(options.query) != options.query:  # Arrow takes no lone surrogates
         problem = f"query {visible(options.query)} does not exist"
         raise ParameterError(problem, hint=f"queries are {some_of(queries.by_name)}")
     lake, limit = options.lake or settings.require_current().lake, options.limit

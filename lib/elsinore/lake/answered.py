@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from elsinore.errors import ElsinoreError, QueryError, UnsupportedQueryError
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.query.bound import Origin, Workload
 from elsinore.query.fingerprints import workload_fingerprint
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
 from elsinore.template.support import require
@@ -68,7 +68,7 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
     for one in map(settings.of_workload, names_of(settings, names)):
         lake = Lake.open(one)
         try:
-            workload = load_workload(one.queries, lake.stream)
+            workload = load_own_workload(one, lake.stream)
             require(workload.queries, "the pipeline")
         except (QueryError, UnsupportedQueryError) as error:
             faults.append(error)

@@ -13,9 +13,9 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.choices import Engine
 from elsinore.executors.aggregates import is_exact
 from elsinore.lake.old_names import OLD_NAMES, old_views
+from elsinore.lake.own_workload import load_own_workload
 from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.expressions import GroupValue, Slot
-from elsinore.query.load_workload import load_workload
 from elsinore.settings import Settings
 from elsinore.store.delta_log import arrow_dataset, no_table, read_failures
 from elsinore.store.tables import RESULTS, Lake
@@ -23,6 +23,8 @@ from elsinore.store.tables import RESULTS, Lake
 if TYPE_CHECKING:
     import duckdb
 
+#: Characters that names of views do not have.
+_OTHER = re.compile("[^A-Za-z0-9_]+")
 _BOUNDS = ("window_start", "window_end")
 #: The tables that `schemas/tables` declares. Views of queries do not have these or old names.
 TABLES = (
@@ -127,7 +129,7 @@ def statements(settings: Settings, engine: Engine) -> Iterator[str]:
         SchemaError: the stream's schema is not valid.
     """
     lake, dialect = Lake.open(settings), _DIALECTS[engine]
-    workload = load_workload(settings.queries, lake.stream)
+    workload = load_own_workload(settings, lake.stream)
     published = RESULTS
     if table := dialect.table:
         folders = {name: table(str(lake.path(name).absolute())) for name in lake.tables}
@@ -166,7 +168,7 @@ def connect(
 
     settings = (settings or Settings.load()).require_current()
     lake = Lake.open(settings)
-    workload = load_workload(settings.queries, lake.stream)
+    workload = load_own_workload(settings, lake.stream)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     there = {name: DeltaTable.is_deltatable(str(lake.path(name))) for name in lake.tables}
@@ -199,6 +201,8 @@ def view_statements(
       has three columns: a decimal of 38 digits, a string with all digits (`trends_digits`), and its
       size as a double (`trends_log2`).
 
+    The view of a query with values of lists, such as `q[10]`, is `q__10`.
+
     If names differ only by case, or a view would have the name of a table, `_` is appended. Views
     do not contain results of earlier versions of the query.
 
@@ -214,12 +218,23 @@ def view_statements(
 
 
 def view_names(workload: Workload, tables: Iterable[str] = TABLES) -> dict[str, str]:
-    """Return the name of each query's view; see `view_statements`."""
-    queries = [query.name for query in workload.queries]
-    return dict(zip(queries, _distinct(queries, [*tables, *OLD_NAMES]), strict=True))
+    """Return the name of each query's view; see `view_statements`.
+
+    It has letters, digits and `_` only, also for a query with values of lists.
+    """
+    names = map(_plain_name, workload.queries)
+    distinct = _distinct(names, [*tables, *OLD_NAMES])
+    return dict(zip((query.name for query in workload.queries), distinct, strict=True))
+
+
+def _plain_name(query: BoundQuery) -> str:
+    """Return the name of a query with letters, digits and `_` only: `q__10` for `q[10]`."""
+    values = (_OTHER.sub("_", text.strip("'")) for text in query.source.listed)
+    return "__".join([query.source.written_name, *values])
 
 
 def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str:
+    of_query = f"r.query = {dialect.string(query.name)}"
     groups = {str(key.group_label): key.type for key in query.group_keys}
     values = [
         (label.replace(".", "_"), dialect.value(label, dialect.type(kind)))
@@ -234,7 +249,7 @@ def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str
             f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT",
             ",\n".join(f"  {sql} AS {dialect.name(name)}" for name, sql in columns),
             f"FROM {published} r",
-            f"WHERE r.query = '{query.name}' AND r.query_fingerprint = '{query.fingerprint}'",
+            f"WHERE {of_query} AND r.query_fingerprint = '{query.fingerprint}'",
             "GROUP BY r.group_key, r.window_start, r.window_end",
         ]
     )

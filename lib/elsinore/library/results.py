@@ -134,7 +134,9 @@ class Results(dict[str, pa.Table]):
         self.duplicates: int = report.duplicates
         self.events: int = report.accepted
         self.ties: tuple[Ties, ...] = tuple(ties)
-        self.warnings: tuple[str, ...] = (*report.warnings, *self._of_ties())
+        self.warnings: tuple[str, ...] = (
+            *map(str, workload.warnings), *report.warnings, *self._of_ties(),
+        )  # fmt: skip
 
     def _of_ties(self) -> Iterator[str]:
         """Yield sentences about events with equal times."""

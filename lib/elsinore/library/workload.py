@@ -170,7 +170,9 @@ class Workload:
         return tuple(query.name for query in self.bound.queries)
 
     def __repr__(self) -> str:
-        return f"<Workload over {self.schema.name}: {', '.join(self.queries)}>"
+        is_unset = isinstance(self._bound, QueryError)
+        names = "parameters without values" if is_unset else ", ".join(self.queries)
+        return f"<Workload over {self.schema.name}: {names}>"
 
     @renamed_parameters(max_bad_share="max_error_rate")
     @hints_in_python()

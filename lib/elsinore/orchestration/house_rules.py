@@ -211,6 +211,20 @@ def workload(stream: str) -> dict[str, Param]:
     return {"workload": param}
 
 
+def parameters() -> dict[str, Param]:
+    """`parameters`, single values of query parameters by workload; by default those of settings."""
+    value = {"type": ["string", "number", "boolean"]}
+    param = Param(
+        None,
+        title="Values of query parameters",
+        type=["null", "object"],
+        additionalProperties={"type": "object", "additionalProperties": value},
+        description='Single values by workload and name, as in {"flights": {"min_delay": 30}}. '
+        "Default: ELSINORE_PARAMETERS. Lists of values are allowed only there.",
+    )
+    return {"parameters": param}
+
+
 def force() -> dict[str, Param]:
     """`force`, off by default."""
     param = Param(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from elsinore.errors import ParameterError
-from elsinore.settings import Settings
+from elsinore.settings import Parameter, Settings
 from elsinore.timeline import (
     DAY,
     HOUR,
@@ -152,13 +152,30 @@ def asked_of(
     `task_of` is the workload of the task; empty for the first.
 
     Raises:
-        ParameterError: the stream has no such workload.
+        ParameterError: the stream has no such workload, or values of parameters are not single
+            values by workload and name.
     """
     settings, asked = Settings.load(stream_of(dag_id)), params.get("workload")
+    if (values := params.get("parameters")) is not None:
+        settings = settings.with_parameters(_single_values(values))
     if asked is None:
         return settings.of_workload(task_of), settings.workloads
     own = settings.of_workload(asked)
     return None if task_of else (own, (own.workload,))
+
+
+def _single_values(values: object) -> Mapping[str, Mapping[str, Parameter]]:
+    """Return the run's values of query parameters; Airflow checks them only in its pages."""
+    inner = values.values() if isinstance(values, Mapping) else [None]
+    of_workloads = [one.values() if isinstance(one, Mapping) else [None] for one in inner]
+    if isinstance(values, Mapping) and all(
+        isinstance(value, Parameter) for one in of_workloads for value in one
+    ):
+        return values
+    raise ParameterError(
+        f"parameters is {shown(values)}, not single values by workload and name",
+        hint='as in {"flights": {"min_delay": 30}}; lists belong to ELSINORE_PARAMETERS',
+    )
 
 
 def is_worth_replaying(found: Mapping[str, Any], *, force: bool) -> bool:

@@ -286,6 +286,15 @@ def _other_counts(found: RunTime) -> list[tuple[str, int]]:
     ]
 
 
+def anchor(name: str) -> str:
+    """Return a query's name as an id of HTML, which has no blanks.
+
+    >>> anchor("delays"), anchor("q[a b]")
+    ('delays', 'q-5b-a-20-b-5d-')
+    """
+    return re.sub(r"\W", lambda sign: f"-{ord(sign[0]):x}-", name, flags=re.ASCII)
+
+
 def movers(stories: Iterable[Story]) -> list[Story]:
     """Return the queries that differ the most from the hours before.
 
@@ -588,6 +597,7 @@ def run_hours(key: str) -> str:
 
 #: For templates, by the names they use.
 FILTERS = {
+    "anchor": anchor,
     "instant": show_instant,
     "minute": show_minute,
     "plural": plural,

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.lake.views import view_names
 from elsinore.places import whole_file
 from elsinore.quality.lake import ResultCounts, results_by_day
 from elsinore.query.bound import BoundQuery, Workload
@@ -63,7 +64,10 @@ def write_csv_files(
     if directory.is_dir():
         shutil.rmtree(directory)
     rows = _read(lake, interval, wanted) if wanted else {}
-    files = {query.name: directory / f"{query.name}.csv" for query in wanted if query.name in rows}
+    names = view_names(workload, tables=())
+    files = {
+        query.name: directory / f"{names[query.name]}.csv" for query in wanted if query.name in rows
+    }
     for query in wanted:
         if query.name in files:
             directory.mkdir(parents=True, exist_ok=True)

@@ -207,6 +207,9 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
     sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
     is_known = name in known and current == own_print
     title, about, text = source.texts[name] if is_known else Texts()
+    if title and (listed := [one for one in known[name].source.chosen if one.of_list]):
+        values = ", ".join(f"{one.parameter} = {one.text}" for one in listed)
+        title = f"{title.rstrip('.')} ({values})"
     measure = source.measures.get((name, own_print), RESULTS)
     bars, is_linear = _bars(sizes, measure, source.shown, source.interval)
     labels, timestamps = _labels(known[name] if is_known else None, counts.tops)

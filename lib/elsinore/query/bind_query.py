@@ -65,7 +65,9 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
         try:
             bound.append(bind_query(query, schema))
         except QueryError as error:
-            faults += error.diagnostics
+            # Values of a list mostly have the same errors, in other words.
+            known = {fault.location for fault in faults} if query.listed else set()
+            faults += [fault for fault in error.diagnostics if fault.location not in known]
     if faults:
         raise QueryError.of(in_text_order(faults))
     return Workload(schema, tuple(bound))

@@ -18,6 +18,7 @@ from tests.property.random_cases.clauses import draw_returns, draw_semantics, dr
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.parameters import with_parameters
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.repeated import with_repeated, written
 from tests.property.random_cases.results import OF_EACH, draw_each, draw_results
@@ -158,6 +159,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         slide=slide,
         semantics=draw_semantics(dice),
     )
+    query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     try:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT

@@ -30,6 +30,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.parameters import OF_PARAMETERS, WITHIN
 from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
 from tests.property.random_cases.results import OF_EACH, OF_RESULTS
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
@@ -57,6 +58,7 @@ CONSTRUCTS = (
     *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
     *OF_REPEATED,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
+    *OF_PARAMETERS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -90,6 +92,7 @@ def constructs_of(
     found |= _semantics(query, found) | _stream(schema, rows)
     if query.semantics is Semantics.CONTIGUOUS and query.keys:
         found |= _contiguous_keys(query, found, rows)
+    found |= _parameters(query)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     return frozenset(found | _repeated(query, found))
 
@@ -434,6 +437,13 @@ def _contiguous_keys(query: BoundQuery, found: set[str], rows: tuple[Event, ...]
     if any(values and kind not in query.event_types for kind, values in carried):
         more.add("contiguous with types outside the pattern")
     return more
+
+
+def _parameters(query: BoundQuery) -> set[str]:
+    chosen = query.source.chosen
+    found = {"parameter"} if chosen else set()
+    found |= {"list of values"} if query.source.listed else set()
+    return found | {"parameter in WITHIN" for one in chosen if one.parameter == WITHIN}
 
 
 def _stream(schema: StreamSchema, rows: tuple[Event, ...]) -> set[str]:

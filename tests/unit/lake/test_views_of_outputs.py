@@ -11,7 +11,8 @@ from elsinore.choices import Engine
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
-from elsinore.lake.views import view_statements
+from elsinore.lake.views import view_names, view_statements
+from elsinore.query.given_values import given_in_mapping
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import stream_schema
 
@@ -53,3 +54,31 @@ def test_a_view_has_a_column_per_named_value() -> None:
 def test_spark_reads_quotes_and_backslashes_of_names() -> None:
     [statement] = view_statements(read_workload(QUERY, SCHEMA), Engine.SPARK, [])
     assert r"r.aggregate = 'k LIKE \'it\'\'s%\''" in statement
+
+
+def test_the_view_of_a_value_of_a_list_has_a_plain_name() -> None:
+    text = """
+    PARAM s string; PARAM n long DEFAULT 1; PARAM g duration DEFAULT 10;
+    QUERY q RETURN COUNT(*) AS n PATTERN A WHERE A.k = $s AND A.v > $n WITHIN $g;
+    QUERY q__DE RETURN COUNT(*) AS n PATTERN A WITHIN 10;
+    """
+    given = given_in_mapping({"s": ["DE", "it's", "x', y", "1 2", "Ü"]}, str)
+    workload = read_workload(text, SCHEMA, given=given)
+    assert list(view_names(workload).values()) == [
+        "q__DE", "q__it_s", "q__x_y", "q__1_2", "q___", "q__DE_",
+    ]  # fmt: skip
+    several = read_workload(text, SCHEMA, given=given_in_mapping({"n": [10], "s": ["DE"]}, str))
+    assert next(iter(view_names(several))) == "q[s=DE,n=10]"
+    assert next(iter(view_names(several).values())) == "q__DE__10"
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE results (query VARCHAR, query_fingerprint VARCHAR, group_key VARCHAR, "
+        "window_start BIGINT, window_end BIGINT, aggregate VARCHAR, value DOUBLE, exact VARCHAR)"
+    )
+    for query in workload.queries:
+        row = [query.name, query.fingerprint, "{}", 0, 10, "n", 3.0, "3"]
+        connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for statement in view_statements(workload, Engine.DUCKDB, []):
+        connection.execute(statement)
+    for view in view_names(workload).values():
+        assert connection.execute(f'SELECT n FROM "{view}"').fetchall() == [(3,)]

@@ -12,7 +12,12 @@ import pytest
 
 from elsinore.errors import ParameterError
 from elsinore.orchestration.airflow_environment import airflow_environment
-from elsinore.orchestration.run_params import day_interval, is_worth_replaying, run_interval
+from elsinore.orchestration.run_params import (
+    asked_of,
+    day_interval,
+    is_worth_replaying,
+    run_interval,
+)
 from elsinore.settings import WORKLOADS, Settings
 from elsinore.timeline import Interval
 
@@ -180,3 +185,39 @@ def test_airflow_lies_in_the_checkout_and_listens_to_nobody_else_unless_told_oth
     monkeypatch.delenv(DATABASE)
     monkeypatch.setenv(f"{DATABASE}_CMD", "cat /run/secrets/database_url")
     assert DATABASE not in airflow_environment(tmp_path), "an option from a command is not hidden"
+
+
+def test_settings_and_runs_set_parameters(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = settings(root, "flights", "schemas/workloads/flights.sase").model_copy(
+        update={"parameters": {"flights": {"least": (1, 2), "most": 3}}}
+    )
+    assert mine.own_parameters == {"least": (1, 2), "most": 3}
+    assert mine.of_workload("flights_storms").own_parameters == {}
+    changed = mine.with_parameters({"flights": {"least": 5}, "flights_storms": {"x": 0.5}})
+    assert changed.own_parameters == {"least": 5, "most": 3}
+    assert changed.of_workload("flights_storms").own_parameters == {"x": 0.5}
+    with pytest.raises(ParameterError, match="unknown workload 'flihgts'"):
+        mine.with_parameters({"flihgts": {"least": 5}})
+    monkeypatch.setattr(Settings, "load", lambda _: mine)
+    for wrong in ({"flights": {"least": [1, 2]}}, {"flights": 5}, [1], "least=5"):
+        with pytest.raises(ParameterError, match="single values"):
+            asked_of("backfill_replay", {"parameters": wrong})
+    asked = asked_of("backfill_replay", {"parameters": {"flights": {"least": 5}}})
+    assert asked is not None
+    assert asked[0].own_parameters == {"least": 5, "most": 3}
+
+
+def test_the_setting_of_parameters_is_read_and_checked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "schemas" / "tables").mkdir()
+    monkeypatch.setenv("ELSINORE_ROOT", str(root))
+    value = '{"flights": {"a": [10, 2.5], "b": true, "c": "30 minutes"}}'
+    monkeypatch.setenv("ELSINORE_PARAMETERS", value)
+    own = Settings.load().own_parameters
+    assert own == {"a": (10, 2.5), "b": True, "c": "30 minutes"}
+    assert isinstance(own["b"], bool)
+    for wrong in ('{"nights": {"a": 1}}', '{"flights": {"a": null}}', '{"flights": 5}', "a=1"):
+        monkeypatch.setenv("ELSINORE_PARAMETERS", wrong)
+        with pytest.raises(ParameterError, match="ELSINORE_PARAMETERS"):
+            Settings.load()

@@ -187,7 +187,10 @@ def test_which_values_add_up() -> None:
             "DEFAULT 10;)",
         ),
         ("PARAM leat long DEFAULT 1;", "1:75: no parameter least (did you mean $leat?)"),
-        ("PARAM least double DEFAULT 'a';", "1:7: the default of least is not a double (as in DEFAULT 0.5)"),
+        (
+            "PARAM least double DEFAULT 'a';",
+            "1:7: the default of least is not a double (as in DEFAULT 0.5)",
+        ),
     ],
 )
 def test_a_mistake_in_a_parameter(text: str, said: str) -> None:
