@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -20,9 +21,12 @@ from elsinore.executors.linear.kernels.sweep_program import (
     FLAT,
     FLAT_OF_MANY,
     HEAD,
+    IN_A_CIRCLE,
+    IS_WEIGHTED,
     LONG,
     LOOP,
     LOOP_OF_MANY,
+    NOT_WEIGHTED,
     RANK,
     ROW,
     Program,
@@ -110,9 +114,12 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
     columns = WeightColumns.with_ones()
     writer = RowWriter()
     for places in programs:
+        others = any(_amount(members[n], k) for n, _ in places for k in (LONG, DOUBLE, RANK))
+        ordered = _fed_first(members, places)
+        in_a_circle = IN_A_CIRCLE if ordered is None else NOT_WEIGHTED
         head = [
-            any(_amount(members[n], kind) for n, _ in places for kind in (LONG, DOUBLE, RANK)),
-            *_operations(members, places, cells, borders, writer),
+            IS_WEIGHTED if others else in_a_circle,
+            *_operations(members, ordered or places, cells, borders, writer),
         ]
         for kind, mine in enumerate(carried):
             head += _side(members, places, kind, mine, columns, writer)
@@ -154,6 +161,29 @@ def _programs(
             programs += [chosen] if chosen else []
         numbers.append(row)
     return numbers, programs
+
+
+def _fed_first(members: Sequence[Member], places: list[Place]) -> list[Place] | None:
+    """Return places in an order in which none feeds a later one; None if some feed each other.
+
+    So operations can update counts one after another, as if all read them before the event. Places
+    that can be next to each other keep their order, for runs of cells.
+    """
+    here, rank = set(places), {place: number for number, place in enumerate(places)}
+    sorter: TopologicalSorter[Place] = TopologicalSorter()
+    for n, state in places:
+        fed = ((n, later) for later in members[n].after[state] if later != state)
+        sorter.add((n, state), *(place for place in fed if place in here))
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
+    ordered: list[Place] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=rank.__getitem__)
+        ordered += ready
+        sorter.done(*ready)
+    return ordered
 
 
 def _sources(

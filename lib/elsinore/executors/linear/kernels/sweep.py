@@ -43,10 +43,12 @@ from elsinore.executors.linear.kernels.sweep_program import (
     COUNT,
     DOUBLE,
     FLAT,
+    IS_WEIGHTED,
     LINK_START,
     LONG,
     LOOP,
     LOOP_OF_MANY,
+    NOT_WEIGHTED,
     OP_END,
     OP_START,
     OWN_END,
@@ -182,7 +184,11 @@ def sweep_events(program, events, first, after, end, work, no_rank):
                     _carry(program, events, p, burst, work, now, no_rank)
             p = program.classes[number, STEPWISE]
             if p >= 0:
-                _step(program, events, p, burst, work, no_rank)
+                in_order = program.heads[p, WEIGHTED] == NOT_WEIGHTED
+                if in_order and burst.length == 1 and _is_simple(work.cells, burst):
+                    _run_operations(program, p, work, burst)
+                else:
+                    _step(program, events, p, burst, work, no_rank)
         if work.outgrown[0]:
             return i
         i = burst.after
@@ -201,11 +207,15 @@ def _is_simple(cells, burst):
 def _step(program, events, p, burst, work, no_rank):
     """Apply a burst event by event, because its events can precede each other in several states."""
     code = events.codes[burst.first]
+    in_order = program.heads[p, WEIGHTED] == NOT_WEIGHTED
     now = Cells(work.cells, work.sums, work.ranks)
     for i in range(burst.first, burst.after if burst.rising else burst.first + 1):
         if events.codes[i] == code:
             part = single(i) if burst.rising else burst
-            _carry(program, events, p, part, work, now, no_rank)
+            if in_order and _is_simple(work.cells, part):
+                _run_operations(program, p, work, part)
+            else:
+                _carry(program, events, p, part, work, now, no_rank)
 
 
 @outlined
@@ -229,7 +239,7 @@ def _mix(program, events, burst, work, no_rank):
 
 @inlined
 def _run_operations(program, p, work, burst):
-    """Apply a burst to counts; the operations of a program do not feed each other."""
+    """Apply a burst to counts; no operation of a program feeds a later one."""
     rows, cells, spare = program.rows, work.cells, work.spare
     factor, flat = factor_of(burst), burst.length
     for o in range(program.heads[p, OP_START], program.heads[p, OP_END]):
@@ -311,7 +321,7 @@ def _carry(program, events, p, burst, work, read, no_rank):
         work.outgrown[0] = True
         return
     _reach(heads, rows, p, SIDES[COUNT], read.numbers, work.reached, spare)
-    if heads[p, WEIGHTED]:
+    if heads[p, WEIGHTED] == IS_WEIGHTED:
         weigh(events, burst, Weighed(work.weights, work.sum_weights, work.heavy), no_rank)
         if heads[p, SIDES[LONG] + SLOTS]:
             _reach(heads, rows, p, SIDES[LONG], read.numbers, work.others, spare)

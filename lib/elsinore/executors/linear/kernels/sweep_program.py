@@ -30,9 +30,11 @@ LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY = range(4)
 COUNT = 0
 LONG, DOUBLE, RANK = (1 + kind for kind in Kind)
 
-#: Columns of `Program.heads`: whether a program has cells other than counts; the range of its
-#: operations.
+#: Columns of `Program.heads`: what a program has, as below; the range of its operations.
 WEIGHTED, OP_START, OP_END = range(3)
+#: Only counts, whose operations are in an order in which none feeds a later one; other cells than
+#: counts; only counts, of states that feed each other in a circle.
+NOT_WEIGHTED, IS_WEIGHTED, IN_A_CIRCLE = range(3)
 #: Columns per kind of cell, from `SIDES[kind]`: the number of slots, then where links, runs and own
 #: additions begin, and where own additions end.
 SLOTS, LINK_START, RUN_START, OWN_START, OWN_END = range(5)
