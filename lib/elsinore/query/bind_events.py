@@ -40,7 +40,7 @@ class EventScope(Scope):
                 hint = "compare neighbors in WHERE"
                 self.refuse("NEXT(...) is allowed only in WHERE", expression.at, hint)
             case syntax.Reference(qualifier=str(qualifier)):
-                form = f"{{}}.{expression.attribute}"
+                form = f"@.{expression.attribute}"
                 found = self.named(qualifier, expression.at, form)
             case syntax.Reference():
                 found = self.of_one_alias(expression)

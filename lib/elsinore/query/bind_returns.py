@@ -304,7 +304,7 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
     if name is None and not scope.names(attribute) and scope.carriers(attribute):
         _refuse_bare(scope, function, attribute, call.at)
     alias = attribute if name is None else name
-    form = f"{function}({'EACH ' if each else ''}{{}}{'' if name is None else '.' + attribute})"
+    form = f"{function}({'EACH ' if each else ''}@{'' if name is None else '.' + attribute})"
     carriers = _in_trends(scope, scope.named(alias, call.at, form))
     if not carriers:
         _refuse_negated(scope, alias, call.at)

@@ -76,8 +76,8 @@ class Programs:
     slots: dict[Slot, int] = field(default_factory=dict)  #: columns, numbered in this order
     #: floors, numbered in this order; `Op.REACHES` refers to them.
     floors: dict[Floor, int] = field(default_factory=dict)
-    #: the steps `(operation, argument)` of each program.
-    programs: list[Steps] = field(default_factory=list)
+    #: the steps `(operation, argument)` of each program, numbered in this order.
+    programs: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -104,9 +104,7 @@ class Programs:
         if condition == ALWAYS or isinstance(condition, Reaches):
             return -1
         steps = _Lowering(self, earlier, later).condition(condition)
-        if steps not in self.programs:
-            self.programs.append(steps)
-        return self.programs.index(steps)
+        return self.programs.setdefault(tuple(steps), len(self.programs))
 
 
 @dataclass
