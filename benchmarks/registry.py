@@ -16,6 +16,7 @@ from benchmarks.landing import landing
 from benchmarks.many_keys import many_keys
 from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
+from benchmarks.parameters import thresholds
 from benchmarks.quantifiers import quantifiers
 from benchmarks.segment_costs import fitted
 from benchmarks.start_up import show_help, start_up
@@ -33,6 +34,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     hamlet.shared_edges,
     hamlet.dynamic,
     overlapping,
+    thresholds,
     sharon.FEW,
     sharon.MANY,
     sharon.OWN_CHOICE,

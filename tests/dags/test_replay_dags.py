@@ -103,6 +103,12 @@ NO_WORKLOADS = (
             (None, "flights", "flights_cancellations"),
             NO_WORKLOADS,
         ),
+        (
+            "backfill_replay",
+            ("parameters",),
+            (None, {"flights": {"n": 1, "s": "x", "b": True}}),
+            ({"flights": {"n": [1]}}, {"flights": 1}, [1]),
+        ),
         ("backfill_replay", ("force",), (True, False), ("yes", 1)),
         ("backfill_replay", ("batch_hours",), (None, 1, 24), (0, -1, 1.5, "24", [24])),
     ],
