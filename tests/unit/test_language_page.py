@@ -25,9 +25,8 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.cli.main import run_command
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
-from elsinore.query.parse import parse_workload
+from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import MINUTE, format_instant
@@ -87,7 +86,7 @@ def events_of(text: str, schema: StreamSchema) -> EventTable:
 
 
 def bound(text: str, schema: StreamSchema) -> BoundQuery:
-    return bind_workload(parse_workload(text), schema).queries[0]
+    return read_workload(text, schema).queries[0]
 
 
 def row_of(query: str, text: str) -> dict[str, Any]:
