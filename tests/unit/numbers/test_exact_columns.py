@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elsinore.executors.output.window_rows import WindowRows, _added_up, exact
+from elsinore.executors.output.wire import _merged
 from elsinore.integers import digits_of
 from elsinore.numbers.exact_columns import (
     Integers,
@@ -27,7 +28,6 @@ from elsinore.numbers.exact_columns import (
     to_text,
     wide_rows,
 )
-from elsinore.executors.output.wire import _merged
 from elsinore.results.row import nearest_double
 from tests.draws import draws
 

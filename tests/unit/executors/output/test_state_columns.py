@@ -14,15 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from elsinore.executors.input.columns import Column
+from elsinore.executors.input.weights import NO_RANK
+from elsinore.executors.input.weights import Extremes as Ranked
+from elsinore.executors.linear.cached_panes import _Trends
 from elsinore.executors.output.scaled import Scaled
-from elsinore.engine.columns import Column
-from elsinore.engine.linear.carried import _Trends
-from elsinore.executors.output.window_rows import WindowRows, _added_up
-from elsinore.engine.weights import NO_RANK
-from elsinore.engine.weights import Extremes as Ranked
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
-from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
+from elsinore.executors.output.window_rows import WindowRows, _added_up
 from elsinore.executors.output.wire import _extreme, _total, decode_extreme, encode_extreme
+from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
 from tests.draws import draws
 
 cases = settings(max_examples=draws(60, 2_000))

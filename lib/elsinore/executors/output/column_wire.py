@@ -1,0 +1,215 @@
+"""Partial rows as Arrow tables, for Spark and for cached panes.
+
+All rows have the same columns, whatever their query. The values of a row are lists, whose lengths
+depend on its query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from elsinore.executors.output.partial_rows import PartialRows, Shape, shape_of
+from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.numbers.exact_columns import Band, Integers
+from elsinore.query.bound import BoundQuery
+
+#: `query`, `opening` and `state` are a `Place`, and `window` is the number of a window. `integers`
+#: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
+#: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
+#: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, NULL if unknown.
+WIRE_SCHEMA = pa.schema(
+    [
+        pa.field("query", pa.int32(), False),
+        pa.field("opening", pa.int16(), False),
+        pa.field("state", pa.int16(), False),
+        pa.field("group", pa.string(), False),
+        pa.field("window", pa.int64(), False),
+        pa.field("integers", pa.list_(pa.int64()), False),
+        pa.field("wide", pa.list_(pa.binary())),
+        pa.field("sums", pa.list_(pa.float64()), False),
+        pa.field("exponents", pa.list_(pa.int64()), False),
+        pa.field("extremes", pa.list_(pa.int64()), False),
+    ]
+)
+
+
+class Place(NamedTuple):
+    """Which query a row belongs to; if the window is a pane, also which row of its map."""
+
+    query: int  #: number of the query that ran
+    opening: int = -1  #: number of the opening of a pane; -1 if the window is not a pane
+    state: int = -1  #: the state at which the trends of a pane end
+
+
+def to_arrow(parts: Sequence[PartialRows], place_of: Callable[[BoundQuery], Place]) -> pa.Table:
+    """Return partial rows as a table of `WIRE_SCHEMA`.
+
+    Args:
+        parts: the rows.
+        place_of: returns the place of a query; no two queries have the same one.
+    """
+    tables = [_table(part, place_of) for part in parts if len(part)]
+    return pa.concat_tables([WIRE_SCHEMA.empty_table(), *tables])
+
+
+def _table(part: PartialRows, place_of: Callable[[BoundQuery], Place]) -> pa.Table:
+    places = np.array([place_of(query) for query in part.queries], np.int64).reshape(-1, 3)
+    query, opening, state = places[part.query].T
+    size, columns = len(part), part.columns
+    integers = [column for column in columns if isinstance(column, Integers)]
+    sums = [column for column in columns if isinstance(column, ScaledDoubles)]
+    extremes = [column for column in columns if isinstance(column, Extremes)]
+    known = _by_row([column.known for column in extremes], size, np.bool_)
+    bits = _by_row([column.values.view(np.int64) for column in extremes], size, np.int64)
+    arrays = [
+        pa.array(query, pa.int32()),
+        pa.array(opening, pa.int16()),
+        pa.array(state, pa.int16()),
+        part.groups.take(pa.array(part.group)),
+        pa.array(part.window),
+        _lists(pa.array(_by_row([column.small for column in integers], size, np.int64)), size),
+        _wide_lists(integers, size),
+        _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
+        _lists(pa.array(_by_row([column.exponents for column in sums], size, np.int64)), size),
+        _lists(pa.array(bits, mask=~known), size),
+    ]
+    return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
+
+
+def _by_row(columns: Sequence[np.ndarray], size: int, kind: type) -> np.ndarray:
+    """Return the values of columns of `size` rows, row by row."""
+    return np.array(columns, kind).reshape(len(columns), size).T.ravel()
+
+
+def _lists(flat: pa.Array, size: int) -> pa.ListArray:
+    """Return the values of an array as `size` lists of equal length."""
+    offsets = np.arange(size + 1) * (len(flat) // size)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+
+
+def _wide_lists(columns: Sequence[Integers], size: int) -> pa.ListArray:
+    """Return the column `wide`; Python objects exist only for wide rows."""
+    rows = np.concatenate([np.empty(0, np.int64), *(b.rows for c in columns for b in c.wide)])
+    rows = np.unique(rows)
+    held = np.full((rows.size, len(columns)), None, object)
+    for number, column in enumerate(columns):
+        for band in column.wide:
+            held[np.searchsorted(rows, band.rows), number] = [
+                limbs.tobytes() for limbs in band.limbs
+            ]
+    is_wide = np.zeros(size, np.bool_)
+    is_wide[rows] = True
+    offsets = np.append(0, np.cumsum(is_wide) * len(columns))
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()),
+        pa.array(held.ravel().tolist(), pa.binary()),
+        mask=pa.array(~is_wide),
+    )
+
+
+# ---- back
+
+
+def from_arrow(table: pa.Table, queries: Mapping[Place, BoundQuery]) -> list[PartialRows]:
+    """Return the rows of a table of `WIRE_SCHEMA`, one part per shape.
+
+    Args:
+        table: the rows, in any order.
+        queries: the query of each place; places that no row has are allowed.
+    """
+    columns = (np.asarray(table[name], np.int64) for name in Place._fields)
+    query, opening, state = columns
+    packed = pa.array((query << 32) + ((opening + 1) << 16) + (state + 1)).dictionary_encode()
+    codes = np.asarray(packed.indices)
+    places = [
+        Place(code >> 32, (code >> 16 & 0xFFFF) - 1, (code & 0xFFFF) - 1)
+        for code in packed.dictionary.to_pylist()
+    ]
+    by_shape: dict[Shape, list[int]] = {}
+    for number, place in enumerate(places):
+        by_shape.setdefault(shape_of(queries[place]), []).append(number)
+    found = []
+    for shape, numbers in by_shape.items():
+        position = np.full(len(places), -1, np.int32)
+        position[numbers] = np.arange(len(numbers))
+        rows = table
+        if len(by_shape) > 1:
+            rows = table.filter(pa.array(position[codes] >= 0))
+        own = position[codes]
+        run = tuple(queries[places[number]] for number in numbers)
+        found.append(_rows(rows.combine_chunks(), run, own[own >= 0], shape))
+    return found
+
+
+def _rows(
+    table: pa.Table, queries: tuple[BoundQuery, ...], query: np.ndarray, shape: Shape
+) -> PartialRows:
+    size = table.num_rows
+    groups = _array(table, "group").dictionary_encode()
+    sums = zip(
+        _values(table, "sums", shape.sums, np.float64),
+        _values(table, "exponents", shape.sums, np.int64),
+        strict=True,
+    )
+    bits = _array(table, "extremes").flatten()
+    known = np.asarray(bits.is_valid()).reshape(size, len(shape.extremes))
+    values = np.asarray(bits.fill_null(0)).reshape(size, len(shape.extremes))
+    extremes = (
+        Extremes.of(
+            np.ascontiguousarray(values[:, n]).view(np.float64 if is_double else np.int64),
+            np.ascontiguousarray(known[:, n]),
+            largest=largest,
+        )
+        for n, (is_double, largest) in enumerate(shape.extremes)
+    )
+    columns: list[StateColumn] = [
+        *_integers(table, shape.integers), *(ScaledDoubles(*each) for each in sums), *extremes,
+    ]  # fmt: skip
+    return PartialRows(
+        queries,
+        groups.dictionary,
+        query,
+        np.asarray(groups.indices),
+        np.asarray(table["window"]),
+        tuple(columns),
+    )
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    """Return a column of a table as one array."""
+    chunks = table[name].chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _values(table: pa.Table, name: str, width: int, kind: type) -> list[np.ndarray]:
+    """Return the columns of a column of lists of `width` values."""
+    flat: np.ndarray = np.asarray(_array(table, name).flatten(), kind).reshape(
+        table.num_rows, width
+    )
+    return [np.ascontiguousarray(column) for column in flat.T]
+
+
+def _integers(table: pa.Table, width: int) -> list[Integers]:
+    """Return the columns of integers, also of the wide ones."""
+    lists = _array(table, "wide")
+    rows = np.flatnonzero(np.asarray(lists.is_valid()))
+    held = np.array(lists.flatten().to_pylist(), object).reshape(rows.size, width)
+    return [
+        Integers(small, _bands(rows, held[:, number]))
+        for number, small in enumerate(_values(table, "integers", width, np.int64))
+    ]
+
+
+def _bands(rows: np.ndarray, held: np.ndarray) -> tuple[Band, ...]:
+    """Return the bands of some rows, given their bytes, object[W]; None if a row is not wide."""
+    sizes = np.array([len(each) if each is not None else 0 for each in held.tolist()], np.int64)
+    bands = []
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        mine = sizes == size
+        limbs = np.frombuffer(b"".join(held[mine].tolist()), np.uint64).reshape(-1, size // 8)
+        bands.append(Band(rows[mine], limbs))
+    return tuple(bands)

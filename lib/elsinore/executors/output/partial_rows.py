@@ -1,0 +1,144 @@
+"""Partial rows: the states of aggregates by query, group and window, as columns of numbers.
+
+Executors return partial rows. Rows of the same query, group and window that come from different
+partitions, chunks or tasks are merged before they become results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from elsinore.catalog.stream import AttributeType
+from elsinore.executors.aggregates import RULES, accumulators_of
+from elsinore.executors.output.state_columns import StateColumn
+from elsinore.query.bound import BoundQuery, of_query
+
+
+class Shape(NamedTuple):
+    """The columns of the partial rows of a query, in their order."""
+
+    integers: int  #: number of columns of integers; the first one counts trends
+    sums: int  #: number of columns of sums of doubles
+    #: for each column of extremes, whether its values are doubles, and whether it has maxima.
+    extremes: tuple[tuple[bool, bool], ...]
+
+
+@of_query
+def shape_of(query: BoundQuery) -> Shape:
+    """Return the columns of the partial rows of a query."""
+    integers, sums, extremes = accumulators_of(query).columns
+    are_doubles = {
+        accumulator: item.type is AttributeType.DOUBLE
+        for item in query.aggregates
+        for accumulator in RULES[item.function].needs(item)
+    }
+    sides = tuple((are_doubles[each], each.largest) for each in extremes)
+    return Shape(len(integers), len(sums), sides)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialRows:
+    """R partial rows of queries that have the same shape."""
+
+    queries: tuple[BoundQuery, ...]  #: one or more; their names differ
+    groups: pa.Array  #: string[G], distinct groups as JSON arrays, in the order of GROUP-BY
+    query: np.ndarray  #: int32[R], positions in `queries`
+    group: np.ndarray  #: int32[R], positions in `groups`
+    window: np.ndarray  #: int64[R], window numbers
+    columns: tuple[StateColumn, ...]  #: integers, sums of doubles and extremes, see `Shape`
+
+    def __len__(self) -> int:
+        return self.window.size
+
+    def take(self, rows: np.ndarray) -> PartialRows:
+        """Return some rows; `rows` is int64[N]."""
+        return PartialRows(
+            self.queries,
+            self.groups,
+            self.query[rows],
+            self.group[rows],
+            self.window[rows],
+            tuple(column.take(rows) for column in self.columns),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartialRows]) -> PartialRows:
+        """Return the rows of one or more parts of the same shape as one part.
+
+        Queries are identified by name.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        queries = {query.name: query for part in parts for query in part.queries}
+        numbers = {name: number for number, name in enumerate(queries)}
+        query = [
+            np.array([numbers[each.name] for each in part.queries], np.int32)[part.query]
+            for part in parts
+        ]
+        groups, group = _joined_groups(parts)
+        columns: list[Any] = list(zip(*(part.columns for part in parts), strict=True))
+        return cls(
+            tuple(queries.values()),
+            groups,
+            np.concatenate(query),
+            group,
+            np.concatenate([part.window for part in parts]),
+            tuple(type(each[0]).joined(each) for each in columns),
+        )
+
+
+def _joined_groups(parts: Sequence[PartialRows]) -> tuple[pa.Array, np.ndarray]:
+    """Return the distinct groups of all parts, and int32[*], the position of each row's group."""
+    first = parts[0].groups
+    if all(part.groups is first for part in parts):
+        return first, np.concatenate([part.group for part in parts])
+    encoded = pa.concat_arrays([part.groups for part in parts]).dictionary_encode()
+    codes, begin, found = np.asarray(encoded.indices), 0, []
+    for part in parts:
+        found.append(codes[begin : begin + len(part.groups)][part.group])
+        begin += len(part.groups)
+    return encoded.dictionary, np.concatenate(found)
+
+
+def merge(parts: Sequence[PartialRows]) -> list[PartialRows]:
+    """Return one row per query, group and window: the values over the trends of all their rows.
+
+    Args:
+        parts: partial rows, in any order and of any shapes.
+
+    Returns:
+        One part per shape that has rows.
+    """
+    by_shape: dict[Shape, list[PartialRows]] = {}
+    for part in parts:
+        if len(part):
+            by_shape.setdefault(shape_of(part.queries[0]), []).append(part)
+    return [_merged(PartialRows.joined(own)) for own in by_shape.values()]
+
+
+def _merged(rows: PartialRows) -> PartialRows:
+    """Return the rows of one part, merged."""
+    keys = rows.window, rows.group, rows.query
+    order = np.lexsort(keys)  # stable, so sums of doubles do not depend on other rows
+    is_new = np.zeros(len(rows), np.bool_)
+    is_new[:1] = True
+    for key in keys:
+        ranked = key[order]
+        is_new[1:] |= ranked[1:] != ranked[:-1]
+    if is_new.all():
+        return rows
+    begins = np.flatnonzero(is_new)
+    firsts = order[begins]
+    return PartialRows(
+        rows.queries,
+        rows.groups,
+        rows.query[firsts],
+        rows.group[firsts],
+        rows.window[firsts],
+        tuple(column.take(order).merged(begins) for column in rows.columns),
+    )
