@@ -9,7 +9,7 @@ others. Python integers exist only for wide rows, and only where a function says
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.integers import digits_of
+from elsinore.numbers.decimals import make_scratch, write_decimals
 
 #: The lower half of a limb, and half of the range of such a half.
 _LOW, _HALF = 0xFFFFFFFF, 2**31
@@ -27,6 +28,9 @@ _MOST_ROWS = 2**31 - 1
 _SAFE = 2.0**62
 #: Integers below this are exact as doubles.
 _EXACT = 2**53
+#: Maximum number of limbs of an integer that `write_decimals` converts; GMP converts wider ones
+#: faster. Maximum number of limbs of all integers, so that their digits fit one string array.
+_WIDEST_TEXT, _MOST_TEXT = 512, 2**25
 
 
 class Band(NamedTuple):
@@ -129,11 +133,14 @@ class Integers:
 
 
 def from_limbs(values: np.ndarray) -> list[Integers]:
-    """Return the K columns of an array of integers that all have the same width.
+    """Return the K columns of an array of integers.
 
     Args:
-        values: int64[R, K], or uint64[R, K, L] in two's complement, the lowest limb first.
+        values: int64[R, K], or uint64[R, K, L] in two's complement, the lowest limb first, or
+            object[R, K] of Python integers.
     """
+    if values.dtype == object:
+        return [from_python(column.tolist()) for column in values.T]
     if values.ndim == 2:
         return [Integers(np.ascontiguousarray(column)) for column in values.T]
     size, columns, _ = values.shape
@@ -144,16 +151,24 @@ def from_limbs(values: np.ndarray) -> list[Integers]:
     ]
 
 
+def from_python(values: Sequence[int]) -> Integers:
+    """Return a column of Python integers."""
+    size = len(values)
+    return _narrowest(np.zeros(size, np.int64), _limbs_of(np.arange(size), values))
+
+
 def wide_rows(values: Integers) -> tuple[np.ndarray, list[int]]:
     """Return the wide rows, int64[W] in ascending order, and their values as Python integers."""
     rows = np.concatenate([np.empty(0, np.int64), *(band.rows for band in values.wide)])
-    found: list[int] = []
-    for band in values.wide:
-        held, size = band.limbs.tobytes(), 8 * band.limbs.shape[1]
-        pieces = (held[at : at + size] for at in range(0, len(held), size))
-        found += [int.from_bytes(piece, "little", signed=True) for piece in pieces]
+    found = [value for band in values.wide for value in _python_integers(band.limbs)]
     order = np.argsort(rows)
     return rows[order], [found[at] for at in order.tolist()]
+
+
+def _python_integers(limbs: np.ndarray) -> list[int]:
+    held, size = limbs.tobytes(), 8 * limbs.shape[1]
+    pieces = (held[at : at + size] for at in range(0, len(held), size))
+    return [int.from_bytes(piece, "little", signed=True) for piece in pieces]
 
 
 def to_python(values: Integers) -> np.ndarray:
@@ -171,10 +186,33 @@ def to_text(values: Integers) -> pa.Array:
     text = pa.array(values.small).cast(pa.string())
     if not values.wide:
         return text
-    rows, wide = wide_rows(values)
+    parts = [part for band in values.wide for part in _by_sign(band)]
+    rows = np.concatenate([part.rows for part in parts])
+    wide = pa.concat_arrays([_digits(part.limbs) for part in parts])
     is_wide = np.zeros(len(values), np.bool_)
     is_wide[rows] = True
-    return pc.replace_with_mask(text, is_wide, pa.array(map(digits_of, wide), pa.string()))
+    return pc.replace_with_mask(text, is_wide, wide.take(pa.array(np.argsort(rows))))
+
+
+def _by_sign(band: Band) -> Iterator[Band]:
+    """Yield the rows that are not negative, and the negative ones, if there are any."""
+    is_negative = (band.limbs[:, -1] >> np.uint64(63)).astype(np.bool_)
+    for chosen in (~is_negative, is_negative):
+        if chosen.any():
+            yield Band(band.rows[chosen], band.limbs[chosen])
+
+
+def _digits(limbs: np.ndarray) -> pa.Array:
+    """Return the decimal text of the rows of uint64[W, L], which have one sign."""
+    size, width = limbs.shape
+    is_few = 8 * size < width  # too few to pay for the table of powers
+    is_much = width > _WIDEST_TEXT or size * width > _MOST_TEXT
+    if is_few or is_much or int(limbs[0, -1]) >> 63:
+        return pa.array(map(digits_of, _python_integers(limbs)), pa.string())
+    scratch, ends = make_scratch(width), np.zeros(size + 1, np.int32)
+    text = np.empty(size * scratch.chars.size, np.uint8)
+    write_decimals(np.ascontiguousarray(limbs), scratch, text, ends)
+    return pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]]))
 
 
 def to_scaled(values: Integers) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from elsinore.executors.output.window_rows import WindowRows, _texts, exact
+from elsinore.numbers.exact_columns import from_limbs, from_python, to_text
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,11 @@ def test_texts_are_those_of_python(bits: int) -> None:
     values = [0, 1, -1, highest, -highest, -highest - 1]
     values += [dice.getrandbits(dice.randint(1, bits)) * dice.choice((1, -1)) for _ in range(400)]
     values += [10**n - more for n in range(1, bits * 3 // 10, 1 + bits // 40) for more in (0, 1)]
-    found = _texts(limbs_of(values[: len(values) // 2 * 2 - 1], bits // 64 + 1))
+    values = values[: len(values) // 2 * 2 - 1]
+    limbs = limbs_of(values, bits // 64 + 1)
+    found = to_text(from_limbs(limbs[:, None])[0])
+    assert found.equals(_texts(limbs))
+    assert found.equals(to_text(from_python(values)))
     assert found.to_pylist() == [str(value) for value in values[: len(found)]]
 
 

@@ -17,6 +17,9 @@ from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.input.columns import Column
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, Extremes
+from elsinore.executors.output.partial_rows import PartialRows, Shape, shape_of
+from elsinore.executors.output.state_columns import Extremes as StateExtremes
+from elsinore.executors.output.state_columns import ScaledDoubles, StateColumn
 from elsinore.executors.output.wire import (
     PARTIAL_SCHEMA,
     decode_extreme,
@@ -25,6 +28,7 @@ from elsinore.executors.output.wire import (
 )
 from elsinore.integers import digits_of, integer_of
 from elsinore.numbers.decimals import make_scratch, write_decimals
+from elsinore.numbers.exact_columns import Integers, from_limbs, from_python
 from elsinore.query.bound import BoundQuery
 
 #: An integer with at most this number of characters fits 64 bits.
@@ -90,6 +94,11 @@ class Reading:
     extremes: Sequence[Extremes]  #: the values of the ranks, by column
 
     @property
+    def columns(self) -> tuple[Shape, int]:
+        """Return a key; rows of readings with equal keys are converted together."""
+        return shape_of(self.query), id(self.groups)
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """Return the numbers of columns: integers, sums, minima and maxima."""
         return tuple(map(len, state_columns(accumulators_of(self.query))))
@@ -98,6 +107,81 @@ class Reading:
     def shape(self) -> tuple[object, ...]:
         """Return a key; rows of readings with equal keys are written to one table."""
         return id(self.groups), self.query.window, self.widths
+
+
+def partial_rows(rows: WindowRows, readings: Sequence[Reading]) -> list[PartialRows]:
+    """Return rows of windows as partial rows, which may have several rows of one group.
+
+    Args:
+        rows: the totals of windows.
+        readings: the meaning of the rows, by number of the query.
+    """
+    alike: dict[tuple[Shape, int], list[int]] = {}
+    for number, reading in enumerate(readings):
+        alike.setdefault(reading.columns, []).append(number)
+    found = []
+    for numbers in alike.values():
+        position = np.full(len(readings), -1, np.int32)
+        position[numbers] = np.arange(len(numbers))
+        query = position[rows.owners]
+        mine = rows if len(alike) == 1 else rows.where(query >= 0)
+        if mine.keys.size:
+            own = [readings[number] for number in numbers]
+            found.append(_partial_rows(mine, query[query >= 0], own))
+    return found
+
+
+def _partial_rows(rows: WindowRows, query: np.ndarray, readings: Sequence[Reading]) -> PartialRows:
+    """Return the partial rows of readings with equal `Reading.columns`.
+
+    Args:
+        rows: one or more rows.
+        query: int32[R], the position of the reading of each row.
+        readings: the meaning of the rows.
+    """
+    shape, groups = shape_of(readings[0].query), readings[0].groups.dictionary_encode()
+    sums = zip(rows.sums.T[: shape.sums], rows.exponents.T, strict=False)
+    columns: list[StateColumn] = [
+        *from_limbs(rows.counts[:, : shape.integers]),
+        *(ScaledDoubles.of(*each) for each in sums),
+        *(
+            _extremes_of_ranks(
+                rows.ranks[:, n], query, [each.extremes[n].distinct for each in readings], largest
+            )
+            for n, (_, largest) in enumerate(shape.extremes)
+        ),
+    ]
+    return PartialRows(
+        tuple(reading.query for reading in readings),
+        groups.dictionary,
+        query,
+        np.asarray(groups.indices)[rows.keys[:, 0]],
+        rows.keys[:, 1].copy(),
+        tuple(columns),
+    )
+
+
+def _extremes_of_ranks(
+    ranks: np.ndarray, query: np.ndarray, tables: Sequence[np.ndarray], largest: bool
+) -> StateExtremes:
+    """Return the values of ranks.
+
+    Args:
+        ranks: int64[R].
+        query: int32[R], the number of the table of each row.
+        tables: the values of the ranks; queries of one attribute share a table.
+        largest: whether the values are maxima.
+    """
+    distinct = {id(table): table for table in tables}
+    if len(distinct) == 1:
+        return StateExtremes.from_ranks(ranks, tables[0], largest=largest)
+    numbers = {name: number for number, name in enumerate(distinct)}
+    table_of = np.array([numbers[id(table)] for table in tables])[query]
+    values, known = np.zeros(ranks.size, tables[0].dtype), np.zeros(ranks.size, np.bool_)
+    for number, table in enumerate(distinct.values()):
+        rows = np.flatnonzero((table_of == number) & (ranks < table.size))
+        values[rows], known[rows] = table[ranks[rows]], True
+    return StateExtremes.of(values, known, largest=largest)
 
 
 def partial_tables(rows: WindowRows, readings: Sequence[Reading]) -> list[pa.Table]:
@@ -209,6 +293,59 @@ class States(NamedTuple):
             dict(zip(doubles, scaled, strict=True)),
             dict(zip(ranks, values, strict=True)),
         )
+
+
+def of_text(queries: Sequence[BoundQuery], table: pa.Table) -> list[PartialRows]:
+    """Return rows of `executors.output.wire` as columns.
+
+    Args:
+        queries: the queries of the rows, and possibly others.
+        table: the rows.
+    """
+    names = table["query"].combine_chunks().dictionary_encode()
+    by_name, codes = {query.name: query for query in queries}, np.asarray(names.indices)
+    run = [by_name[name] for name in names.dictionary.to_pylist()]
+    by_shape: dict[Shape, list[int]] = {}
+    for number, query in enumerate(run):
+        by_shape.setdefault(shape_of(query), []).append(number)
+    found = []
+    for shape, numbers in by_shape.items():
+        position = np.full(len(run), -1, np.int32)
+        position[numbers] = np.arange(len(numbers))
+        own = position[codes]
+        rows = table if len(by_shape) == 1 else table.filter(pa.array(own >= 0))
+        chosen = tuple(run[number] for number in numbers)
+        found.append(_of_text(chosen, own[own >= 0], rows, shape))
+    return found
+
+
+def _of_text(
+    queries: tuple[BoundQuery, ...], query: np.ndarray, rows: pa.Table, shape: Shape
+) -> PartialRows:
+    groups = rows["group"].combine_chunks().dictionary_encode()
+    slides = np.array([each.window.slide for each in queries])
+    counts, sums, *sides = (
+        _columns_of(rows[name].combine_chunks()) for name in ("counts", "sums", "minima", "maxima")
+    )
+    columns: list[StateColumn] = []
+    for integers in map(_integers_of, counts):
+        is_long = integers.dtype == object
+        columns.append(from_python(integers.tolist()) if is_long else Integers(integers))
+    columns += (
+        ScaledDoubles.of(np.asarray(each.field(0)), np.asarray(each.field(1))) for each in sums
+    )
+    extremes = (_extremes_of(texts) for side in sides for texts in side)
+    for (is_double, largest), column in zip(shape.extremes, extremes, strict=True):
+        values = column.values.astype(np.float64 if is_double else np.int64)
+        columns.append(StateExtremes.of(values, column.known, largest=largest))
+    return PartialRows(
+        queries,
+        groups.dictionary,
+        query,
+        np.asarray(groups.indices),
+        np.asarray(rows["window_start"]) // slides[query],
+        tuple(columns),
+    )
 
 
 def _columns_of(lists: pa.ListArray) -> list[pa.Array]:
