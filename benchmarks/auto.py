@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.streams import (
@@ -26,6 +25,7 @@ from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_sets
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import RuntimePlan, compile_plan
 from elsinore.query.bound import Workload
 from elsinore.sharing.observe import observe
@@ -173,7 +173,7 @@ def measured(case: Case) -> dict[str, float | str]:
     workload, events = case.workload(), case.stream()
     statistics = observe(workload, events)
     plan, greta = compile_plan(workload, statistics), RuntimePlan.of(workload.queries)
-    ways: dict[str, Callable[[], list[pa.Table]]] = {"greta": partial(_run, greta, events)}
+    ways: dict[str, Callable[[], list[list[PartialRows]]]] = {"greta": partial(_run, greta, events)}
     sets = sets_of(workload).sets
     if sets and case.window <= _PAIRS:
         hamlet = RuntimePlan.of(workload.queries, sets=sets)
@@ -203,5 +203,5 @@ def measured(case: Case) -> dict[str, float | str]:
     }  # fmt: skip
 
 
-def _run(plan: RuntimePlan, events: EventTable) -> list[pa.Table]:
+def _run(plan: RuntimePlan, events: EventTable) -> list[list[PartialRows]]:
     return list(plan.run(events))

@@ -31,7 +31,6 @@ from benchmarks.streams import Way, medians
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
-from elsinore.executors.output.wire import merge_partials
 from elsinore.executors.plan import compile_plan
 from elsinore.lake.kept_hours import FOLDER
 from elsinore.ledger.event_changes import EventChanges
@@ -114,8 +113,10 @@ def _check(ground: Ground, workload: Workload) -> None:
     tables = (ground.events(Interval(hour, hour + HOUR)).table for hour in hours)
     own = pa.concat_tables(t.filter(pc.equal(t["seller"], _CHECKED)) for t in tables)
     events = EventTable(ground.lake.stream, own)
-    partial = [aggregate_query(query, events, owned=_LAST) for query in workload.queries]
-    rows = finish_long(workload, merge_partials(pa.concat_tables(partial)))
+    partial = [
+        part for query in workload.queries for part in aggregate_query(query, events, owned=_LAST)
+    ]
+    rows = finish_long(workload, partial)
     names = ["query", "group_key", "window_start", "aggregate", "exact"]
     mine = pc.field("group_key") == f'{{"seller": "{_CHECKED}"}}'
     found = ground.lake.rows(STAGED, mine & Hours(_LAST).expression(by_day=True))

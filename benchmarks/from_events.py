@@ -28,7 +28,6 @@ from benchmarks.streams import Way, medians
 from elsinore.events import ARROW_TYPES, EventTable, arrow_schema
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
-from elsinore.executors.output.wire import merge_partials
 from elsinore.executors.plan import RuntimePlan, compile_plan
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.publish.publish_hours import Published, publish
@@ -256,8 +255,8 @@ def _read(ground: Ground, table: str) -> DataFrame:
 def _check(ground: Ground) -> None:
     queries = ground.workload.queries
     events = ground.events(Interval(_CHECKED.start - HOUR, _CHECKED.end))
-    partial = [aggregate_query(query, events, owned=_CHECKED) for query in queries]
-    rows = finish_long(ground.workload, merge_partials(pa.concat_tables(partial)))
+    partial = [part for query in queries for part in aggregate_query(query, events, owned=_CHECKED)]
+    rows = finish_long(ground.workload, partial)
     names = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
     found = _read(ground, RESULTS).where(sql(Hours(_CHECKED).conditions(by_day=True)))
     micros = F.unix_micros("window_start").alias("window_start")

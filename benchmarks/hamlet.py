@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
 from benchmarks.hamlet_decisions import decision_seconds
@@ -22,6 +21,7 @@ from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
 from elsinore.executors.hamlet.observe import Observer
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.sharing.sharable import SharableSet, sharable_set
 
 ROUNDS, MOST_QUERIES = 5, 100
@@ -141,7 +141,7 @@ def decisions() -> Measured:
 
 def _by_hamlet(
     found: SharableSet, events: EventTable, decisions: Decisions, observer: Observer
-) -> pa.Table:
+) -> list[PartialRows]:
     rows = aggregate_set(found, events, decisions=decisions, observer=observer)
     assert rows is not None, "the set needs too much memory"
     return rows
@@ -155,13 +155,13 @@ def measured(case: Case, *, against_greta: bool) -> dict[str, float | str]:
     """
     found, events = prepared(case)
     expected = comparable(aggregate_query(q, events) for q in found.queries)
-    runs: dict[str, Callable[[Observer], pa.Table]] = {
+    runs: dict[str, Callable[[Observer], list[PartialRows]]] = {
         name: partial(_by_hamlet, found, events, way) for name, way in WAYS.items()
     }
     if against_greta:
-        runs["greta"] = lambda _: pa.concat_tables(
-            [aggregate_query(q, events) for q in found.queries]
-        )
+        runs["greta"] = lambda _: [
+            part for q in found.queries for part in aggregate_query(q, events)
+        ]
     for name, run in runs.items():
         rows = comparable([run(Observer(room=0))])
         assert rows == expected, f"{case.name}: {name} gives other rows"
@@ -182,7 +182,7 @@ def measured(case: Case, *, against_greta: bool) -> dict[str, float | str]:
 
 
 def least(
-    runs: dict[str, Callable[[Observer], pa.Table]],
+    runs: dict[str, Callable[[Observer], list[PartialRows]]],
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Processor seconds of each way, and of its kernels, the ways run in turns."""
     whole, kernels = dict.fromkeys(runs, float("inf")), dict.fromkeys(runs, float("inf"))

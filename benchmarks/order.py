@@ -16,7 +16,6 @@ from collections.abc import Callable
 from statistics import median
 
 import numpy as np
-import pyarrow as pa
 from numba import njit
 
 import elsinore.executors.graph.climb as ladder
@@ -36,7 +35,8 @@ from benchmarks.streams import (
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
-from elsinore.integers import integer_of
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.numbers.exact_columns import to_python
 from elsinore.query.bound import BoundQuery
 
 ROUNDS = 3
@@ -217,7 +217,7 @@ def _events(values: np.ndarray) -> EventTable:
 
 def _counting(values: np.ndarray) -> Callable[[], int]:
     query, events = _query(2 * EVENTS), _events(values)
-    return lambda: integer_of(aggregate_query(query, events)["counts"][0].as_py()[0])
+    return lambda: int(to_python(aggregate_query(query, events)[0].columns[0])[0])
 
 
 def _as_int(words: np.ndarray) -> int:
@@ -248,7 +248,7 @@ def _small_windows(window: int) -> dict[str, float]:
     events = _events(np.random.default_rng(2).random(WINDOW_EVENTS))
 
     def way(by_order: int) -> Way:
-        def run() -> pa.Table:
+        def run() -> list[PartialRows]:
             ladder.BY_ORDER = by_order
             return aggregate_query(query, events)
 

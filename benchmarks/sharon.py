@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
-from benchmarks.streams import Way, events_of, medians, stream_of, workload_of
+from benchmarks.streams import Way, events_of, medians, stream_of, text_rows, workload_of
 from elsinore.choices import Optimizer
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
@@ -153,7 +153,8 @@ def _run(
     queries: Sequence[BoundQuery], events: EventTable, shared: Sequence[Sequence[Segment]] | None
 ) -> pa.Table:
     """The whole call: lower the queries, and run them over the events."""
-    return SegmentsUnit.of(queries, shared or ()).run(EventColumns(events), EVERYTHING)
+    unit = SegmentsUnit.of(queries, shared or ())
+    return text_rows(unit.run(EventColumns(events), EVERYTHING))
 
 
 def make_workload(case: Case) -> Workload:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from statistics import median
 
 import numpy as np
@@ -13,9 +14,11 @@ import pyarrow as pa
 from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
 from elsinore.events import EventTable, arrow_schema
 from elsinore.executors.input.in_order import Aggregate
-from elsinore.executors.output.wire import merge_partials
+from elsinore.executors.output.partial_rows import PartialRows, merge
+from elsinore.executors.output.state_columns import Extremes
 from elsinore.executors.plan import Executor, Request, RuntimePlan, plan_for
 from elsinore.integers import integer_of
+from elsinore.numbers.exact_columns import Integers, to_text
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.timeline import Interval, TimeUnit
@@ -54,20 +57,20 @@ def events_of(
 def auto(
     workload: Workload, events: EventTable, owned: Interval | None = None
 ) -> Callable[[], pa.Table]:
-    """All rows by the executor `auto`, from events as Arrow columns to rows as Arrow columns.
+    """All rows by the executor `auto`, from events as Arrow columns to `text_rows`.
 
     Where an interval is given, of the windows that end in it. What is shared is decided beforehand,
     as in the pipeline.
     """
     plan = plan_for(Executor.AUTO, workload, events)
-    return lambda: pa.concat_tables(plan.run(events, Request(owned)))
+    return lambda: text_rows(chain.from_iterable(plan.run(events, Request(owned))))
 
 
-def batch_runner(plan: RuntimePlan, stream: StreamSchema) -> Aggregate:
+def batch_runner(plan: RuntimePlan, stream: StreamSchema) -> Aggregate[pa.Table]:
     """What `aggregate_in_order` asks for the rows of each batch."""
 
     def rows_of(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        yield from plan.run(EventTable(stream, table), Request(owned))
+        yield from map(text_rows, plan.run(EventTable(stream, table), Request(owned)))
 
     return rows_of
 
@@ -101,13 +104,61 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def comparable(tables: Iterable[pa.Table]) -> list[tuple[object, ...]]:
-    """Partial rows of several tables, merged, in one order."""
-    rows = merge_partials(pa.concat_tables(list(tables))).to_pylist()
-    return sorted(
-        (r["query"], r["group"], r["window_start"], tuple(r["counts"]), tuple(r["minima"]))
-        for r in rows
+#: Partial rows without sums of doubles, with integers of any size as decimal text.
+_TEXT_SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),
+        ("group", pa.string()),
+        ("window_start", pa.int64()),
+        ("window_end", pa.int64()),
+        ("counts", pa.list_(pa.string())),
+        ("extremes", pa.list_(pa.string())),
+    ]
+)
+
+
+def text_rows(parts: Iterable[PartialRows]) -> pa.Table:
+    """Partial rows as a table of `_TEXT_SCHEMA`."""
+    return pa.concat_tables([_TEXT_SCHEMA.empty_table(), *map(_text_rows, parts)])
+
+
+def _text_rows(part: PartialRows) -> pa.Table:
+    slides, withins = (
+        np.array([getattr(query.window, name) for query in part.queries], np.int64)[part.query]
+        for name in ("slide", "within")
     )
+    names = pa.array([query.name for query in part.queries], pa.string())
+    counts = [to_text(column) for column in part.columns if isinstance(column, Integers)]
+    extremes = [
+        pa.array(list(map(repr, column.values.tolist())), pa.string(), mask=~column.known)
+        for column in part.columns
+        if isinstance(column, Extremes)
+    ]
+    columns = [
+        names.take(pa.array(part.query)),
+        part.groups.take(pa.array(part.group)),
+        pa.array(part.window * slides),
+        pa.array(part.window * slides + withins),
+        _lists(counts, len(part)),
+        _lists(extremes, len(part)),
+    ]
+    return pa.Table.from_arrays(columns, schema=_TEXT_SCHEMA)
+
+
+def _lists(columns: Sequence[pa.Array], size: int) -> pa.ListArray:
+    """The values of columns of `size` rows, as a list per row."""
+    flat = pa.concat_arrays([pa.array([], pa.string()), *columns])
+    if len(columns) > 1:
+        order = np.arange(len(flat)).reshape(len(columns), size).T.ravel()
+        flat = flat.take(pa.array(order))
+    offsets = np.arange(size + 1, dtype=np.int32) * len(columns)
+    return pa.ListArray.from_arrays(pa.array(offsets), flat)
+
+
+def comparable(found: Iterable[Iterable[PartialRows]]) -> list[tuple[object, ...]]:
+    """Partial rows, merged, in one order."""
+    rows = text_rows(merge([*chain.from_iterable(found)])).to_pylist()
+    return sorted(tuple(map(str, row.values())) for row in rows)
 
 
 def counts_of(rows: pa.Table) -> dict[tuple[str, str, int], int]:

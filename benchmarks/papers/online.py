@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
-
-import pyarrow as pa
 
 from benchmarks.papers import systems
 from elsinore.choices import Optimizer
@@ -21,7 +20,7 @@ from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.output.finish import finish
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import EVERYTHING, AloneUnit, HamletUnit, Request, RuntimePlan
 from elsinore.executors.plan.choose_segments import shared_segments
 from elsinore.executors.plan.units import SegmentsUnit
@@ -59,7 +58,7 @@ _ALONE: dict[str, Callable[..., list[ResultRow]]] = {
 }
 _HAMLET = {HAMLET: DYNAMIC, STATIC: ALWAYS}
 
-#: What gives unfinished rows, table by table, or finished ones.
+#: What gives partial rows, or finished ones.
 Work = Callable[[], list[Any]]
 #: What a system does while it is watched, and then.
 Prepared = tuple[Work, Callable[[list[Any]], list[Any]]]
@@ -94,7 +93,8 @@ def prepare(name: str, task: Task) -> Prepared:
     if name == GRETA:
         return lambda: _one_by_one(task.workload, events), _finisher(task.workload)
     if name in _HAMLET:
-        return lambda: list(_plan(task, _HAMLET[name]).run(events)), _finisher(task.workload)
+        work = lambda: [*chain.from_iterable(_plan(task, _HAMLET[name]).run(events))]  # noqa: E731
+        return work, _finisher(task.workload)
     if name in OPTIMIZERS:
         return _optimizer(OPTIMIZERS[name], task)
     return _of_fixed_length(name, task)
@@ -107,9 +107,9 @@ def beginning(task: Task, events: int = FEW) -> Task:
     return replace(task, events=EventTable(task.events.schema, first))
 
 
-def _one_by_one(workload: Workload, events: EventTable) -> list[pa.Table]:
+def _one_by_one(workload: Workload, events: EventTable) -> list[PartialRows]:
     columns = EventColumns(events)
-    return [aggregate_query(query, columns) for query in workload.queries]
+    return [part for query in workload.queries for part in aggregate_query(query, columns)]
 
 
 def _of_fixed_length(name: str, task: Task) -> Prepared:
@@ -128,20 +128,20 @@ def _of_fixed_length(name: str, task: Task) -> Prepared:
         if name == "SPASS":
             work, rows = (lambda: systems.spass(workload.queries, events, shared)), list
         else:
-            work = lambda: [_segments(workload.queries, EventColumns(events), shared)]  # noqa: E731
+            work = lambda: _segments(workload.queries, EventColumns(events), shared)  # noqa: E731
     if task.fixed:
         return work, rows
     return work, lambda tables: added_up(rows(tables))
 
 
-def _a_seq(workload: Workload, events: EventTable) -> list[pa.Table]:
+def _a_seq(workload: Workload, events: EventTable) -> list[PartialRows]:
     columns = EventColumns(events)
-    return [_segments((query,), columns, ()) for query in workload.queries]
+    return [part for query in workload.queries for part in _segments((query,), columns, ())]
 
 
 def _segments(
     queries: Sequence[BoundQuery], columns: EventColumns, shared: Sequence[Sequence[Segment]]
-) -> pa.Table:
+) -> list[PartialRows]:
     return SegmentsUnit.of(queries, shared).run(columns, EVERYTHING)
 
 
@@ -161,9 +161,7 @@ def _optimizer(optimizer: Optimizer, task: Task) -> Prepared:
 
 
 def _finisher(workload: Workload) -> Callable[[list[Any]], list[ResultRow]]:
-    return lambda tables: finish(
-        workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables])
-    )
+    return lambda parts: finish(workload, parts)
 
 
 def added_up(rows: list[ResultRow]) -> list[ResultRow]:
@@ -205,7 +203,7 @@ def _counts(task: Task, decisions: Decisions) -> dict[str, int]:
         return observers[-1]
 
     sets = _plan(task, decisions).run(task.events, Request(observe=watch))
-    assert sum(table.num_rows for table in sets)
+    assert sum(len(part) for parts in sets for part in parts)
     totals: Counter[str] = Counter()
     for watched in observers:
         totals.update(watched.counts)

@@ -7,12 +7,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from math import gcd
 from types import ModuleType
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import elsinore.executors.graph.climb as ladder
@@ -26,7 +25,7 @@ from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusal
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.finish import finish
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import (
     REFUSALS,
     AloneUnit,
@@ -36,6 +35,7 @@ from elsinore.executors.plan import (
     RuntimePlan,
     plan_for,
 )
+from elsinore.executors.plan.alike import answered_by
 from elsinore.executors.plan.units import (
     OrderedUnit,
     ParticipationUnit,
@@ -82,26 +82,26 @@ class Way:
         with pytest.MonkeyPatch.context() as patched:
             for module, name, value in self.constants:
                 patched.setattr(module, name, value)
-            tables = [PARTIAL_SCHEMA.empty_table(), *self._tables(events, owned)]
-        return finish(workload, pa.concat_tables(tables))
+            parts = list(self._parts(events, owned))
+        return finish(workload, parts, answered_by(self.plan.row_classes))
 
-    def _tables(self, events: EventTable, owned: Interval | None) -> Iterator[pa.Table]:
+    def _parts(self, events: EventTable, owned: Interval | None) -> Iterator[PartialRows]:
         if self.carried is not None:
             cut, whole = (CarriedPanes(self.plan.queries, n) for n in (self.carried, 2**61))
-            panes = pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *cut.pane_rows(events)])
+            panes = list(cut.pane_rows(events))
             if self.folded:
-                panes = pa.concat_tables([panes.slice(0, 0), *cut.folded(panes, whole.block)])
+                panes = list(cut.folded(panes, whole.block))
             yield from (whole if self.folded else cut).window_rows(panes, owned)
             return
         if not self.swept:
-            yield from self.plan.run(events, Request(owned))
+            yield from chain.from_iterable(self.plan.run(events, Request(owned)))
             return
         columns = EventColumns.of(events)
         for unit in self.plan.units:
             if isinstance(unit, SweepUnit):
-                yield aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
+                yield from aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
             else:
-                yield unit.run(columns, Request(owned))
+                yield from unit.run(columns, Request(owned))
 
     def shared(self) -> Counter[str]:
         """What its queries share, how many compare pairs, and how many return several things."""

@@ -13,6 +13,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.executors.graph import aggregate as engine_aggregate
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import RuntimePlan
 from elsinore.query.bound import BoundQuery
 from elsinore.spark.aggregate_worker import partial_rows
@@ -96,7 +97,9 @@ def test_a_task_calls_the_executor_once_for_all_of_its_groups(
     calls: list[int] = []
     whole = engine_aggregate.aggregate_query
 
-    def counted(query: BoundQuery, events: EventColumns, *, owned: Interval | None) -> pa.Table:
+    def counted(
+        query: BoundQuery, events: EventColumns, *, owned: Interval | None
+    ) -> list[PartialRows]:
         calls.append(len(events.events))
         return whole(query, events, owned=owned)
 

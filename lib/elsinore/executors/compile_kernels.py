@@ -28,6 +28,7 @@ from elsinore.executors.linear.segments import lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.numbers.compiled import QuickCache
+from elsinore.numbers.exact_columns import from_python, to_text
 from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
@@ -75,6 +76,7 @@ def steps() -> Iterator[partial[Any]]:
     yield partial(aggregate_query, _query(f"{rising} {2 * BY_ITSELF}"), _stream(BY_ITSELF))
     yield partial(_ordered, rising, _stream(70))
     yield partial(_ordered, rising, _stream(BY_ITSELF))
+    yield partial(to_text, from_python([2**100]))
 
 
 def _stream(size: int) -> EventTable:

@@ -7,8 +7,9 @@ windows with a trend.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -46,6 +47,17 @@ def _refused(query: BoundQuery, what: str) -> QueryError:
     return QueryError.of([Diagnostic(f"query {query.name}: {what}", at, _HINT)])
 
 
+class Rows(Protocol):
+    """Rows of several queries (`output.window_rows.WindowRows`)."""
+
+    @property
+    def owners(self) -> np.ndarray:
+        """Return the number of the query of each row, int64[R]."""
+
+
+R = TypeVar("R", bound=Rows)
+
+
 @dataclass
 class RowBound:
     """The number of rows of each query, counted while executors make them.
@@ -71,3 +83,9 @@ class RowBound:
         self._rows += np.bincount(owners, minlength=len(self.queries))
         most = int(self._rows.argmax())
         require_few_rows(self.queries[most], int(self._rows[most]))
+
+    def counted(self, parts: Iterable[R]) -> Iterator[R]:
+        """Yield rows of windows unchanged, and count them; see `add`."""
+        for rows in parts:
+            self.add(rows.owners)
+            yield rows

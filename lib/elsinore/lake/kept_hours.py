@@ -127,12 +127,12 @@ class KeptHours:
                 yield parse_hour(found[1]), at, number, of, path
 
 
-def read_kept(files: Collection[Path], queries: Collection[str] = ()) -> pa.Table:
+def read_kept(files: Collection[Path], queries: Collection[int] = ()) -> pa.Table:
     """Return the rows of cached files.
 
     Args:
         files: The files.
-        queries: Only rows of these queries; empty: all rows.
+        queries: Only rows with these numbers in the column `query`; empty: all rows.
 
     Raises:
         ConflictError: Another process removed a file meanwhile.

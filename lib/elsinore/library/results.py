@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
@@ -17,8 +19,9 @@ from elsinore.events import ARROW_TYPES, EventTable
 from elsinore.executors.aggregates import asked_name
 from elsinore.executors.input.ties import Ties
 from elsinore.executors.output.finish import finish
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
-from elsinore.executors.plan import EVERYTHING, Executor, Request, plan_for
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.plan import EVERYTHING, Executor, Request, RuntimePlan, plan_for
+from elsinore.executors.plan.alike import answered_by
 from elsinore.executors.row_bound import require_few_rows
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import BoundQuery, Workload
@@ -59,29 +62,32 @@ def answer(
     if not len(events):
         return []
     plan = plan_for(executor, workload, events, static_plan)
-    tables = list(_few_rows(workload, plan.run(events, request)))
+    parts = list(_few_rows(workload, plan, plan.run(events, request)))
     with memory_failures("making the result rows", hint="write a larger SLIDE, or fewer queries"):
-        rows = finish(workload, pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *tables]))
+        rows = finish(workload, parts, answered_by(plan.row_classes))
     for query in plan.left:
         request.tell([query.name])
         rows += two_step(query, events, budget=budget)
     return rows
 
 
-def _few_rows(workload: Workload, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _few_rows(
+    workload: Workload, plan: RuntimePlan, found: Iterable[Sequence[PartialRows]]
+) -> Iterator[PartialRows]:
     """Yield partial rows.
 
     Raises:
         QueryError: there are too many rows; the error names the query with the most rows.
     """
-    rows = Counter[str]()
-    for table in tables:
-        for name in table["query"].value_counts().to_pylist():
-            rows[name["values"]] += name["counts"]
-        if rows:
-            most = asked_name(rows.most_common(1)[0][0])
-            require_few_rows(workload.by_name[most], rows.total())
-        yield table
+    rows, answered = Counter[str](), answered_by(plan.row_classes)
+    for part in chain.from_iterable(found):
+        numbers = np.bincount(part.query, minlength=len(part.queries)).tolist()
+        for run, number in zip(part.queries, numbers, strict=True):
+            for name in answered.get(run.name, (run.name,)):
+                rows[name] += number
+        most = asked_name(rows.most_common(1)[0][0])
+        require_few_rows(workload.by_name[most], rows.total())
+        yield part
 
 
 class Results(dict[str, pa.Table]):

@@ -6,19 +6,23 @@ This module does not import Spark: the driver creates the functions, and Python 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.aggregates import participation_query
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.input.in_order import aggregate_in_order
-from elsinore.executors.output.finish import finish_long
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.finish import Answered, finish_long
+from elsinore.executors.output.partial_rows import PartialRows, merge
+from elsinore.executors.output.wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
 from elsinore.executors.plan import Request, RuntimePlan
+from elsinore.executors.plan.alike import Alike, answered_by
 from elsinore.lake.event_files import (
     Bucket,
     EventFile,
@@ -74,23 +78,20 @@ class Part:
 def partial_rows(
     schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, batches: Batches,
     told: Counter[str],
-) -> Iterator[pa.Table]:  # fmt: skip
+) -> Iterator[list[PartialRows]]:  # fmt: skip
     """Aggregate all events of partitions to partial rows.
 
-    Memory holds only the events that open windows need. A yielded table has all partial rows of its
-    windows. The counts of shared work are added to `told`.
+    Memory holds only the events that open windows need. A yielded list has all rows of its windows,
+    one per query that ran, group and window. The counts of shared work are added to `told`.
 
     `batches` have the columns `_time`, which ascends, `_type`, and the attributes that the queries
     read. Only the windows that end in `owned` are computed; None: all windows.
     """
     observer = Observer(room=0, details=False)
 
-    def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        parts = [PARTIAL_SCHEMA.empty_table()]
+    def aggregate(table: pa.Table, owned: Interval | None) -> Iterator[list[PartialRows]]:
         request = Request(owned, observe=lambda _: observer)
-        for found in plan.run(event_table(schema, table), request):
-            parts.append(found.cast(PARTIAL_SCHEMA))
-        yield pa.concat_tables(parts)
+        yield [*chain.from_iterable(plan.run(event_table(schema, table), request))]
 
     reach = max(query.window.within for query in plan.queries)
     yield from aggregate_in_order(batches, reach, aggregate, owned=owned)
@@ -121,6 +122,7 @@ def reading(
     codes = [code for name, code in workload.schema.type_codes.items() if name not in counted]
     fresh = pa.array(codes, pa.int32())
     types, read = types_read(workload, workload.queries), attributes_read(workload.queries)
+    places, answered = places_of(workload), answered_by(plan.row_classes)
 
     def read_part(number: int) -> Iterator[pa.RecordBatch]:
         part, told = parts[number], Counter({EVENTS: 0})
@@ -135,8 +137,11 @@ def reading(
             events = events_in_order(files, part.reached, workload.schema, types, read, part.bucket)
             seen = counting(events, told, own)
             for rows in partial_rows(workload.schema, plan, part.owned, seen, told):
-                yield from results_of(rows) if merged else finished(workload, rows, told)
-        yield counts_of(PARTIAL_SCHEMA if merged else FINISHED_SCHEMA, told)
+                if merged:
+                    yield from results_of(to_arrow(rows, places))
+                else:
+                    yield from finished(workload, answered, rows, told)
+        yield counts_of(WIRE_SCHEMA if merged else FINISHED_SCHEMA, told)
 
     return each_number(read_part)
 
@@ -163,17 +168,24 @@ def counting(
         yield batch
 
 
+def places_of(workload: Workload) -> dict[str, Place]:
+    """Return the places of partial rows by name of the query, also of `participation_query`."""
+    asking = (participation_query(query) for query in workload.queries if query.participating)
+    return {query.name: Place(n) for n, query in enumerate((*workload.queries, *asking))}
+
+
 def aggregating(
-    schema: StreamSchema, plan: RuntimePlan, owned: Interval | None, counted: frozenset[str]
+    workload: Workload, plan: RuntimePlan, owned: Interval | None, counted: frozenset[str]
 ) -> Task:
     """Return a task function that aggregates all events of its partitions to partial rows.
 
     Args:
-        schema: The schema of the events.
+        workload: The queries of all plans whose rows are merged.
         plan: The plan of the aggregation.
         owned: Only the windows that end in this interval; None: all.
         counted: Event types that another task function counts.
     """
+    schema, places = workload.schema, places_of(workload)
     codes = [code for name, code in schema.type_codes.items() if name not in counted]
     fresh = pa.array(codes, pa.int32())
 
@@ -183,14 +195,21 @@ def aggregating(
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         told = Counter({EVENTS: 0})
         for rows in partial_rows(schema, plan, owned, counting(batches, told, own), told):
-            yield from results_of(rows)
-        yield counts_of(PARTIAL_SCHEMA, told)
+            yield from results_of(to_arrow(rows, places))
+        yield counts_of(WIRE_SCHEMA, told)
 
     return task
 
 
-def finishing(workload: Workload) -> Task:
-    """Return a task function that merges partial rows of the same result, and finishes them."""
+def finishing(workload: Workload, classes: Sequence[Alike]) -> Task:
+    """Return a task function that merges partial rows of the same result, and finishes them.
+
+    Args:
+        workload: The queries.
+        classes: The classes of the queries that ran (`RuntimePlan.row_classes`), of all plans.
+    """
+    places, answered = places_of(workload), answered_by(classes)
+    queries = {places[each.run.name]: each.run for each in classes}
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         held = [batch for batch in batches if batch.num_rows]
@@ -198,21 +217,29 @@ def finishing(workload: Workload) -> Task:
             return
         rows, counts = split(pa.Table.from_batches(held))
         told = Counter(counts)
-        yield from finished(workload, rows, told)
+        yield from finished(workload, answered, merge(from_arrow(rows, queries)), told)
         yield counts_of(FINISHED_SCHEMA, told)
 
     return task
 
 
-def finished(workload: Workload, rows: pa.Table, told: Counter[str]) -> Iterable[pa.RecordBatch]:
-    """Convert all partial rows of results to rows of `FINISHED_SCHEMA`, and count them."""
-    merged = merge_partials(rows)
-    long = finish_long(workload, merged)
+def finished(
+    workload: Workload, answered: Answered, rows: Sequence[PartialRows], counts: Counter[str]
+) -> Iterable[pa.RecordBatch]:
+    """Convert all partial rows of results to rows of `FINISHED_SCHEMA`, and count them.
+
+    Args:
+        workload: The queries.
+        answered: The queries that the rows of each query answer, by name.
+        rows: The partial rows, one per query that ran, group and window.
+        counts: The counts of the task; the numbers of rows and windows are added.
+    """
+    long = finish_long(workload, rows, answered)
     run = long["query"].combine_chunks().dictionary_encode()
     names = run.dictionary.to_pylist()
     values = Counter(run.to_pylist())  # HAVING may have dropped rows
     windows = sum(n // len(workload.by_name[name].outputs) for name, n in values.items())
-    told.update({WINDOWS: windows, ROWS: long.num_rows})
+    counts.update({WINDOWS: windows, ROWS: long.num_rows})
     origins = [workload.origin(name) for name in names]
     of_query = {
         "query": [origin.query for origin in origins],

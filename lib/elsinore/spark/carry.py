@@ -19,9 +19,10 @@ import pyarrow as pa
 from elsinore.executors.aggregates import accumulators_of
 from elsinore.executors.input.in_order import aggregate_in_order
 from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.wire import Place, from_arrow, to_arrow
 from elsinore.executors.plan import RuntimePlan
-from elsinore.executors.plan.alike import for_all
+from elsinore.executors.plan.alike import answered_by
 from elsinore.lake.event_files import (
     EventFile,
     Share,
@@ -44,7 +45,7 @@ from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
 #: Version of cached panes; raise it if the meaning of their rows changes, or if rows were wrong.
-_MEANING = 1
+_MEANING = 2
 
 #: Minimum bytes of events before a slice for which caching panes is worthwhile: two more Spark jobs
 #: take as long as reading about two million events.
@@ -59,8 +60,6 @@ KEPT_BYTE = 16
 
 #: Maximum bytes of events that a task aggregates at a time (about four million events).
 MOST_BYTES = 100_000_000
-
-_NO_ROWS = PARTIAL_SCHEMA.empty_table()
 
 #: How long cached panes are kept for other slices, after the windows of a slice no longer need
 #: them.
@@ -122,27 +121,28 @@ class Carrying:
 
         def pane_rows(
             share: Share, files: Sequence[EventFile], part: Interval, told: Counter[str]
-        ) -> Iterator[pa.Table]:
+        ) -> Iterator[PartialRows]:
             found = events_in_order(files, part, schema, types, read, share.bucket)
             cuts = _cuts(share.portion * sum(file.bytes_in(part) for file in files))
             cut = replace(carried, block=HOUR // cuts)
 
-            def panes(table: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
+            def panes(table: pa.Table, owned: Interval | None) -> Iterator[PartialRows]:
                 yield from cut.pane_rows(event_table(schema, table), owned)
 
             rows = aggregate_in_order(counting(found, told), cut.block, panes, owned=part)
             if cuts == 1:
                 yield from rows
             else:
-                yield from cut.folded(pa.concat_tables([_NO_ROWS, *rows]), HOUR)
+                yield from cut.folded(list(rows), HOUR)
 
         def keep(number: int) -> Counts:
             (hour, share), told = parts[number], Counter({EVENTS: 0})
-            part, tables = Interval(hour, hour + HOUR), [_NO_ROWS]
+            part, panes = Interval(hour, hour + HOUR), list[PartialRows]()
             for files in share.in_turn():
-                tables += pane_rows(share, files, part, told)
+                panes += pane_rows(share, files, part, told)
             # By query, so that panes of other queries are not read.
-            kept.write(hour, version, share.bucket, pa.concat_tables(tables).sort_by("query"))
+            order = [(name, "ascending") for name in Place._fields]
+            kept.write(hour, version, share.bucket, to_arrow(panes, carried.places).sort_by(order))
             return told
 
         return keep
@@ -158,18 +158,15 @@ class Carrying:
         """
         files = self.kept.all_of(self.lake, self.hours, self.version, self.changes)
         self.kept.drop_before(self.hours[0] - _STAY)
-        carried, workload, classes, owned = (
-            self.carried, self.workload, self.plan.classes, self.owned
-        )  # fmt: skip
+        carried, workload, owned = self.carried, self.workload, self.owned
+        answered = answered_by(self.plan.classes)
 
         def rows_of(number: int) -> Iterator[pa.RecordBatch]:
             told: Counter[str] = Counter()
             mine = range(number, len(carried.queries), tasks)
-            names = [name for query in mine for name in carried.names(query)]
-            panes = read_kept(files, names)
+            panes = from_arrow(read_kept(files, mine), carried.pane_queries)
             for rows in carried.window_rows(panes, owned):
-                for each in for_all(classes, rows):
-                    yield from finished(workload, each, told)
+                yield from finished(workload, answered, [rows], told)
             yield counts_of(FINISHED_SCHEMA, told)
 
         return each_number(rows_of)

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import SetupError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.wire import WIRE_SCHEMA
 from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.stored_events import NotPlainError, files_of
@@ -155,8 +155,8 @@ def aggregated(
     task: Task = reading(workload, route.parts, plan, counted, merged=route.merged)
     if not route.merged:
         return numbered(spark, len(route.parts), task, FINISHED_SCHEMA)
-    rows = numbered(spark, len(route.parts), task, PARTIAL_SCHEMA)
-    return finished_together(rows, workload, parts)
+    rows = numbered(spark, len(route.parts), task, WIRE_SCHEMA)
+    return finished_together(rows, workload, plan.row_classes, parts)
 
 
 def scanned_events(

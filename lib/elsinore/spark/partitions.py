@@ -14,8 +14,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.wire import WIRE_SCHEMA
 from elsinore.executors.plan import RuntimePlan
+from elsinore.executors.plan.alike import Alike
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.expressions import Applied
@@ -25,7 +26,7 @@ from elsinore.spark.aggregate_worker import aggregating, finishing
 from elsinore.timeline import Interval
 
 #: Rows of one query, and of its EACH and DISTINCT, which have another name, meet in one task.
-_RESULT = ("group", "window_start", "window_end")
+_RESULT = ("group", "window")
 
 
 def aggregate_partitions(
@@ -43,23 +44,32 @@ def aggregate_partitions(
         parts: Maximum number of tasks.
         owned: Only the windows that end in this interval; None: all.
     """
-    partial, counted = [], frozenset[str]()
+    partial, counted, classes = [], frozenset[str](), list[Alike]()
     # Each type is counted in the branch that reads most of its events.
     longest = sorted(branches(workload), key=lambda one: -max(q.window.within for q in one[1]))
     for keys, queries in longest:
-        task = aggregating(
-            workload.schema, plan.of_queries([query.name for query in queries]), owned, counted
-        )
+        own = plan.of_queries([query.name for query in queries])
+        classes += own.row_classes
+        task = aggregating(workload, own, owned, counted)
         ordered = _distributed(events, workload, keys, queries, parts, owned)
-        partial.append(ordered.mapInArrow(task, from_arrow_schema(with_counts(PARTIAL_SCHEMA))))
+        partial.append(ordered.mapInArrow(task, from_arrow_schema(with_counts(WIRE_SCHEMA))))
         counted |= types_read(workload, queries)
     together = reduce(lambda one, other: one.unionByName(other), partial)
-    return finished_together(together, workload, parts)
+    return finished_together(together, workload, classes, parts)
 
 
-def finished_together(together: DataFrame, workload: Workload, parts: int) -> DataFrame:
-    """Merge partial rows of the same result from several tasks, and finish them."""
-    task = finishing(workload)
+def finished_together(
+    together: DataFrame, workload: Workload, classes: Sequence[Alike], parts: int
+) -> DataFrame:
+    """Merge partial rows of the same result from several tasks, and finish them.
+
+    Args:
+        together: Partial rows, and rows of counts.
+        workload: The queries.
+        classes: The classes of the queries that ran (`RuntimePlan.row_classes`).
+        parts: Maximum number of tasks.
+    """
+    task = finishing(workload, classes)
     rows = together.repartition(parts, *_RESULT)
     return rows.mapInArrow(task, from_arrow_schema(with_counts(FINISHED_SCHEMA)))
 

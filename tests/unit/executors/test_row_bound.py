@@ -114,7 +114,7 @@ def test_windows_are_counted_before_room_is_made_for_them(monkeypatch: pytest.Mo
     query = bound_query(PATTERNS["greta"], STREAM)
     events = event_table("a0(v=1) a1000(v=2)", STREAM)
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 20)
-    assert aggregate_query(query, events).num_rows == 20
+    assert sum(map(len, aggregate_query(query, events))) == 20
     monkeypatch.setattr(row_bound, "MOST_WINDOWS", 19)
     with pytest.raises(
         QueryError, match="q: 20 windows of its groups contain events, at most 19 may"

@@ -14,9 +14,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from elsinore.executors.output.window_rows import WindowRows, _added_up, exact
-from elsinore.executors.output.wire import _merged
-from elsinore.integers import digits_of
 from elsinore.numbers.exact_columns import (
     Integers,
     from_limbs,
@@ -103,26 +100,6 @@ def test_sums_are_those_of_python(case: tuple[list[int], list[int]]) -> None:
     rows, begins = case
     found = sum_segments(column(rows), np.array(begins, np.int64))
     assert values_of(found) == sums_of(rows, begins)
-
-
-@cases
-@given(segments())
-def test_sums_are_those_of_partial_rows(case: tuple[list[int], list[int]]) -> None:
-    """Both of the present ways: totals of windows, and decimal text."""
-    rows, begins = case
-    if not rows:
-        return
-    found = values_of(sum_segments(column(rows), np.array(begins)))
-    places = np.repeat(np.arange(len(begins)), np.diff([*begins, len(rows)]))
-    nothing = np.zeros((len(rows), 0))
-    counts = exact(limbs_of(rows, 160)[:, None])
-    ranks = np.zeros((len(rows), 0), np.int64)
-    windows = WindowRows(np.zeros((len(rows), 3), np.int64), counts, nothing, ranks, ranks)
-    assert _added_up(windows, places).counts[:, 0].tolist() == found
-    texts = pa.chunked_array([pa.array([[digits_of(n)] for n in rows], pa.list_(pa.string()))])
-    spans = np.array([*begins, len(rows)])
-    added = _merged(texts, spans, lambda each: digits_of(sum(map(int, each))))
-    assert [[digits_of(n)] for n in found] == added
 
 
 def test_many_rows_of_the_largest_values() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from elsinore.events import EventTable
 from elsinore.executors.plan import Request, RuntimePlan
+from elsinore.executors.plan.alike import answered_by
 from elsinore.lake.answered import joined_queries
 from elsinore.query.bound import Origin, Workload
 from elsinore.query.load_workload import read_workload
@@ -34,8 +35,8 @@ def test_queries_keep_their_names_beside_a_joint_name() -> None:
 def test_finished_rows_name_the_workload_of_their_query() -> None:
     joined = joined_queries([("", _workload("q")), ("ops", _workload("q"))])
     plan = RuntimePlan.of(joined.queries)
-    tables = list(plan.run(EventTable.of(SCHEMA, [("A", 3, {})]), Request()))
-    batches = finished(joined, pa.concat_tables(tables), Counter())
+    (parts,) = plan.run(EventTable.of(SCHEMA, [("A", 3, {})]), Request())
+    batches = finished(joined, answered_by(plan.row_classes), parts, Counter())
     rows, _ = split(pa.Table.from_batches(batches))
     assert rows.schema.names == FINISHED_SCHEMA.names
     found = [(row["workload"], row["query"]) for row in rows.to_pylist()]

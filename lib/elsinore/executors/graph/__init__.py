@@ -22,7 +22,7 @@ predicates, and only integer accumulators (`aggregate_ordered.ordered_sets`).
    contiguous), a tree (`kernels.trees`: comparisons in large windows), or pairs (`kernels.pairs`).
    `kernels.guards` runs the patterns of NOT.
 4. Window rows: `climb` yields `output.window_rows.WindowRows` by precision level.
-   `output.window_rows.group_tables` adds up the partitions of a group.
+   `output.window_rows.partial_rows` adds up the partitions of a group.
 
 **Number formats.** At the first level, counts are int64 and sums are doubles. If a window does not
 fit, `climb` repeats it with 2, 4, 8, ... limbs of 64 bits in two's complement, and with doubles

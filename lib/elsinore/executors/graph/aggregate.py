@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from math import comb
 
+import numpy as np
 import pyarrow as pa
 
 from elsinore.events import EventTable
@@ -15,9 +16,10 @@ from elsinore.executors.graph.run_template import run_template
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import key_codes
 from elsinore.executors.input.key_codes import KeyCodes
-from elsinore.executors.output.window_rows import Reading, WindowRows, exact, group_tables
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.partial_rows import PartialRows, merge
+from elsinore.executors.output.window_rows import Groups, Reading, partial_rows
 from elsinore.executors.row_bound import RowBound
+from elsinore.numbers.exact_columns import from_limbs, from_python, to_python
 from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.template.build import Templates, build_conjoined, build_templates
@@ -27,8 +29,8 @@ from elsinore.timeline import Interval
 
 def aggregate_query(
     query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
-) -> pa.Table:
-    """Return unfinished rows (`executors.output.wire`) of one query for the events of a table.
+) -> list[PartialRows]:
+    """Return partial rows of one query for the events of a table.
 
     Args:
         query: the query.
@@ -43,17 +45,12 @@ def aggregate_query(
     codes = key_codes(query, columns)
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)
-    tables, bound = [PARTIAL_SCHEMA.empty_table()], RowBound([query])
-    for template in build_templates(query):
+    bound, parts, templates = RowBound([query]), list[PartialRows](), build_templates(query)
+    for template in templates:
         found = run_template(query, template, codes, columns, owned)
-        groups = found.entries.group_texts(query, codes)
-        reading = Reading(query, groups, found.extremes)
-        parts: list[WindowRows] = []
-        for rows in found.rungs:
-            bound.add(rows.owners)
-            parts.append(rows)
-        tables += group_tables(parts, [reading])
-    return merge_partials(pa.concat_tables(tables))
+        groups = Groups.of(found.entries.group_texts(query, codes))
+        parts += partial_rows(bound.counted(found.rungs), [Reading(query, groups, found.extremes)])
+    return merge(parts) if len(templates) > 1 else parts
 
 
 # ---- AND: the number of pairs of trends, one from each side (GRETA section 9)
@@ -67,8 +64,8 @@ Counts = dict[KeyValues, int]
 
 def conjoined_rows(
     query: BoundQuery, codes: Mapping[str, KeyCodes], columns: EventColumns, owned: Interval | None
-) -> pa.Table:
-    """Return unfinished rows (`output.wire`) with the number of pairs of different trends.
+) -> list[PartialRows]:
+    """Return partial rows with the number of pairs of different trends.
 
     The trends of a pair are in one partition: they agree in every key that both carry. If C1 trends
     match only the left side, C2 only the right side, and C12 both, the number of pairs is
@@ -85,11 +82,21 @@ def conjoined_rows(
         _counts(query, templates, codes, columns, owned)
         for templates in (conjoined.left, conjoined.right, conjoined.both)
     )
-    rows = []
-    for window in sorted(left.keys() & right.keys()):
-        pairs = pairs_of(left[window], right[window], both.get(window, {}))
-        rows += [_row(query, codes, window, values, count) for values, count in pairs if count]
-    return merge_partials(pa.Table.from_pylist(rows, schema=PARTIAL_SCHEMA))
+    rows = [
+        (_group(query, codes, values), window, count)
+        for window in sorted(left.keys() & right.keys())
+        for values, count in pairs_of(left[window], right[window], both.get(window, {}))
+        if count
+    ]
+    if not rows:
+        return []
+    texts, windows, counts = zip(*rows, strict=True)
+    groups = Groups.of(pa.array(texts, pa.string()))
+    query_of, count = np.zeros(len(rows), np.int32), from_python(counts)
+    found = PartialRows(
+        (query,), groups.texts, query_of, groups.numbers, np.array(windows), (count,)
+    )
+    return merge([found])
 
 
 def _counts(
@@ -105,9 +112,8 @@ def _counts(
     for template in templates:
         propagated = run_template(query, template, codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
-        for rows in propagated.rungs:
-            bound.add(rows.owners)
-            trends = exact(rows.counts)[:, 0].tolist()
+        for rows in bound.counted(propagated.rungs):
+            trends = to_python(from_limbs(rows.counts)[0]).tolist()
             for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
                 found[window][tuple((name, keys[name][owner]) for name in keys)] = count
     return found
@@ -161,23 +167,12 @@ def _part(values: KeyValues, keys: frozenset[str]) -> KeyValues:
     return tuple((name, code) for name, code in values if name in keys)
 
 
-def _row(
-    query: BoundQuery, codes: Mapping[str, KeyCodes], window: int, values: KeyValues, count: int
-) -> dict[str, object]:
+def _group(query: BoundQuery, codes: Mapping[str, KeyCodes], values: KeyValues) -> str:
+    """Return the group of a pair as a JSON array."""
     carried = dict(values)
     group = [
         codes[name].meaning[carried[name]] if name in carried else None
         for name, key in query.named_keys.items()
         if key.group_label is not None
     ]
-    bounds = query.window.bounds(window)
-    return {
-        "query": query.name,
-        "group": json.dumps(group, ensure_ascii=False),
-        "window_start": bounds.start,
-        "window_end": bounds.end,
-        "counts": [str(count)],
-        "sums": [],
-        "minima": [],
-        "maxima": [],
-    }
+    return json.dumps(group, ensure_ascii=False)

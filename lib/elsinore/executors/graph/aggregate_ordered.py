@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from elsinore.executors.aggregates import Accumulator, WeightColumns, accumulators_of
 from elsinore.executors.graph.climb import climb
@@ -27,8 +26,8 @@ from elsinore.executors.input.entries import StateEntries, at_states, key_codes,
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import weigh_events
 from elsinore.executors.kinds import Kind
-from elsinore.executors.output.window_rows import Reading, group_tables
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.partial_rows import PartialRows, by_shape
+from elsinore.executors.output.window_rows import Groups, Reading, partial_rows
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.merged import Link, MergedTemplate, Ways
 from elsinore.sharing.sharable import SharableSet, sharable_sets
@@ -242,8 +241,8 @@ def _listed(rows: Sequence[Sequence[object]], *width: int) -> tuple[np.ndarray, 
 
 def aggregate_ordered(
     lowered: OrderedSet, columns: EventColumns, owned: Interval | None = None
-) -> pa.Table:
-    """Return unfinished rows (`executors.output.wire`) of queries that share order trees.
+) -> list[PartialRows]:
+    """Return partial rows of queries that share order trees.
 
     Args:
         lowered: the queries.
@@ -260,13 +259,12 @@ def aggregate_ordered(
     weights = weigh_events(lowered.weights, columns, placed.rows)
     last = np.empty(0, np.int64)
     graph = build_graph(lowered.layout, columns, placed, weights, last, lowered.lanes)
-    groups = entries.group_texts(merged.queries[0], codes)
-    climbed = climb(graph, spans, lowered.layout.orders)
-    tables = [PARTIAL_SCHEMA.empty_table()]
+    groups = Groups.of(entries.group_texts(merged.queries[0], codes))
+    climbed, found = climb(graph, spans, lowered.layout.orders), list[PartialRows]()
     for query, (low, high) in zip(merged.queries, pairwise(lowered.first.tolist()), strict=True):
-        own = [replace(rows, counts=rows.counts[:, low:high]).with_trend() for rows in climbed]
-        tables += group_tables(own, [Reading(query, groups, [])])
-    return merge_partials(pa.concat_tables(tables))
+        own = (replace(rows, counts=rows.counts[:, low:high]).with_trend() for rows in climbed)
+        found += partial_rows(own, [Reading(query, groups, [])])
+    return by_shape(found)
 
 
 def _turned(entries: StateEntries, spans: np.ndarray) -> tuple[StateEntries, np.ndarray]:

@@ -25,7 +25,7 @@ None and `plan.units.HamletUnit` runs its queries by greta.
    burst with edge predicates, `kernels.collapsed` one without them. `kernels.steps` runs single
    events, and `kernels.windows` opens and closes windows.
 4. Window rows: `aggregate_set` yields `output.window_rows.WindowRows` by precision level, and
-   `group_tables` adds up the partitions of a group. `observe` records decisions for reports.
+   `partial_rows` adds up the partitions of a group. `observe` records decisions for reports.
 
 **Number formats.** A value is a lane: one per open window of a query, for each of its accumulators.
 The precision levels are as in greta (`numbers.rows`): int64 and doubles, then limbs of 64 bits and

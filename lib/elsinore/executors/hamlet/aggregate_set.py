@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from elsinore.events import EventTable
 from elsinore.executors.aggregates import accumulators_of
@@ -26,8 +25,8 @@ from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.executors.input.slots import fill_slots, spans_of
 from elsinore.executors.input.weights import NO_RANK, EventWeights, weigh_events
-from elsinore.executors.output.window_rows import Reading, WindowRows, group_tables
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.numbers.rows import make_rows
 from elsinore.query.bound import BoundQuery
 from elsinore.sharing.sharable import SharableSet
@@ -45,7 +44,7 @@ def aggregate_set(
     owned: Interval | None = None,
     decisions: Decisions = DYNAMIC,
     observer: Observer | None = None,
-) -> pa.Table | None:
+) -> list[PartialRows] | None:
     """Aggregate sharable queries over the events of a table.
 
     Args:
@@ -56,7 +55,7 @@ def aggregate_set(
         observer: receives a record of the run; None for no record.
 
     Returns:
-        Unfinished rows (`executors.output.wire`). Events that edge predicates may compare are
+        Partial rows. Events that edge predicates may compare are
         stored with a value per window of each query. None if they need more than `LARGEST_SCRATCH`
         bytes.
 
@@ -70,19 +69,19 @@ def aggregate_set(
     entries = make_entries(merged.placements, codes, columns)
     placed = at_states(entries, merged.placements, merged.merged_places)
     if not placed.rows.size:
-        return PARTIAL_SCHEMA.empty_table()
+        return []
     prepared = prepare(tables, columns, placed, owned)
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
         observer.times, observer.groups = placed.times, groups.to_pylist()
-    readings = [Reading(q, groups, prepared.weights.meanings(q)) for q in merged.queries]
+    grouped = Groups.of(groups)
+    readings = [Reading(q, grouped, prepared.weights.meanings(q)) for q in merged.queries]
     parts: list[WindowRows] = []
     for rows in _climb(prepared, decisions, observer or Observer(room=0)):
         if rows is None:
             return None
         parts.append(rows)
-    added = group_tables(parts, readings)
-    return merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *added]))
+    return partial_rows(parts, readings)
 
 
 def _climb(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +23,21 @@ from elsinore.timeline import Interval
 #: ns per event. At this size, chunks add a tenth to the time.
 CHUNK_EVENTS = 300_000
 
+#: Rows of windows, in any format.
+Rows = TypeVar("Rows")
+
 #: Computes the rows of the windows that end in an interval (None: all windows) from events.
-Aggregate = Callable[[pa.Table, Interval | None], Iterator[pa.Table]]
+Aggregate = Callable[[pa.Table, Interval | None], Iterator[Rows]]
 
 
 def aggregate_in_order(
     batches: Iterable[pa.RecordBatch],
     reach: int,
-    aggregate: Aggregate,
+    aggregate: Aggregate[Rows],
     *,
     owned: Interval | None = None,
     chunk_events: int = CHUNK_EVENTS,
-) -> Iterator[pa.Table]:
+) -> Iterator[Rows]:
     """Yield the rows of all windows, each from one chunk, for events in time order.
 
     A chunk spans at least `reach`, so each event is processed at most twice. It has at least
@@ -50,7 +54,7 @@ def aggregate_in_order(
         chunk_events: minimum number of new events per chunk; it does not affect the rows.
 
     Yields:
-        Tables as `aggregate` yields them.
+        What `aggregate` yields.
 
     Raises:
         EngineError: the times decrease.

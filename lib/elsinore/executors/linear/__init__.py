@@ -23,7 +23,7 @@ panes (`cached_panes.carried_refusals`) also need every key in each event.
 3. Kernel: `run.run_sweep` calls `kernels.sweep.sweep`, window by window and burst by burst. If
    windows overlap, `panes.run_panes` multiplies panes instead (`kernels.sweep_panes`).
    `run.run_wide` repeats windows that overflow.
-4. Window rows: `run.take_rows` converts the output buffer. `output.window_rows.combine_groups` adds
+4. Window rows: `run.take_rows` converts the output buffer. `output.window_rows.partial_rows` adds
    up the partitions of a group.
 
 **The path of a unit of segments** (`plan.units.SegmentsUnit`): `chains` divides the queries into
@@ -46,8 +46,8 @@ int64; larger windows are swept. Extremes are int64 ranks.
   `_write_rows`: how cells gain and are written;
 - `kernels.segments`: two operations, to add and to weigh, and `_close`; `segment_tables._ADDING`
   and `_WEIGHING`;
-- `cached_panes._Trends`: how maps are multiplied;
-- `output.window_rows` and `output.wire`.
+- `output.state_columns`: how columns add up and multiply;
+- `output.partial_rows.Shape`, `output.window_rows` and `output.wire`.
 
 **To add a window policy**, edit `windows`, and each place that computes with WITHIN and SLIDE:
 `sweep.make_runs`, `kernels.sweep`, `kernels.sweep_panes`, `kernels.doublings`, `kernels.segments`

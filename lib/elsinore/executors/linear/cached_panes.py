@@ -16,31 +16,25 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import gcd
-from operator import add, mul
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.weights import NO_RANK, Extremes, stack_rows
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import LARGEST_SET, Member, SweepSet, sweep_template
-from elsinore.executors.output.window_rows import (
-    LOWEST,
-    Reading,
-    States,
-    WindowRows,
-    combine_groups,
-    normal,
-    partial_tables,
-)
+from elsinore.executors.output.partial_rows import PartialRows, by_shape, merge
+from elsinore.executors.output.state_columns import StateColumn
+from elsinore.executors.output.window_rows import Groups
+from elsinore.executors.output.wire import Place
+from elsinore.numbers.exact_columns import Integers
 from elsinore.query.bound import BoundQuery
+from elsinore.sorting import ascending
 from elsinore.template.placement import partition_signature
 from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
@@ -87,10 +81,25 @@ class CarriedPanes:
             for first in range(0, len(rows), LARGEST_SET)
         )
 
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Return the place of each row of every map, by the name of its query."""
+        return {
+            query.name: Place(member.number, *place)
+            for member in self._members
+            for (query, _), place in zip(member.rows, member.places, strict=True)
+        }
+
+    @cached_property
+    def pane_queries(self) -> dict[Place, BoundQuery]:
+        """Return the query of each row of every map, by its place."""
+        queries = (query for member in self._members for query, _ in member.rows)
+        return {self.places[query.name]: query for query in queries}
+
     def pane_rows(
         self, events: EventTable | EventColumns, owned: Interval | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield the maps of the panes that end in an interval, as rows of `executors.output.wire`.
+    ) -> Iterator[PartialRows]:
+        """Yield the maps of the panes that end in an interval.
 
         The window of a row is its pane. Its group contains the values of all keys.
 
@@ -100,9 +109,9 @@ class CarriedPanes:
         """
         columns = EventColumns.of(events)
         for rows in self._sets:
-            yield aggregate_sweep(rows, columns, owned=owned)
+            yield from aggregate_sweep(rows, columns, owned=owned)
 
-    def folded(self, panes: pa.Table, block: int) -> Iterator[pa.Table]:
+    def folded(self, panes: Sequence[PartialRows], block: int) -> Iterator[PartialRows]:
         """Yield the maps of longer panes, given all rows of the shorter panes in them.
 
         So the panes of a long block can be computed in parts.
@@ -112,33 +121,34 @@ class CarriedPanes:
             block: length of the longer blocks.
         """
         wider = replace(self, block=block)
-        for number, own in _by_query(panes):
+        for number, own in self._by_member(panes):
             yield from self._members[number].folded(own, wider._members[number])
 
-    def names(self, number: int) -> list[str]:
-        """Return the names of the rows of a query's panes, given the number of the query."""
-        return [query.name for query, _ in self._members[number].rows]
-
-    def window_rows(self, panes: pa.Table, owned: Interval | None = None) -> Iterator[pa.Table]:
-        """Yield unfinished rows of windows, given all rows of their panes.
+    def window_rows(
+        self, panes: Sequence[PartialRows], owned: Interval | None = None
+    ) -> Iterator[PartialRows]:
+        """Yield partial rows of windows, given all rows of their panes.
 
         Args:
             panes: rows of `pane_rows` or `folded`.
             owned: only windows that end in this interval; None: all windows that contain a pane
                 with a row.
         """
-        for number, own in _by_query(panes):
+        for number, own in self._by_member(panes):
             yield from self._members[number].window_rows(own, owned)
 
-
-def _by_query(panes: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the number of each query that has rows, with its rows."""
-    names = panes["query"].combine_chunks().dictionary_encode()
-    numbers = np.array([int(n.split(" ")[0]) for n in names.dictionary.to_pylist()], np.int64)
-    owners = numbers[np.asarray(names.indices)] if len(names) else np.empty(0, np.int64)
-    for number in np.unique(owners).tolist():
-        mine = owners == number
-        yield number, panes if mine.all() else panes.filter(pa.array(mine))
+    def _by_member(self, panes: Sequence[PartialRows]) -> Iterator[tuple[int, PartialRows]]:
+        """Yield the number of each member that has rows, with its rows."""
+        found: dict[int, list[PartialRows]] = {}
+        for part in panes:
+            members = np.array([self.places[query.name].query for query in part.queries])
+            owners = members[part.query]
+            for number in np.unique(owners).tolist():
+                mine = np.flatnonzero(owners == number)
+                own = part if mine.size == len(part) else part.take(mine)
+                found.setdefault(number, []).append(own)
+        for number in sorted(found):
+            yield number, PartialRows.joined(found[number])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +180,17 @@ class _Member:
         pane = gcd(query.window.within, query.window.slide, block)
         return cls(number, query, template, pane, tuple(openings), after, tuple(places))
 
-    @property
-    def rows(self) -> Iterator[tuple[BoundQuery, Template]]:
-        """Yield each row of the map as a query by all keys, with tumbling windows of one pane."""
+    @cached_property
+    def rows(self) -> tuple[tuple[BoundQuery, Template], ...]:
+        """Return each row of the map as a query by all keys, with tumbling windows of one pane."""
         keys = tuple(replace(k, group_label=k.group_label or k.attribute) for k in self.query.keys)
-        window = Window(self.pane, self.pane)
+        window, found = Window(self.pane, self.pane), []
         for place in self.places:
             name = " ".join(map(str, (self.number, *place)))
             source = replace(self.query.source, name=name)
             query = replace(self.query, source=source, keys=keys, window=window)
-            yield query, self._between(*place)
+            found.append((query, self._between(*place)))
+        return tuple(found)
 
     def _between(self, opening: int, end: int) -> Template:
         """Return the template of the trends that begin in an opening and end at a state."""
@@ -194,54 +205,51 @@ class _Member:
             ends={end: None},
         )
 
-    def window_rows(self, rows: pa.Table, owned: Interval | None) -> Iterator[pa.Table]:
-        """Yield unfinished rows of the query's windows; see `CarriedPanes.window_rows`."""
-        maps, partitions, extremes = self._maps(rows)
+    def window_rows(self, rows: PartialRows, owned: Interval | None) -> list[PartialRows]:
+        """Return partial rows of the query's windows; see `CarriedPanes.window_rows`."""
+        maps, partitions = self._maps(rows)
         window = self.query.window
         reached = Interval(min(maps), max(maps) + self.pane + window.within - 1)
         numbers = window.ending_in(owned or reached)
-        found = [trends.rows_of(number) for number, trends in self._products(maps, numbers)]
-        groups = self._group_texts(partitions)
-        reading = Reading(self.query, groups, extremes)
-        for combined in combine_groups(found, [reading]):
-            yield from partial_tables(combined, [reading])
+        groups = Groups.of(self._group_texts(partitions))
+        found = [
+            trends.rows_of(number, self.query, groups)
+            for number, trends in self._products(maps, numbers)
+        ]
+        return merge(found) if groups.are_shared else by_shape(found)
 
-    def folded(self, rows: pa.Table, wider: _Member) -> Iterator[pa.Table]:
-        """Yield the rows of another member's longer panes, given the rows of its own panes."""
-        maps, partitions, extremes = self._maps(rows)
-        readings = [Reading(query, partitions, extremes) for query, _ in wider.rows]
-        found = []
+    def folded(self, rows: PartialRows, wider: _Member) -> list[PartialRows]:
+        """Return the rows of another member's longer panes, given the rows of its own panes."""
+        maps, partitions = self._maps(rows)
+        groups, found = Groups.of(partitions), []
         for number in sorted({start // wider.pane for start in maps}):
             start = number * wider.pane
             product = self._product({}, maps, start, start + wider.pane, every=True)
-            places = (place for place in enumerate(self.places) if place[1] in product)
-            found += [product[place].rows_of(number, query) for query, place in places]
-        yield from partial_tables(WindowRows.joined(found), readings)
+            for place, (query, _) in zip(self.places, wider.rows, strict=True):
+                if place in product:
+                    found.append(product[place].rows_of(number, query, groups))
+        return by_shape(found)
 
-    def _maps(self, rows: pa.Table) -> tuple[dict[int, _Map], pa.Array, tuple[Extremes, ...]]:
+    def _maps(self, rows: PartialRows) -> tuple[dict[int, _Map], pa.Array]:
         """Return the maps by the start of their pane, ascending, of all panes that have rows.
 
-        Also return the key values of each partition, and the values of the ranks.
+        Also return the key values of each partition.
         """
-        partitions = rows["group"].combine_chunks().dictionary_encode()
-        owners, size = np.asarray(partitions.indices), len(partitions.dictionary)
-        states = States.of(self.query, rows)
-        extremes = tuple(
-            Extremes(column, column.known, largest=accumulator.largest)
-            for accumulator, column in states.extremes.items()
-        )
-        trends = _Trends.of(states, extremes)
-        names = rows["query"].combine_chunks().dictionary_encode()
-        places = [tuple(map(int, n.split(" ")[1:])) for n in names.dictionary.to_pylist()]
-        starts = np.asarray(rows["window_start"])
-        where = np.stack([starts, np.asarray(names.indices)])
-        order = np.lexsort(where[::-1])
-        cuts = np.flatnonzero((np.diff(where[:, order]) != 0).any(axis=0)) + 1
-        maps: dict[int, _Map] = defaultdict(dict)
-        for each in np.split(order, cuts):
-            opening, state = places[where[1, each[0]]]
-            maps[int(starts[each[0]])][opening, state] = trends.spread(each, owners[each], size)
-        return maps, partitions.dictionary, extremes
+        used, owners = np.unique(rows.group, return_inverse=True)
+        names = zip((query.name for query, _ in self.rows), self.places, strict=True)
+        place_of, maps = dict(names), defaultdict[int, _Map](dict)
+        order = ascending(rows.window, rows.query)
+        where = np.stack([rows.window[order], rows.query[order]])
+        for each in np.split(order, np.flatnonzero(np.diff(where).any(axis=0)) + 1):
+            window, query = int(rows.window[each[0]]), rows.queries[rows.query[each[0]]]
+            position = np.full(used.size, each.size)
+            position[owners[each]] = np.arange(each.size)
+            columns = (
+                type(column).joined([column.take(each), column.zero(1)]).take(position)
+                for column in rows.columns
+            )
+            maps[window * self.pane][place_of[query.name]] = _Trends.of(columns)
+        return maps, rows.groups.take(pa.array(used))
 
     def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:
         """Yield the number and the trends of each of some windows that has any.
@@ -307,65 +315,25 @@ class _Member:
 
 # ---- numbers over all partitions at once
 
-#: Results below this are computed in 64 bits, others with Python's integers of any size.
-_SAFE = 2.0**62
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Trends:
     """The accumulators of some trends, for each of P partitions."""
 
-    #: int64[K, P], or object[K, P] of any size: the count, and the other integer accumulators.
-    integers: np.ndarray
-    #: float64[D, P] and int64[D, P], sums of doubles `sum * 2**exponent`.
-    sums: np.ndarray
-    exponents: np.ndarray
-    ranks: np.ndarray  #: int64[R, P], ranks of minima and maxima
+    count: Integers  #: the numbers of trends
+    others: tuple[StateColumn, ...]  #: the other accumulators, in the order of partial rows
 
     @classmethod
-    def of(cls, states: States, extremes: Sequence[Extremes]) -> _Trends:
-        """Return the accumulators of rows, as if each row were a partition.
-
-        Args:
-            states: the states of the rows.
-            extremes: the ranks of their minima and maxima.
-        """
-        integers = np.stack([*states.integers.values()])
-        sums, exponents = (
-            stack_rows([scaled[n] for scaled in states.sums.values()], integers.shape[1], kind)
-            for n, kind in enumerate((np.float64, np.int64))
-        )
-        ranks = stack_rows([each.ranks for each in extremes], integers.shape[1], np.int64)
-        return cls(integers, *normal(sums, exponents), ranks)
-
-    def spread(self, rows: np.ndarray, partitions: np.ndarray, size: int) -> _Trends:
-        """Return some of these, each moved to a partition; the other partitions are empty.
-
-        Args:
-            rows: int64[n], the partitions to take.
-            partitions: int64[n], the partition to which each is moved.
-            size: number of partitions of the result.
-        """
-
-        def placed(columns: np.ndarray, nothing: object) -> np.ndarray:
-            found = np.full((columns.shape[0], size), nothing, columns.dtype)
-            found[:, partitions] = columns[:, rows]
-            return found
-
-        return _Trends(
-            placed(self.integers, 0),
-            placed(self.sums, 0.0),
-            placed(self.exponents, LOWEST),
-            placed(self.ranks, NO_RANK),
-        )
+    def of(cls, columns: Iterable[StateColumn]) -> _Trends:
+        """Return the trends with some columns of partial rows."""
+        count, *others = columns
+        assert isinstance(count, Integers)
+        return cls(count, tuple(others))
 
     def __add__(self, other: _Trends) -> _Trends:
         """Return the accumulators of these trends and others."""
-        return _Trends(
-            _exactly(add, self.integers, other.integers),
-            *_add_scaled((self.sums, self.exponents), (other.sums, other.exponents)),
-            np.minimum(self.ranks, other.ranks),
-        )
+        pairs = zip(self.others, other.others, strict=True)
+        return _Trends(self.count.plus(other.count), tuple(ours.plus(more) for ours, more in pairs))
 
     def then(self, other: _Trends) -> _Trends:
         """Return the accumulators of each of these trends followed by each of the others.
@@ -373,70 +341,24 @@ class _Trends:
         The value of a concatenated trend is the sum of its parts' values (Hamlet, section 2: linear
         aggregates).
         """
-        ours, theirs = self.integers[:1], other.integers[:1]
-        both = _exactly(mul, ours, theirs)
-        first = _exactly(mul, self.integers[1:], theirs)
-        linear = _exactly(add, first, _exactly(mul, other.integers[1:], ours))
-        here = _times_scaled((self.sums, self.exponents), theirs[0])
-        there = _times_scaled((other.sums, other.exponents), ours[0])
-        ranks = np.where(both != 0, np.minimum(self.ranks, other.ranks), NO_RANK)
-        return _Trends(np.concatenate([both, linear]), *_add_scaled(here, there), ranks)
+        both = (
+            ours.times(other.count).plus(theirs.times(self.count))
+            for ours, theirs in zip(self.others, other.others, strict=True)
+        )
+        return _Trends(self.count.times(other.count), tuple(both))
 
-    def rows_of(self, number: int, query: int = 0) -> WindowRows:
+    def rows_of(self, number: int, query: BoundQuery, groups: Groups) -> PartialRows:
         """Return a query's rows of a window, for the partitions that have a trend."""
-        there = np.flatnonzero(self.integers[0] != 0)
-        keys = np.zeros((there.size, 3), np.int64)
-        keys[:, 0], keys[:, 1], keys[:, 2] = there, number, query
-        sums = self.sums[:, there].T
-        exponents = np.where(sums == 0.0, 0, self.exponents[:, there].T)
-        return WindowRows(keys, self.integers[:, there].T, sums, exponents, self.ranks[:, there].T)
+        there = np.flatnonzero(self.count.nonzero)
+        return PartialRows(
+            (query,),
+            groups.texts,
+            np.zeros(there.size, np.int32),
+            groups.numbers[there],
+            np.full(there.size, number),
+            tuple(column.take(there) for column in (self.count, *self.others)),
+        )
 
 
 #: The rows of a map that are not all zero.
 _Map = dict[_Place, _Trends]
-_Scaled = tuple[np.ndarray, np.ndarray]
-
-
-# Most queries have no sums of doubles, and many only count: empty arrays are returned as they are.
-
-
-def _exactly(combine: Callable[[Any, Any], Any], left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the sums or products of integers, exactly."""
-    if not left.size:
-        return left
-    fits = left.dtype == right.dtype == np.int64
-    if not fits or combine(_largest(left), _largest(right)) >= _SAFE:
-        left, right = left.astype(object), right.astype(object)
-    found: np.ndarray = combine(left, right)
-    return found
-
-
-def _largest(numbers: np.ndarray) -> float:
-    return float(np.abs(numbers.astype(np.float64)).max(initial=0.0))
-
-
-def _add_scaled(left: _Scaled, right: _Scaled) -> _Scaled:
-    if not left[0].size:
-        return left
-    top = np.maximum(left[1], right[1])
-    both = [np.ldexp(m, np.maximum(e - top, -(2**20)).astype(np.int32)) for m, e in (left, right)]
-    with np.errstate(invalid="ignore"):  # infinities of both signs make NaN
-        return normal(both[0] + both[1], top)
-
-
-def _times_scaled(sums: _Scaled, counts: np.ndarray) -> _Scaled:
-    """Return sums multiplied by counts, which are not negative.
-
-    If the count is 0, the product is 0, even if the sum is not finite.
-    """
-    if not sums[0].size:
-        return sums
-    shifts = np.zeros(counts.size, np.int64)
-    if counts.dtype == object:
-        shifts = np.array([max(count.bit_length() - 64, 0) for count in counts], np.int64)
-        counts = np.array(
-            [count >> shift for count, shift in zip(counts, shifts.tolist(), strict=True)]
-        )
-    many = counts.astype(np.float64)
-    product = np.where(many == 0.0, 0.0, sums[0] * np.where(many == 0.0, 1.0, many))
-    return normal(product, sums[1] + shifts)

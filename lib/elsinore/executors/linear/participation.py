@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 import pyarrow as pa
@@ -47,14 +47,11 @@ from elsinore.executors.linear.kernels.bounds import (
     find_members,
 )
 from elsinore.executors.linear.sweep import make_runs
-from elsinore.executors.output.window_rows import (
-    Reading,
-    WindowRows,
-    combine_groups,
-    partial_tables,
-)
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
+from elsinore.numbers.exact_columns import Integers, from_limbs
 from elsinore.query.bound import BoundQuery, Key
 from elsinore.query.expressions import TIME, Applied
 from elsinore.query.print_query import print_bound
@@ -78,8 +75,8 @@ _Place = tuple[int, int]
 
 def aggregate_participation(
     query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
-) -> pa.Table:
-    """Return unfinished rows (`executors.output.wire`) of EACH and DISTINCT of a query.
+) -> list[PartialRows]:
+    """Return partial rows of EACH and DISTINCT of a query.
 
     The rows have the name of `participation_query`.
 
@@ -105,12 +102,11 @@ def aggregate_participation(
         groups.append(each.groups)
         partitions += len(groups[-1])
     if not sum(rows.keys.shape[0] for rows in parts):
-        return PARTIAL_SCHEMA.empty_table()
-    texts = pa.concat_arrays(groups)
-    reading = Reading(sought.query, texts, sought.weights.meanings(sought.query))
-    [combined] = combine_groups([WindowRows.joined(parts)], [reading])
-    filled = lists.filled(combined, np.asarray(texts.dictionary_encode().indices))
-    return pa.concat_tables(partial_tables(filled, [reading]))
+        return []
+    joined = Groups.of(pa.concat_arrays(groups))
+    reading = Reading(sought.query, joined, sought.weights.meanings(sought.query))
+    [found] = partial_rows(parts, [reading])
+    return [lists.filled(found, joined.numbers)]
 
 
 # ---- accumulators
@@ -122,7 +118,8 @@ class _Placed:
 
     of: Accumulator
     weight: int  #: column of weights; -1 for DISTINCT
-    column: int  #: column of the row
+    column: int  #: column of its kind
+    position: int  #: column of partial rows
 
 
 class _Sought:
@@ -139,12 +136,13 @@ class _Sought:
         self.query, self.columns = query, columns
         self.accumulators: list[_Placed] = []
         self.asked = WeightColumns()
+        position = count()
         for of_kind in accumulators_of(query).columns:
-            for column, accumulator in enumerate(of_kind):
+            for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
                 if accumulator != TRENDS:
                     counts_values = accumulator.weight is Weight.DISTINCT
                     weight = -1 if counts_values else self.asked.number(accumulator)
-                    self.accumulators.append(_Placed(accumulator, weight, column))
+                    self.accumulators.append(_Placed(accumulator, weight, column, place))
         self.weights = weigh_events(self.asked, columns)
 
 
@@ -363,27 +361,56 @@ class _Lists:
         if self.size > MOST_LISTED:
             raise too_many(self.query)
 
-    def filled(self, rows: WindowRows, groups: np.ndarray) -> WindowRows:
-        """Return rows, one per group and window, with the values of the accumulators.
+    def filled(self, rows: PartialRows, groups: np.ndarray) -> PartialRows:
+        """Return rows with the values of the accumulators.
 
         Args:
             rows: the rows without these values.
             groups: int[P], the group of each partition.
         """
+        columns, size = list(rows.columns), len(rows)
         for k, parts in self.parts.items():
             items = np.concatenate(parts)
             items[:, 0] = groups[items[:, 0]]
             _, chosen = numbered(items.T, items.shape[0])
             items = items[chosen]
-            there = np.stack([groups[rows.keys[:, 0]], rows.keys[:, 1]], axis=1)
-            size = there.shape[0]
+            there = np.stack([rows.group, rows.window], axis=1)
             both = np.concatenate([there, items[:, :2]])
             numbers, _ = numbered(both.T, both.shape[0])
             row_of = np.empty(both.shape[0], np.int64)
             row_of[numbers[:size]] = np.arange(size)
-            accumulator = self.sought.accumulators[k]
-            rows = _filled(rows, self.sought, accumulator, row_of[numbers[size:]], items[:, 2])
-        return rows
+            accumulator, places = self.sought.accumulators[k], row_of[numbers[size:]]
+            columns[accumulator.position] = self._column(accumulator, places, items[:, 2], size)
+        return replace(rows, columns=tuple(columns))
+
+    def _column(
+        self, accumulator: _Placed, places: np.ndarray, items: np.ndarray, size: int
+    ) -> StateColumn:
+        """Return the sums or extremes of some events for `size` rows.
+
+        Args:
+            accumulator: the accumulator.
+            places: int64[*], the row of each item.
+            items: int64[*], rows of events, or codes of distinct values.
+            size: number of rows.
+        """
+        weights, of = self.sought.weights, accumulator.of
+        if of.kind is Kind.DOUBLE:
+            values = weights.doubles[accumulator.weight][items]
+            sums = (np.bincount(places, part, size) for part in (values, values * 2.0**-SCALE))
+            return ScaledDoubles.of(*_scaled(*sums))
+        if of.kind is Kind.RANK:
+            ranks = np.full(size, NO_RANK)
+            np.minimum.at(ranks, places, weights.ranks[accumulator.weight][items])
+            distinct = weights.extremes[of.event_weight].distinct
+            return Extremes.from_ranks(ranks, distinct, largest=of.largest)
+        if accumulator.weight < 0:
+            return Integers(np.bincount(places, minlength=size))
+        values = weights.longs[accumulator.weight][items]
+        high, low = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        np.add.at(high, places, values >> PART)
+        np.add.at(low, places, values & (1 << PART) - 1)
+        return from_limbs(_joined(high, low)[:, None])[0]
 
 
 def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
@@ -399,50 +426,6 @@ def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
         case None:
             raise AssertionError("DISTINCT reads a value")
     return KeyCodes.of(key, columns).values
-
-
-def _filled(
-    rows: WindowRows,
-    sought: _Sought,
-    accumulator: _Placed,
-    places: np.ndarray,
-    items: np.ndarray,
-) -> WindowRows:
-    """Return rows with the sum or extreme of some events.
-
-    Args:
-        rows: the rows.
-        sought: the weights of the events.
-        accumulator: the accumulator.
-        places: int64[*], the row of each item.
-        items: int64[*], rows of events, or codes of distinct values.
-    """
-    size, column, weights = rows.keys.shape[0], accumulator.column, sought.weights
-    if accumulator.of.kind is Kind.DOUBLE:
-        values, sums, exponents = (
-            weights.doubles[accumulator.weight][items],
-            rows.sums,
-            rows.exponents,
-        )
-        parts = (np.bincount(places, part, size) for part in (values, values * 2.0**-SCALE))
-        sums[:, column], exponents[:, column] = _scaled(*parts)
-        return rows
-    if accumulator.of.kind is Kind.RANK:
-        ranks = rows.ranks[:, column].copy()
-        np.minimum.at(ranks, places, weights.ranks[accumulator.weight][items])
-        rows.ranks[:, column] = ranks
-        return rows
-    if accumulator.weight < 0:
-        found = np.bincount(places, minlength=size)
-    else:
-        values = weights.longs[accumulator.weight][items]
-        high, low = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        np.add.at(high, places, values >> PART)
-        np.add.at(low, places, values & (1 << PART) - 1)
-        found = _joined(high, low)
-    counts = rows.counts if found.dtype != object else rows.counts.astype(object)
-    counts[:, column] = found
-    return replace(rows, counts=counts)
 
 
 def too_many(query: BoundQuery) -> QueryError:

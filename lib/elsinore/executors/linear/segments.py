@@ -7,7 +7,6 @@ from math import log2
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import Entries, key_codes, make_entries
@@ -18,12 +17,8 @@ from elsinore.executors.linear.kernels.segments import START, Clause, Clock, Lan
 from elsinore.executors.linear.kernels.sweep_program import make_weighed
 from elsinore.executors.linear.run import make_found, read_events, take_rows
 from elsinore.executors.linear.segment_tables import Lowered, lower_classes, lower_segments
-from elsinore.executors.output.window_rows import (
-    Reading,
-    WindowRows,
-    combine_groups,
-    partial_tables,
-)
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
@@ -52,7 +47,7 @@ def lower_passes(
 
 def run_passes(
     lowered: Sequence[Lowered], columns: EventColumns, owned: Interval | None
-) -> Iterator[pa.Table | Overflowed]:
+) -> Iterator[PartialRows | Overflowed]:
     """Run programs, each in one pass over the events.
 
     Args:
@@ -61,7 +56,7 @@ def run_passes(
         owned: compute only windows that end in this interval; None for every window.
 
     Yields:
-        Unfinished rows (`executors.output.wire`), and the windows that they leave out.
+        Partial rows, and the windows that they leave out.
     """
     for program in lowered:
         yield from _run_pass(program, columns, owned)
@@ -69,29 +64,27 @@ def run_passes(
 
 def _run_pass(
     lowered: Lowered, columns: EventColumns, owned: Interval | None
-) -> Iterator[pa.Table | Overflowed]:
+) -> Iterator[PartialRows | Overflowed]:
     codes = key_codes(lowered.chains[0].query, columns)
     entries = make_entries(lowered.placements, codes, columns)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
-    bound, parts = RowBound([chain.query for chain in lowered.chains]), []
-    for part in run_segments(lowered, entries, weights, owned):
-        bound.add(part.owners)
-        parts.append(part)
-    rows = WindowRows.joined(parts)
-    overflowed = rows.keys[~np.isfinite(rows.sums).all(axis=1)]
+    bound = RowBound([chain.query for chain in lowered.chains])
+    parts = list(bound.counted(run_segments(lowered, entries, weights, owned)))
+    overflowed = np.concatenate([part.keys[~np.isfinite(part.sums).all(axis=1)] for part in parts])
     for number in np.unique(overflowed[:, 2]).tolist():
         windows = np.unique(overflowed[overflowed[:, 2] == number, 1])
         yield Overflowed(lowered.chains[number].query, windows)
-        mine = (rows.owners == number) & np.isin(rows.keys[:, 1], windows)
-        rows = rows.where(~mine)
-    readings, groups = [], {}
+        parts = [
+            part.where(~((part.owners == number) & np.isin(part.keys[:, 1], windows)))
+            for part in parts
+        ]
+    readings, groups = [], dict[tuple[str, ...], Groups]()
     for query in (chain.query for chain in lowered.chains):
         named = tuple(n for n, key in query.named_keys.items() if key.group_label is not None)
         if named not in groups:
-            groups[named] = entries.group_texts(query, codes)
+            groups[named] = Groups.of(entries.group_texts(query, codes))
         readings.append(Reading(query, groups[named], weights.meanings(query)))
-    for combined in combine_groups([rows], readings):
-        yield from partial_tables(combined, readings)
+    yield from partial_rows(parts, readings)
 
 
 def run_segments(

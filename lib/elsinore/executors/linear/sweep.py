@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pyarrow as pa
 
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
@@ -17,8 +16,8 @@ from elsinore.executors.linear.panes import cheaper_by_panes, run_panes
 from elsinore.executors.linear.run import Swept, joined, read_events, run_sweep, run_wide
 from elsinore.executors.linear.sweep_sets import Place, SweepSet
 from elsinore.executors.linear.sweep_tables import Lowered, lower_window
-from elsinore.executors.output.window_rows import Reading, combine_groups, partial_tables
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows, by_shape
+from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.timeline import Interval
 from elsinore.windows import Window
@@ -31,8 +30,8 @@ def aggregate_sweep(
     owned: Interval | None = None,
     threads: int = 1,
     panes: bool | None = None,
-) -> pa.Table:
-    """Return unfinished rows (`executors.output.wire`) of swept queries for the events of a table.
+) -> list[PartialRows]:
+    """Return partial rows of swept queries for the events of a table.
 
     Args:
         sweep_set: queries that are partitioned alike.
@@ -46,8 +45,7 @@ def aggregate_sweep(
     query = sweep_set.queries[0]
     codes = key_codes(query, columns)
     entries = make_entries(sweep_set.placements, codes, columns)
-    groups = entries.group_texts(query, codes)
-    tables = [PARTIAL_SCHEMA.empty_table()]
+    groups, found = Groups.of(entries.group_texts(query, codes)), list[PartialRows]()
     for window in dict.fromkeys(query.window for query in sweep_set.queries):
         lowered = lower_window(sweep_set, window, entries.classes)
         weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
@@ -55,16 +53,19 @@ def aggregate_sweep(
         swept_events = read_events(lowered.classes, entries, weights)
         queries = [member.query for member in lowered.members]
         bound = RowBound(queries)
-        swept = list(_sweep_parts(lowered, swept_events, parts, window, panes, bound))
-        rows = [part.rows for part in swept]
-        for part in swept:
-            for wide in run_wide(lowered, swept_events, part.outgrown, window):
-                bound.add(wide.owners)
-                rows.append(wide)
-        readings = [Reading(each, groups, weights.meanings(each)) for each in queries]
-        for combined in combine_groups(rows, readings):
-            tables += partial_tables(combined, readings)
-    return pa.concat_tables(tables)
+        swept = _sweep_parts(lowered, swept_events, parts, window, panes, bound)
+        rows = _with_wide(swept, lowered, swept_events, window, bound)
+        found += partial_rows(rows, [Reading(q, groups, weights.meanings(q)) for q in queries])
+    return by_shape(found)
+
+
+def _with_wide(
+    swept: Iterable[Swept], lowered: Lowered, events: Events, window: Window, bound: RowBound
+) -> Iterator[WindowRows]:
+    """Yield the rows of sweeps, and of the windows that do not fit 64 bits."""
+    for part in swept:
+        yield part.rows
+        yield from bound.counted(run_wide(lowered, events, part.outgrown, window))
 
 
 # ---- parts of a stream, swept in parallel

@@ -3,15 +3,16 @@
 | stage | module | result |
 |---|---|---|
 | totals of windows | `window_rows.WindowRows` | arrays, by partition, window and query |
-| partitions of one group | `window_rows.combine_groups` | fewer rows, still as arrays |
-| rows that tasks exchange | `wire` | `PARTIAL_SCHEMA`; `merge_partials` adds up equal groups |
+| partial rows | `window_rows.partial_rows` | `PartialRows`, one row per group and window |
+| rows of several tasks | `partial_rows.merge` | the same, one row per query, group and window |
+| rows that tasks exchange | `wire` | `WIRE_SCHEMA`: lists of numbers |
 | values of aggregates | `finish` | `ResultRow`, or the long table of results |
 
-Integers are exact: int64, limbs, or Python integers (`window_rows.exact`), and decimal text in
-partial rows. Sums of doubles are `mantissa * 2**exponent` (`scaled`). `finish` applies the rules of
-`executors.aggregates`.
+Partial rows are columns of numbers (`state_columns`): integers of any size
+(`numbers.exact_columns`), sums of doubles with an exponent of their own, and extremes. Integers
+become decimal text only in the long table. `finish` applies the rules of `executors.aggregates`.
 
-A new kind of accumulator needs a column in `WindowRows`, `PARTIAL_SCHEMA` and `States`, its total
-in `window_rows._added_up` and `wire.merge_partials`, and a method of `aggregates.States`. A new
-window policy needs `window_rows._table`, which computes the bounds of windows.
+A new kind of accumulator needs a class in `state_columns`, its columns in `WindowRows`, `Shape` and
+`WIRE_SCHEMA`, and a method of `aggregates.States`. A new window policy needs the bounds of windows
+in `finish`.
 """

@@ -83,6 +83,10 @@ class Values:
             values = map(Instant, values)
         return [v if k else None for v, k in zip(values, self.known.tolist(), strict=True)]
 
+    def values(self) -> Values:
+        """Return the values themselves."""
+        return self
+
     def where(self, rows: np.ndarray) -> Values:
         """Return the values of the rows of a bool[R]."""
         return Values(self.type, self.numbers[rows], self.known[rows])

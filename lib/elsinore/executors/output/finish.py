@@ -6,8 +6,10 @@ The values of one aggregate are computed for all rows of a query at once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import log2
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,102 +17,171 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import RULES, Accumulator, asked_name, participation_query
+from elsinore.executors.aggregates import (
+    RULES,
+    Accumulator,
+    accumulators_of,
+    asked_name,
+    participation_query,
+)
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Values, as_doubles, calculate
-from elsinore.executors.output.scaled import Scaled, ratio
-from elsinore.executors.output.window_rows import States
-from elsinore.integers import digits_of
+from elsinore.executors.output.partial_rows import PartialRows, joined_groups
+from elsinore.executors.output.state_columns import Extremes, ScaledDoubles
+from elsinore.numbers.exact_columns import (
+    Integers,
+    from_python,
+    nearest_doubles,
+    ratios,
+    to_python,
+    to_text,
+    wide_rows,
+)
 from elsinore.query.bound import BoundAggregate, BoundQuery, Workload
-from elsinore.query.expressions import BoundExpression, GroupValue, operands_of
+from elsinore.query.expressions import BoundExpression, GroupValue, Slot, operands_of
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
-from elsinore.results.row import ResultRow, nearest_double, sorted_rows
+from elsinore.results.row import ResultRow, Value, sorted_rows
+from elsinore.sorting import ascending
 from elsinore.timeline import Instant, hour_label
 
-#: The columns that identify a row of a query.
-_ROW_KEY = ["group", "window_start", "window_end"]
+#: By the name of a query that ran: the names of the queries that its rows answer.
+Answered = Mapping[str, Sequence[str]]
+
+#: Every query answers only itself.
+NOTHING: Answered = MappingProxyType({})
 
 
-def finish(workload: Workload, partial: pa.Table) -> list[ResultRow]:
-    """Return the result rows of merged partial rows (`output.wire`), in canonical order."""
+def finish(
+    workload: Workload, partial: Sequence[PartialRows], answered: Answered = NOTHING
+) -> list[ResultRow]:
+    """Return the result rows of merged partial rows, in canonical order.
+
+    Args:
+        workload: the queries.
+        partial: the rows, one per query that ran, group and window.
+        answered: the queries that are answered; a query that it lacks answers itself.
+    """
     calendar = workload.schema.time_unit.is_calendar
     time: Callable[[int], int] = Instant if calendar else int
     rows = []
-    for query, merged in by_query(workload, partial):
-        part, columns = finish_query(query, merged)
-        texts = part["group"].to_pylist()
-        groups = {text: query.labelled(json.loads(text)) for text in set(texts)}
-        bounds = (map(time, part[name].to_pylist()) for name in ("window_start", "window_end"))
+    for query, parts in _by_query(workload, partial, answered):
+        kept, columns = finish_query(query, parts)
+        groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
+        starts = kept.window * query.window.slide
+        bounds = (map(time, each.tolist()) for each in (starts, starts + query.window.within))
         values = zip(*(column.to_list() for column in columns), strict=True)
-        for text, start, end, own in zip(texts, *bounds, values, strict=True):
+        for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
             named = tuple(zip(query.value_names, own, strict=True))
-            rows.append(ResultRow(query.name, groups[text], start, end, named))
+            rows.append(ResultRow(query.name, groups[group], start, end, named))
     return sorted_rows(rows)
 
 
+class Ran(NamedTuple):
+    """Partial rows, and the query that ran for them."""
+
+    query: BoundQuery  #: it has at least the aggregates of the queries that the rows answer
+    rows: PartialRows
+
+
 #: The partial rows of a query and of its `participation_query`, by name. One can be missing.
-Parts = dict[str, pa.Table]
+Parts = dict[str, Ran]
 
 
-def by_query(workload: Workload, partial: pa.Table) -> Iterator[tuple[BoundQuery, Parts]]:
+def _by_query(
+    workload: Workload, partial: Sequence[PartialRows], answered: Answered
+) -> Iterator[tuple[BoundQuery, Parts]]:
     """Yield each query that has partial rows, with its rows."""
-    names = partial["query"].combine_chunks().dictionary_encode()
-    numbers = np.asarray(names.indices)
-    parts: dict[str, Parts] = {}
-    for number, name in enumerate(names.dictionary.to_pylist()):
-        rows = partial.take(pa.array(np.flatnonzero(numbers == number)))
-        parts.setdefault(asked_name(name), {})[name] = rows
-    for name, found in parts.items():
-        yield workload.by_name[name], found
+    asked: dict[str, dict[str, tuple[BoundQuery, list[Any]]]] = {}
+    for part in partial:
+        order = np.argsort(part.query, kind="stable")
+        firsts = np.searchsorted(part.query[order], np.arange(len(part.queries) + 1))
+        for number, run in enumerate(part.queries):
+            mine = order[firsts[number] : firsts[number + 1]]
+            for name in answered.get(run.name, (run.name,)) if mine.size else ():
+                own = asked.setdefault(asked_name(name), {}).setdefault(name, (run, []))
+                own[1].append((part, mine))
+    for name, found in asked.items():
+        yield (
+            workload.by_name[name],
+            {
+                each: Ran(run, PartialRows.joined([_taken(*one) for one in places]))
+                for each, (run, places) in found.items()
+            },
+        )
 
 
-def finish_query(query: BoundQuery, parts: Parts) -> tuple[pa.Table, list[Values]]:
+def _taken(part: PartialRows, rows: np.ndarray) -> PartialRows:
+    return part if rows.size == len(part) else part.take(rows)
+
+
+def _group_texts(part: PartialRows) -> dict[int, str]:
+    """Return the groups that have rows, as JSON, by their numbers."""
+    used = np.unique(part.group)
+    return dict(zip(used.tolist(), part.groups.take(pa.array(used)).to_pylist(), strict=True))
+
+
+def finish_query(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Values | Longs]]:
     """Return the rows that HAVING keeps, and their values in the order of RETURN.
 
     Args:
         query: the query.
         parts: its partial rows, merged over all tasks, because HAVING needs complete aggregates.
     """
-    rows, slots = _slots(query, parts)
+    part, finished = _aggregates(query, parts)
     read = [query.having, *(output.expression for output in query.outputs)]
-    groups = list(_group_values(query, rows)) if any(map(_reads_group, read)) else []
-    size = rows.num_rows
+    groups = list(_group_values(query, part)) if any(map(_reads_group, read)) else []
+    calculated = [each for each in read if each is not None and not isinstance(each, Slot)]
+    slots = [each.values() for each in finished] if calculated else []
     if query.having is not None:
-        truth = calculate(query.having, slots, groups, size)
+        truth = calculate(query.having, slots, groups, len(part))
         kept = truth.numbers & truth.known
-        rows, size = rows.filter(pa.array(kept)), int(kept.sum())
-        slots = [values.where(kept) for values in slots]
-        groups = [values.where(kept) for values in groups]
-    outputs = [calculate(output.expression, slots, groups, size) for output in query.outputs]
-    return rows, outputs
+        part = part.take(np.flatnonzero(kept))
+        finished = [each.where(kept) for each in finished]
+        slots = [each.where(kept) for each in slots]
+        groups = [each.where(kept) for each in groups]
+    return part, [
+        finished[output.expression.number]
+        if isinstance(output.expression, Slot)
+        else calculate(output.expression, slots, groups, len(part))
+        for output in query.outputs
+    ]
 
 
-def _slots(query: BoundQuery, parts: Parts) -> tuple[pa.Table, list[Values]]:
+def _aggregates(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Values | Longs]]:
     """Return the rows of a query, and the values of its aggregates.
 
     A row with a trend has participating events, and the other way round. So the partial rows of
     both kinds have the same windows and groups.
     """
-    values: dict[str, Values] = {}
-    rows = None
-    for part in (query, participation_query(query)) if query.participating else (query,):
-        if part.name not in parts:
-            continue
-        found = parts[part.name]
-        if len(parts) > 1:
-            order = [("group", "ascending"), ("window_start", "ascending")]
-            found = found.take(pc.sort_indices(found, sort_keys=order))
-        if rows is not None and not rows.select(_ROW_KEY).equals(found.select(_ROW_KEY)):
-            raise AssertionError(f"rows of {query.name} and of its EACH or DISTINCT differ")
-        rows, states = found, States.of(part, found)
-        each = part is not query
-        asked = part.aggregates if each else part.counted
-        labels = (item.label for item in (query.participating if each else asked))
-        values |= {
-            label: _finished(item, states) for label, item in zip(labels, asked, strict=True)
-        }
-    assert rows is not None, "a query has partial rows"
-    return rows, [values[item.label] for item in query.aggregates]
+    asked = {query.name: [(item.label, item) for item in query.counted]}
+    if query.participating:
+        each = participation_query(query)
+        labels = (item.label for item in query.participating)
+        asked[each.name] = list(zip(labels, each.aggregates, strict=True))
+    values, held = (
+        dict[str, Values | Longs](),
+        [parts[name].rows for name in asked if name in parts],
+    )
+    rows = held if len(held) == 1 else _aligned(query, held)
+    for (name, items), part in zip(
+        ((name, asked[name]) for name in asked if name in parts), rows, strict=True
+    ):
+        states = States.of(parts[name].query, part)
+        values |= {label: _finished(item, states) for label, item in items}
+    return rows[0], [values[item.label] for item in query.aggregates]
+
+
+def _aligned(query: BoundQuery, parts: Sequence[PartialRows]) -> list[PartialRows]:
+    """Return parts with the same groups and windows, with their rows in the same order."""
+    _, groups = joined_groups(parts)
+    orders = [ascending(group, part.window) for group, part in zip(groups, parts, strict=True)]
+    keys = [
+        np.stack([group[order], part.window[order]])
+        for group, part, order in zip(groups, parts, orders, strict=True)
+    ]
+    if not all(np.array_equal(keys[0], each) for each in keys):
+        raise AssertionError(f"rows of {query.name} and of its EACH or DISTINCT differ")
+    return [part.take(order) for part, order in zip(parts, orders, strict=True)]
 
 
 def _reads_group(expression: BoundExpression | None) -> bool:
@@ -120,17 +191,56 @@ def _reads_group(expression: BoundExpression | None) -> bool:
     return any(map(_reads_group, operands_of(expression)))
 
 
-def _group_values(query: BoundQuery, rows: pa.Table) -> Iterator[Values]:
+def _group_values(query: BoundQuery, part: PartialRows) -> Iterator[Values]:
     """Yield the values of each grouping attribute; each distinct group is decoded once."""
-    encoded = rows["group"].combine_chunks().dictionary_encode()
-    groups = [json.loads(text) for text in encoded.dictionary.to_pylist()]
-    numbers = np.asarray(encoded.indices)
+    used, numbers = np.unique(part.group, return_inverse=True)
+    groups = [json.loads(text) for text in part.groups.take(pa.array(used)).to_pylist()]
     for place, key in enumerate(query.group_keys):
         values = Values.of(key.type, [group[place] for group in groups])
         yield Values(key.type, values.numbers[numbers], values.known[numbers])
 
 
-def _finished(item: BoundAggregate, states: States) -> Values:
+# ---- states to values
+
+
+class States(NamedTuple):
+    """The states of the rows of one query by accumulator."""
+
+    integers: dict[Accumulator, Integers]
+    sums: dict[Accumulator, ScaledDoubles]
+    extremes: dict[Accumulator, Extremes]
+
+    @classmethod
+    def of(cls, run: BoundQuery, part: PartialRows) -> States:
+        """Return the states of rows, all of the query `run`."""
+        columns = iter(part.columns)
+        kinds = accumulators_of(run).columns
+        found: list[Any] = [{each: next(columns) for each in kind} for kind in kinds]
+        return cls(*found)
+
+
+@dataclass(frozen=True, slots=True)
+class Longs:
+    """The values of an aggregate in R rows, which are integers of any size."""
+
+    type: AttributeType
+    numbers: Integers
+    known: np.ndarray  #: bool[R]: the rows that have a value
+
+    def values(self) -> Values:
+        """Return the values in the format of expressions."""
+        return Values(self.type, as_doubles(to_python(self.numbers)), self.known)
+
+    def where(self, rows: np.ndarray) -> Longs:
+        """Return the values of the rows of a bool[R]."""
+        return Longs(self.type, self.numbers.take(np.flatnonzero(rows)), self.known[rows])
+
+    def to_list(self) -> list[Value]:
+        """Return the values as in result rows; None if a row has no value."""
+        return Values(self.type, to_python(self.numbers), self.known).to_list()
+
+
+def _finished(item: BoundAggregate, states: States) -> Values | Longs:
     rule = RULES[item.function]
     return rule.finish(_Columns(item.value_type, states), rule.needs(item))
 
@@ -141,109 +251,104 @@ class _Columns(NamedTuple):
     type: AttributeType
     states: States
 
-    def integer(self, of: Accumulator) -> Values:
-        counts = as_doubles(self.states.integers[of])
-        return Values(self.type, counts, np.ones(counts.size, np.bool_))
+    def integer(self, of: Accumulator) -> Values | Longs:
+        counts = self.states.integers[of]
+        return Longs(self.type, counts, np.ones(len(counts), np.bool_))
 
-    def extreme(self, of: Accumulator) -> Values:
+    def extreme(self, of: Accumulator) -> Values | Longs:
         column = self.states.extremes[of]
         if self.type is AttributeType.DOUBLE:
             return Values(self.type, column.values, column.known)
-        integers = np.where(column.known, column.values, 0)
-        return Values(self.type, as_doubles(integers), column.known)
+        integers = Integers(np.where(column.known, column.values, 0))
+        return Longs(self.type, integers, column.known)
 
-    def total(self, present: Accumulator, of: Accumulator) -> Values:
-        known = self.states.integers[present] > 0
+    def total(self, present: Accumulator, of: Accumulator) -> Values | Longs:
+        known = self.states.integers[present].nonzero
         if of.kind is Kind.DOUBLE:
-            return Values(self.type, _divided(*self.states.sums[of], None), known)
-        return Values(self.type, as_doubles(self.states.integers[of]), known)
+            return Values(self.type, self.states.sums[of].to_doubles(), known)
+        return Longs(self.type, self.states.integers[of], known)
 
-    def mean(self, present: Accumulator, of: Accumulator) -> Values:
-        counts = as_doubles(self.states.integers[present])
-        known, divisors = counts > 0, np.maximum(counts, 1)
+    def mean(self, present: Accumulator, of: Accumulator) -> Values | Longs:
+        counts = self.states.integers[present]
         if of.kind is Kind.DOUBLE:
-            return Values(self.type, _divided(*self.states.sums[of], divisors), known)
-        totals = as_doubles(self.states.integers[of])
-        return Values(self.type, _ratios(totals, divisors), known)
-
-
-def _ratios(totals: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return sums of longs divided by counts, each rounded once."""
-    if object not in (totals.dtype, counts.dtype):
-        return totals / counts
-    return np.array(list(map(ratio, totals.tolist(), counts.tolist())), np.float64)
-
-
-def _divided(mantissas: np.ndarray, exponents: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
-    """Return sums of doubles, divided by `counts` if given, with the same rounding as `Scaled`."""
-    if counts is not None and counts.dtype == object:
-        sums: Iterator[Any] = map(Scaled, mantissas.tolist(), exponents.tolist())
-        found = [total.divided_by(n) for total, n in zip(sums, counts.tolist(), strict=True)]
-        return np.array(found, np.float64)
-    if counts is not None:
-        mantissas = mantissas / counts
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(mantissas, np.clip(exponents, -10_000, 10_000).astype(np.int32)) + 0.0
+            means = self.states.sums[of].divided_by(counts)
+        else:
+            means = ratios(self.states.integers[of], counts)
+        return Values(self.type, means, counts.nonzero)
 
 
 # ---- the same values as rows of the long table of results
 
 
-def finish_long(workload: Workload, partial: pa.Table) -> pa.Table:
-    """Return the results of merged partial rows (`output.wire`) as `LONG_SCHEMA`, by query."""
+def finish_long(
+    workload: Workload, partial: Sequence[PartialRows], answered: Answered = NOTHING
+) -> pa.Table:
+    """Return the results of merged partial rows as `LONG_SCHEMA`, by query; see `finish`."""
     tables = [LONG_SCHEMA.empty_table()]
-    for query, merged in by_query(workload, partial):
-        rows, outputs = finish_query(query, merged)
+    for query, parts in _by_query(workload, partial, answered):
+        rows, outputs = finish_query(query, parts)
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
         for name, values in zip(query.value_names, outputs, strict=True):
             named = {"aggregate": name, "type": values.type.value}
-            columns = keys | _numbers(values)
-            columns |= {key: pa.repeat(text, rows.num_rows) for key, text in named.items()}
+            numbers = _of_longs(values) if isinstance(values, Longs) else _of_values(values)
+            columns = keys | numbers
+            columns |= {key: pa.repeat(text, len(rows)) for key, text in named.items()}
             table = [columns[name] for name in LONG_SCHEMA.names]
             tables.append(pa.table(table, schema=LONG_SCHEMA))
     return pa.concat_tables(tables)
 
 
-def _numbers(values: Values) -> dict[str, pa.Array]:
-    """Return the columns of `results.published.numbers_of` for all values."""
+def _of_longs(longs: Longs) -> dict[str, pa.Array]:
+    """Return the columns of `results.published.numbers_of` for integers."""
+    numbers, unknown = longs.numbers, ~longs.known
+    sized = longs.known & numbers.nonzero
+    is_small, sizes = sized & (numbers.small != 0), np.zeros(len(numbers))
+    sizes[is_small] = [log2(abs(number)) for number in numbers.small[is_small].tolist()]
+    rows, wide = wide_rows(numbers)
+    sizes[rows] = [log2(abs(number)) for number in wide]
+    digits = to_text(numbers)
+    return {
+        "value": pa.array(nearest_doubles(numbers), mask=unknown),
+        "exact": pc.if_else(pa.array(longs.known), digits, None) if unknown.any() else digits,
+        "log2": pa.array(sizes, mask=~sized),
+    }
+
+
+def _of_values(values: Values) -> dict[str, pa.Array]:
+    """Return the columns of `results.published.numbers_of` for the values of expressions."""
     numbers, unknown = values.numbers, ~values.known
     if values.type in (AttributeType.STRING, AttributeType.BOOLEAN):
         none = pa.nulls(numbers.size, pa.float64())
         exact = pa.array(list(map(exact_text, numbers.tolist())), pa.string(), mask=unknown)
         return {"value": none, "exact": exact, "log2": none}
-    sized = values.known & (numbers != 0)
-    if numbers.dtype == np.float64:
-        sized &= np.isfinite(numbers)
+    if numbers.dtype != np.float64:
+        integers = from_python(numbers.tolist()) if numbers.dtype == object else Integers(numbers)
+        return _of_longs(Longs(values.type, integers, values.known))
+    sized = values.known & (numbers != 0) & np.isfinite(numbers)
     sizes = np.zeros(numbers.size)
     sizes[sized] = [log2(abs(number)) for number in numbers[sized].tolist()]  # NumPy's differ
-    doubles, exact = numbers, pa.nulls(numbers.size, pa.string())
-    if numbers.dtype == object:
-        doubles = np.array(list(map(nearest_double, numbers.tolist())))
-        digits = np.array([digits_of(each) for each in numbers.tolist()], object)
-        exact = pa.array(digits, mask=unknown)
-    elif numbers.dtype == np.int64:
-        doubles = numbers.astype(np.float64)
-        exact = pa.array(numbers, mask=unknown).cast(pa.string())
     return {
-        "value": pa.array(doubles, mask=unknown),
-        "exact": exact,
+        "value": pa.array(numbers, mask=unknown),
+        "exact": pa.nulls(numbers.size, pa.string()),
         "log2": pa.array(sizes, mask=~sized),
     }
 
 
-def _keys(query: BoundQuery, rows: pa.Table, *, calendar: bool) -> dict[str, pa.Array]:
+def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, pa.Array]:
     """Return the columns that all results of a row share; each distinct string is built once.
 
     Windows in ticks have no hour.
     """
-    starts, ends, groups = (
-        rows[name].combine_chunks() for name in ("window_start", "window_end", "group")
-    )
+    starts = rows.window * query.window.slide
+    ends = pa.array(starts + query.window.within)
+    used, numbers = np.unique(rows.group, return_inverse=True)
+    groups = rows.groups.take(pa.array(used)).to_pylist()
+    texts = [group_text(query.labelled(json.loads(text))) for text in groups]
     return {
         "window_end_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
-        "query": pa.repeat(query.name, len(ends)),
-        "group_key": _each_once(groups, lambda text: group_text(query.labelled(json.loads(text)))),
-        "window_start": starts,
+        "query": pa.repeat(query.name, len(rows)),
+        "group_key": pa.array(texts, pa.string()).take(pa.array(numbers)),
+        "window_start": pa.array(starts),
         "window_end": ends,
     }
 

@@ -17,6 +17,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import RULES, accumulators_of
 from elsinore.executors.output.state_columns import StateColumn
 from elsinore.query.bound import BoundQuery, of_query
+from elsinore.sorting import ascending
 
 
 class Shape(NamedTuple):
@@ -34,7 +35,7 @@ def shape_of(query: BoundQuery) -> Shape:
     integers, sums, extremes = accumulators_of(query).columns
     are_doubles = {
         accumulator: item.type is AttributeType.DOUBLE
-        for item in query.aggregates
+        for item in query.counted
         for accumulator in RULES[item.function].needs(item)
     }
     sides = tuple((are_doubles[each], each.largest) for each in extremes)
@@ -80,29 +81,38 @@ class PartialRows:
             np.array([numbers[each.name] for each in part.queries], np.int32)[part.query]
             for part in parts
         ]
-        groups, group = _joined_groups(parts)
+        groups, group = joined_groups(parts)
         columns: list[Any] = list(zip(*(part.columns for part in parts), strict=True))
         return cls(
             tuple(queries.values()),
             groups,
             np.concatenate(query),
-            group,
+            np.concatenate(group),
             np.concatenate([part.window for part in parts]),
             tuple(type(each[0]).joined(each) for each in columns),
         )
 
 
-def _joined_groups(parts: Sequence[PartialRows]) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct groups of all parts, and int32[*], the position of each row's group."""
+def joined_groups(parts: Sequence[PartialRows]) -> tuple[pa.Array, list[np.ndarray]]:
+    """Return the distinct groups of all parts, and for each part its rows' positions in them."""
     first = parts[0].groups
     if all(part.groups is first for part in parts):
-        return first, np.concatenate([part.group for part in parts])
+        return first, [part.group for part in parts]
     encoded = pa.concat_arrays([part.groups for part in parts]).dictionary_encode()
     codes, begin, found = np.asarray(encoded.indices), 0, []
     for part in parts:
         found.append(codes[begin : begin + len(part.groups)][part.group])
         begin += len(part.groups)
-    return encoded.dictionary, np.concatenate(found)
+    return encoded.dictionary, found
+
+
+def by_shape(parts: Sequence[PartialRows]) -> list[PartialRows]:
+    """Return the rows of some parts, one part per shape that has rows."""
+    shapes: dict[Shape, list[PartialRows]] = {}
+    for part in parts:
+        if len(part):
+            shapes.setdefault(shape_of(part.queries[0]), []).append(part)
+    return [PartialRows.joined(own) for own in shapes.values()]
 
 
 def merge(parts: Sequence[PartialRows]) -> list[PartialRows]:
@@ -114,17 +124,13 @@ def merge(parts: Sequence[PartialRows]) -> list[PartialRows]:
     Returns:
         One part per shape that has rows.
     """
-    by_shape: dict[Shape, list[PartialRows]] = {}
-    for part in parts:
-        if len(part):
-            by_shape.setdefault(shape_of(part.queries[0]), []).append(part)
-    return [_merged(PartialRows.joined(own)) for own in by_shape.values()]
+    return [_merged(rows) for rows in by_shape(parts)]
 
 
 def _merged(rows: PartialRows) -> PartialRows:
     """Return the rows of one part, merged."""
-    keys = rows.window, rows.group, rows.query
-    order = np.lexsort(keys)  # stable, so sums of doubles do not depend on other rows
+    keys = rows.query, rows.group, rows.window
+    order = ascending(*keys)  # stable, so sums of doubles do not depend on other rows
     is_new = np.zeros(len(rows), np.bool_)
     is_new[:1] = True
     for key in keys:

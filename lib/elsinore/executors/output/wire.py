@@ -1,120 +1,215 @@
-"""Unfinished result rows: the states of all aggregates, which still can be added up.
+"""Partial rows as Arrow tables, for Spark and for cached panes.
 
-Tasks that hold different partitions of one group, or different parts of its keys, each make such
-rows; combined they give the result. Integers travel as decimal text, since they have any size.
+All rows have the same columns, whatever their query. The values of a row are lists, whose lengths
+depend on its query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from elsinore.executors.aggregates import Accumulator, Accumulators
-from elsinore.executors.output.scaled import Scaled
-from elsinore.integers import digits_of, integer_of
+from elsinore.executors.output.partial_rows import PartialRows, Shape, shape_of
+from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.numbers.exact_columns import Band, Integers
+from elsinore.query.bound import BoundQuery
 
-_SUM = pa.struct([pa.field("mantissa", pa.float64()), pa.field("exponent", pa.int64())])
-
-#: `group` is a JSON array of the group values in the order of GROUP-BY; `counts[0]` is the number
-#: of trends, the other states follow `executors.aggregates`. Minima and maxima are decimal integers
-#: or hexadecimal doubles, NULL if no event has a value.
-PARTIAL_SCHEMA = pa.schema(
+#: `query`, `opening` and `state` are a `Place`, and `window` is the number of a window. `integers`
+#: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
+#: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
+#: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, NULL if unknown.
+WIRE_SCHEMA = pa.schema(
     [
-        pa.field("query", pa.string(), False),
+        pa.field("query", pa.int32(), False),
+        pa.field("opening", pa.int16(), False),
+        pa.field("state", pa.int16(), False),
         pa.field("group", pa.string(), False),
-        pa.field("window_start", pa.int64(), False),
-        pa.field("window_end", pa.int64(), False),
-        pa.field("counts", pa.list_(pa.string()), False),
-        pa.field("sums", pa.list_(_SUM), False),
-        pa.field("minima", pa.list_(pa.string()), False),
-        pa.field("maxima", pa.list_(pa.string()), False),
+        pa.field("window", pa.int64(), False),
+        pa.field("integers", pa.list_(pa.int64()), False),
+        pa.field("wide", pa.list_(pa.binary())),
+        pa.field("sums", pa.list_(pa.float64()), False),
+        pa.field("exponents", pa.list_(pa.int64()), False),
+        pa.field("extremes", pa.list_(pa.int64()), False),
     ]
 )
 
-_KEY = ["query", "group", "window_start", "window_end"]
+
+class Place(NamedTuple):
+    """Which query a row belongs to; if the window is a pane, also which row of its map."""
+
+    query: int  #: number of the query that ran
+    opening: int = -1  #: number of the opening of a pane; -1 if the window is not a pane
+    state: int = -1  #: the state at which the trends of a pane end
 
 
-def state_columns(accumulators: Accumulators) -> tuple[tuple[Accumulator, ...], ...]:
-    """Return the accumulators of each column of states: counts, sums, minima and maxima."""
-    counts, sums, extremes = accumulators.columns
-    least, largest = ([e for e in extremes if e.largest is side] for side in (False, True))
-    return counts, sums, tuple(least), tuple(largest)
+def to_arrow(parts: Sequence[PartialRows], places: Mapping[str, Place]) -> pa.Table:
+    """Return partial rows as a table of `WIRE_SCHEMA`.
 
-
-def merge_partials(table: pa.Table) -> pa.Table:
-    """One row per (query, group, window): counts and sums added, extremes combined.
-
-    Single rows pass through unchanged.
+    Args:
+        parts: the rows.
+        places: the place of each query by its name; no two queries have the same one.
     """
-    table = table.cast(PARTIAL_SCHEMA).combine_chunks()  # taking from many chunks is slow
-    numbered = table.select(_KEY).append_column("row", pa.array(np.arange(table.num_rows)))
-    # Without threads, as elsewhere: one that lets go of a NumPy array as Python ends aborts it.
-    groups = numbered.group_by(_KEY, use_threads=False).aggregate(
-        [("row", "list"), ("row", "count")]
+    tables = [_table(part, places) for part in parts if len(part)]
+    return pa.concat_tables([WIRE_SCHEMA.empty_table(), *tables])
+
+
+def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
+    found = np.array([places[query.name] for query in part.queries], np.int64)
+    query, opening, state = found[part.query].T
+    size, columns = len(part), part.columns
+    integers = [column for column in columns if isinstance(column, Integers)]
+    sums = [column for column in columns if isinstance(column, ScaledDoubles)]
+    extremes = [column for column in columns if isinstance(column, Extremes)]
+    known = _by_row([column.known for column in extremes], size, np.bool_)
+    bits = _by_row([column.values.view(np.int64) for column in extremes], size, np.int64)
+    arrays = [
+        pa.array(query, pa.int32()),
+        pa.array(opening, pa.int16()),
+        pa.array(state, pa.int16()),
+        part.groups.take(pa.array(part.group)),
+        pa.array(part.window),
+        _lists(pa.array(_by_row([column.small for column in integers], size, np.int64)), size),
+        _wide_lists(integers, size),
+        _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
+        _lists(pa.array(_by_row([column.exponents for column in sums], size, np.int64)), size),
+        _lists(pa.array(bits, mask=~known), size),
+    ]
+    return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
+
+
+def _by_row(columns: Sequence[np.ndarray], size: int, kind: type) -> np.ndarray:
+    """Return the values of columns of `size` rows, row by row."""
+    return np.array(columns, kind).reshape(len(columns), size).T.ravel()
+
+
+def _lists(flat: pa.Array, size: int) -> pa.ListArray:
+    """Return the values of an array as `size` lists of equal length."""
+    offsets = np.arange(size + 1) * (len(flat) // size)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+
+
+def _wide_lists(columns: Sequence[Integers], size: int) -> pa.ListArray:
+    """Return the column `wide`; Python objects exist only for wide rows."""
+    rows = np.concatenate([np.empty(0, np.int64), *(b.rows for c in columns for b in c.wide)])
+    rows = np.unique(rows)
+    held = np.full((rows.size, len(columns)), None, object)
+    for number, column in enumerate(columns):
+        for band in column.wide:
+            held[np.searchsorted(rows, band.rows), number] = [
+                limbs.tobytes() for limbs in band.limbs
+            ]
+    is_wide = np.zeros(size, np.bool_)
+    is_wide[rows] = True
+    offsets = np.append(0, np.cumsum(is_wide) * len(columns))
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()),
+        pa.array(held.ravel().tolist(), pa.binary()),
+        mask=pa.array(~is_wide),
     )
-    several = groups.filter(pc.greater(groups["row_count"], 1))
-    if not several.num_rows:
-        return table
-    alone = groups.filter(pc.equal(groups["row_count"], 1))
-    single = table.take(pc.list_flatten(alone["row_list"]))
-    rows = table.take(pc.list_flatten(several["row_list"])).combine_chunks()
-    spans = np.concatenate([[0], np.cumsum(np.asarray(several["row_count"]))])
-    merged = {
-        "counts": _merged(
-            rows["counts"], spans, lambda texts: digits_of(sum(map(integer_of, texts)))
-        ),
-        "sums": _merged(rows["sums"], spans, _total),
-        "minima": _merged(rows["minima"], spans, lambda texts: _extreme(texts, min)),
-        "maxima": _merged(rows["maxima"], spans, lambda texts: _extreme(texts, max)),
-    }
-    keys = {name: several[name] for name in _KEY}
-    return pa.concat_tables([single, pa.table(keys | merged, schema=PARTIAL_SCHEMA)])
 
 
-def _merged(
-    column: pa.ChunkedArray, spans: np.ndarray, combine: Callable[[list[Any]], Any]
-) -> list[list[Any]]:
-    """Lists element by element combined over spans of rows, in each of which they are as long."""
-    values = pc.list_flatten(column).to_pylist()
-    begins = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(column)))])
+# ---- back
+
+
+def from_arrow(table: pa.Table, queries: Mapping[Place, BoundQuery]) -> list[PartialRows]:
+    """Return the rows of a table of `WIRE_SCHEMA`, one part per shape.
+
+    Args:
+        table: the rows, in any order.
+        queries: the query of each place; places that no row has are allowed.
+    """
+    columns = (np.asarray(table[name], np.int64) for name in Place._fields)
+    query, opening, state = columns
+    packed = pa.array((query << 32) + ((opening + 1) << 16) + (state + 1)).dictionary_encode()
+    codes = np.asarray(packed.indices)
+    places = [
+        Place(code >> 32, (code >> 16 & 0xFFFF) - 1, (code & 0xFFFF) - 1)
+        for code in packed.dictionary.to_pylist()
+    ]
+    by_shape: dict[Shape, list[int]] = {}
+    for number, place in enumerate(places):
+        by_shape.setdefault(shape_of(queries[place]), []).append(number)
     found = []
-    for low, high in pairwise(spans.tolist()):
-        part = values[begins[low] : begins[high]]
-        width = len(part) // (high - low)
-        found.append([combine(part[place::width]) for place in range(width)])
+    for shape, numbers in by_shape.items():
+        position = np.full(len(places), -1, np.int32)
+        position[numbers] = np.arange(len(numbers))
+        rows = table
+        if len(by_shape) > 1:
+            rows = table.filter(pa.array(position[codes] >= 0))
+        own = position[codes]
+        run = tuple(queries[places[number]] for number in numbers)
+        found.append(_rows(rows.combine_chunks(), run, own[own >= 0], shape))
     return found
 
 
-def _total(states: list[dict[str, Any]]) -> dict[str, Any]:
-    total = Scaled(0.0)
-    for state in states:
-        total += Scaled(state["mantissa"], state["exponent"])
-    return {"mantissa": total.mantissa, "exponent": total.exponent}
+def _rows(
+    table: pa.Table, queries: tuple[BoundQuery, ...], query: np.ndarray, shape: Shape
+) -> PartialRows:
+    size = table.num_rows
+    groups = _array(table, "group").dictionary_encode()
+    sums = zip(
+        _values(table, "sums", shape.sums, np.float64),
+        _values(table, "exponents", shape.sums, np.int64),
+        strict=True,
+    )
+    bits = _array(table, "extremes").flatten()
+    known = np.asarray(bits.is_valid()).reshape(size, len(shape.extremes))
+    values = np.asarray(bits.fill_null(0)).reshape(size, len(shape.extremes))
+    extremes = (
+        Extremes.of(
+            np.ascontiguousarray(values[:, n]).view(np.float64 if is_double else np.int64),
+            np.ascontiguousarray(known[:, n]),
+            largest=largest,
+        )
+        for n, (is_double, largest) in enumerate(shape.extremes)
+    )
+    columns: list[StateColumn] = [
+        *_integers(table, shape.integers), *(ScaledDoubles(*each) for each in sums), *extremes,
+    ]  # fmt: skip
+    return PartialRows(
+        queries,
+        groups.dictionary,
+        query,
+        np.asarray(groups.indices),
+        np.asarray(table["window"]),
+        tuple(columns),
+    )
 
 
-def _extreme(texts: list[str | None], choose: Any) -> str | None:
-    """The extreme of what is there; NaN only where nothing else is."""
-    values = [decode_extreme(text) for text in texts if text is not None]
-    comparable = [value for value in values if value == value]
-    if comparable:
-        return encode_extreme(choose(comparable))
-    return encode_extreme(values[0]) if values else None
+def _array(table: pa.Table, name: str) -> pa.Array:
+    """Return a column of a table as one array."""
+    chunks = table[name].chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
 
 
-def encode_extreme(value: int | float) -> str:
-    """Exact text of a MIN or MAX state."""
-    return value.hex() if isinstance(value, float) else str(value)
+def _values(table: pa.Table, name: str, width: int, kind: type) -> list[np.ndarray]:
+    """Return the columns of a column of lists of `width` values."""
+    flat: np.ndarray = np.asarray(_array(table, name).flatten(), kind).reshape(
+        table.num_rows, width
+    )
+    return [np.ascontiguousarray(column) for column in flat.T]
 
 
-def decode_extreme(text: str) -> int | float:
-    """The value of `encode_extreme`'s text.
+def _integers(table: pa.Table, width: int) -> list[Integers]:
+    """Return the columns of integers, also of the wide ones."""
+    lists = _array(table, "wide")
+    rows = np.flatnonzero(np.asarray(lists.is_valid()))
+    held = np.array(lists.flatten().to_pylist(), object).reshape(rows.size, width)
+    return [
+        Integers(small, _bands(rows, held[:, number]))
+        for number, small in enumerate(_values(table, "integers", width, np.int64))
+    ]
 
-    >>> decode_extreme(encode_extreme(0.1)), decode_extreme(encode_extreme(-7))
-    (0.1, -7)
-    """
-    return int(text) if text.lstrip("-").isdigit() else float.fromhex(text)
+
+def _bands(rows: np.ndarray, held: np.ndarray) -> tuple[Band, ...]:
+    """Return the bands of some rows, given their bytes, object[W]; None if a row is not wide."""
+    sizes = np.array([len(each) if each is not None else 0 for each in held.tolist()], np.int64)
+    bands = []
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        mine = sizes == size
+        limbs = np.frombuffer(b"".join(held[mine].tolist()), np.uint64).reshape(-1, size // 8)
+        bands.append(Band(rows[mine], limbs))
+    return tuple(bands)

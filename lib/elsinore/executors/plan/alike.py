@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-import numpy as np
-import pyarrow as pa
-
-from elsinore.executors.aggregates import accumulators_of, participation_query
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, state_columns
+from elsinore.executors.aggregates import participation_query
 from elsinore.query.bound import BoundQuery
 from elsinore.template.support import greta_refusals
-
-#: For each column of states in partial rows: the number of states of the query that ran, and the
-#: positions of the states that another query returns. None: it returns all states.
-Places = tuple[tuple[int, tuple[int, ...]] | None, ...]
-_STATES = ("counts", "sums", "minima", "maxima")
-_ALL: Places = (None,) * len(_STATES)
 
 
 @dataclass(frozen=True)
@@ -28,86 +17,10 @@ class Alike:
     run: BoundQuery  #: the query that is run: the first by name, with the aggregates of all
     queries: tuple[BoundQuery, ...]  #: all queries of the class
 
-    @cached_property
-    def names(self) -> Mapping[Places, Sequence[str]]:
-        """Return the names of the queries by the positions of the states that they return."""
-        there, names = state_columns(accumulators_of(self.run)), dict[Places, list[str]]()
-        for query in self.queries:
-            wanted = zip(there, state_columns(accumulators_of(query)), strict=True)
-            chosen = [(len(side), tuple(map(side.index, asked))) for side, asked in wanted]
-            places = tuple(None if of == (*range(size),) else (size, of) for size, of in chosen)
-            names.setdefault(places, []).append(query.name)
-        return names
 
-
-def for_all(classes: Sequence[Alike], table: pa.Table) -> Iterator[pa.Table]:
-    """Yield unfinished rows of all queries of some classes, given the rows of the queries that ran.
-
-    Queries that return all states share the columns of the rows; only the names are copied.
-
-    Args:
-        classes: the classes of all queries.
-        table: rows of `executors.output.wire`.
-    """
-    several = {found.run.name: found for found in classes if len(found.queries) > 1}
-    if not several:
-        yield table
-        return
-    table = table.cast(PARTIAL_SCHEMA)
-    run = table["query"].combine_chunks().dictionary_encode()
-    turns: dict[tuple[Places, int], dict[int, str]] = {}
-    for code, name in enumerate(run.dictionary.to_pylist()):
-        asked = several[name].names if name in several else {_ALL: [name]}
-        for places, names in asked.items():
-            for turn, each in enumerate(names):
-                turns.setdefault((places, turn), {})[code] = each
-    together: dict[tuple[Places, frozenset[int]], list[dict[int, str]]] = {}
-    for (places, _), named in turns.items():
-        together.setdefault((places, frozenset(named)), []).append(named)
-    for (places, codes), several_named in together.items():
-        rows, owners = table, np.asarray(run.indices)
-        if len(codes) < len(run.dictionary):
-            mine = np.isin(owners, [*codes])
-            rows, owners = table.filter(pa.array(mine)), owners[mine]
-        yield _for_each(several_named, rows, owners, places)
-
-
-def _for_each(
-    named: Sequence[Mapping[int, str]], rows: pa.Table, owners: np.ndarray, places: Places
-) -> pa.Table:
-    """Return one copy of the rows per mapping in `named`, with other query names.
-
-    Args:
-        named: per copy, the new name of each query that ran, by its code.
-        rows: rows of the queries that ran.
-        owners: int[R], the code of each row's query.
-        places: the positions of the states that the new queries return.
-    """
-    states = {name: _of_lists(rows[name], of) for name, of in zip(_STATES, places, strict=True)}
-    columns = {
-        name: pa.chunked_array(states.get(name, rows[name]).chunks * len(named))
-        for name in PARTIAL_SCHEMA.names
-    }
-    size = int(owners.max(initial=0)) + 1
-    names = pa.array([each.get(code) for each in named for code in range(size)], pa.string())
-    begins = np.arange(len(named)) * size
-    columns["query"] = names.take(pa.array(np.add.outer(begins, owners).ravel()))
-    return pa.table(columns, PARTIAL_SCHEMA)
-
-
-def _of_lists(
-    column: pa.ChunkedArray, places: tuple[int, tuple[int, ...]] | None
-) -> pa.ChunkedArray:
-    """Return lists with the elements at some positions, given lists of equal length."""
-    if places is None:
-        return column
-    lists, (size, chosen) = column.combine_chunks(), places
-    rows = lists.flatten()
-    taken = np.add.outer(np.arange(len(lists)) * size, np.array(chosen, np.int64)).ravel()
-    offsets = np.arange(len(lists) + 1, dtype=np.int32) * len(chosen)
-    return pa.chunked_array(
-        [pa.ListArray.from_arrays(pa.array(offsets), rows.take(pa.array(taken)))]
-    )
+def answered_by(classes: Sequence[Alike]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the queries of each class, by the name of the query that is run."""
+    return {each.run.name: tuple(query.name for query in each.queries) for each in classes}
 
 
 def alike_in_participation(classes: Sequence[Alike]) -> Iterator[tuple[BoundQuery, Alike]]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import is_
-
-import pyarrow as pa
 
 from elsinore.errors import memory_failures
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.sweep_sets import sweep_sets
-from elsinore.executors.plan.alike import Alike, alike, alike_in_participation, for_all
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.plan.alike import Alike, alike, alike_in_participation
 from elsinore.executors.plan.units import (
     EVERYTHING,
     AloneUnit,
@@ -125,8 +125,10 @@ class RuntimePlan:
 
     def run(
         self, events: EventTable | EventColumns, request: Request = EVERYTHING
-    ) -> Iterator[pa.Table]:
-        """Yield unfinished rows (`executors.output.wire`) of all queries that do not need twostep.
+    ) -> Iterator[list[PartialRows]]:
+        """Yield the rows of each unit, one per query that ran, group and window.
+
+        The rows of a query answer all queries of its class (`row_classes`).
 
         Args:
             events: events in any order, of all partitions. Pass the same `EventColumns` again to
@@ -134,12 +136,16 @@ class RuntimePlan:
             request: the windows to compute, and how.
         """
         columns = EventColumns.of(events)
-        classes = [*self.classes, *(found for _, found in alike_in_participation(self.classes))]
         for unit in self.units:
             request.tell(unit.names)
             with memory_failures(f"computing {some_of(unit.names)}", hint=_LESS):
-                table = unit.run(columns, request)
-            yield from for_all(classes, table)
+                yield unit.run(columns, request)
+
+    @cached_property
+    def row_classes(self) -> tuple[Alike, ...]:
+        """Return the classes of all queries that rows have, also of `participation_query`."""
+        in_participation = alike_in_participation(self.classes)
+        return (*self.classes, *(found for _, found in in_participation))
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:

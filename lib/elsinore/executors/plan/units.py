@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
@@ -22,7 +21,7 @@ from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import SweepSet
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.partial_rows import PartialRows, by_shape
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet
@@ -66,8 +65,8 @@ class Unit(ABC):
     queries: tuple[BoundQuery, ...]  #: the queries
 
     @abstractmethod
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows (`executors.output.wire`) of the queries for all events.
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries for all events.
 
         Args:
             columns: the events, in any order, of all partitions.
@@ -86,8 +85,8 @@ class AloneUnit(Unit):
 
     executor = GRETA
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the query; see `Unit.run`."""
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the query; see `Unit.run`."""
         return aggregate_query(self.queries[0], columns, owned=request.owned)
 
 
@@ -103,8 +102,8 @@ class OrderedUnit(Unit):
         """Return the unit of a set, lowered."""
         return cls(found.queries, lower_ordered(found))
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`."""
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_ordered(self.lowered, columns, request.owned)
 
 
@@ -121,28 +120,30 @@ class SegmentsUnit(Unit):
         """Return the unit of some queries, lowered."""
         return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`.
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`.
 
         If sums overflow a double, greta recomputes their windows.
         """
-        tables = [PARTIAL_SCHEMA.empty_table()]
+        found: list[PartialRows] = []
         for part in run_passes(self.passes, columns, request.owned):
-            tables.append(_by_greta(part, columns) if isinstance(part, Overflowed) else part)
-        return pa.concat_tables(tables)
+            if isinstance(part, Overflowed):
+                found += _recomputed(part, columns)
+            else:
+                found.append(part)
+        return found
 
 
-def _by_greta(overflowed: Overflowed, columns: EventColumns) -> pa.Table:
-    """Return the rows of windows whose sums overflow a double, computed by greta.
+def _recomputed(overflowed: Overflowed, columns: EventColumns) -> Iterator[PartialRows]:
+    """Yield the rows of windows whose sums overflow a double, computed by greta.
 
     The wider precision levels of greta have wide exponents.
     """
     query, numbers = overflowed.query, overflowed.windows
     low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
     events = columns.events.between(low.start, high.end)
-    table = aggregate_query(query, events, owned=Interval(low.end - 1, high.end))
-    starts = pa.array(numbers * query.window.slide)
-    return table.filter(pc.is_in(table["window_start"], value_set=starts))
+    for part in aggregate_query(query, events, owned=Interval(low.end - 1, high.end)):
+        yield part.take(np.flatnonzero(np.isin(part.window, numbers)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +158,8 @@ class SweepUnit(Unit):
         """Return the unit of a set."""
         return cls(swept.queries, swept)
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`."""
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
 
 
@@ -168,8 +169,8 @@ class ParticipationUnit(Unit):
 
     executor = SWEEP
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of `participation_query`; see `Unit.run`."""
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of `participation_query`; see `Unit.run`."""
         return aggregate_participation(self.queries[0], columns, owned=request.owned)
 
 
@@ -186,8 +187,8 @@ class HamletUnit(Unit):
         """Return the unit of a set, lowered."""
         return cls(found.queries, make_tables(found), decisions)
 
-    def run(self, columns: EventColumns, request: Request) -> pa.Table:
-        """Return unfinished rows of the queries; see `Unit.run`.
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`.
 
         If the set needs too much memory, greta runs each query separately instead.
         """
@@ -198,6 +199,5 @@ class HamletUnit(Unit):
         )  # fmt: skip
         if rows is not None:
             return rows
-        return pa.concat_tables(
-            [aggregate_query(query, columns, owned=request.owned) for query in self.queries]
-        )
+        parts = (aggregate_query(query, columns, owned=request.owned) for query in self.queries)
+        return by_shape([part for own in parts for part in own])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 import pytest
@@ -11,9 +12,10 @@ from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.input.in_order import Aggregate, aggregate_in_order
-from elsinore.executors.output.finish import finish
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, merge_partials
+from elsinore.executors.output.finish import NOTHING, Answered, finish
+from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.plan import Request, RuntimePlan
+from elsinore.executors.plan.alike import answered_by
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.row import ResultRow, sorted_rows
@@ -32,14 +34,15 @@ Seen = list[tuple[int, Interval | None]]
 def chunked(
     workload: Workload,
     events: EventTable,
-    aggregate: Callable[[EventTable, Interval | None], Iterator[pa.Table]],
+    aggregate: Callable[[EventTable, Interval | None], Iterator[list[PartialRows]]],
     dice: Dice,
     owned: Interval | None = None,
+    answered: Answered = NOTHING,
 ) -> tuple[list[ResultRow], Seen]:
     """Finished rows by way of chunks of a random size, and what was worked on in each."""
     seen: Seen = []
 
-    def watched(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+    def watched(table: pa.Table, part: Interval | None) -> Iterator[list[PartialRows]]:
         seen.append((table.num_rows, part))
         yield from aggregate(EventTable(events.schema, table), part)
 
@@ -50,7 +53,7 @@ def chunked(
         owned=owned,
         chunk_events=dice.pick((1, 1, 2, 5, 20)),
     )
-    return finished(workload, found), seen
+    return finished(workload, found, answered), seen
 
 
 def batches_of(events: EventTable, dice: Dice) -> Iterator[pa.RecordBatch]:
@@ -67,10 +70,10 @@ def _none(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
-def finished(workload: Workload, partial: Iterator[pa.Table]) -> list[ResultRow]:
-    return finish(
-        workload, merge_partials(pa.concat_tables([PARTIAL_SCHEMA.empty_table(), *partial]))
-    )
+def finished(
+    workload: Workload, partial: Iterator[list[PartialRows]], answered: Answered = NOTHING
+) -> list[ResultRow]:
+    return finish(workload, merge([*chain.from_iterable(partial)]), answered)
 
 
 def repeated(rows: Sequence[tuple[str, int, dict]], within: int, dice: Dice) -> list:
@@ -104,11 +107,12 @@ def test_any_chunks_give_the_rows_of_the_whole_table(kind: str, seeds: int) -> N
 
         def aggregate(
             table: EventTable, part: Interval | None, plan: RuntimePlan = plan
-        ) -> Iterator[pa.Table]:
+        ) -> Iterator[list[PartialRows]]:
             return plan.run(table, Request(part))
 
         expected = sorted_rows(row for query in queries for row in greta(query, events, owned))
-        rows, seen = chunked(workload, events, aggregate, dice, owned)
+        answered = answered_by(plan.row_classes)
+        rows, seen = chunked(workload, events, aggregate, dice, owned, answered)
         assert_same_rows(rows, expected)
         chunks += len(seen) > 1
     assert chunks > seeds // 4
@@ -132,10 +136,10 @@ def _stream(times: Sequence[int]) -> pa.RecordBatch:
     return rows[0]
 
 
-def _spy(seen: Seen) -> Aggregate:
-    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+def _spy(seen: Seen) -> Aggregate[list[PartialRows]]:
+    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[list[PartialRows]]:
         seen.append((table.num_rows, part))
-        yield PARTIAL_SCHEMA.empty_table()
+        yield []
 
     return aggregate
 
@@ -171,7 +175,7 @@ def test_events_of_equal_time_that_batches_cut_apart_stay_together() -> None:
     workload = _count("SEQ(A a, A b) WITHIN 2")
     batches = [_stream(times) for times in ([0, 1, 1], [1], [2, 2], [2, 3])]
 
-    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[pa.Table]:
+    def aggregate(table: pa.Table, part: Interval | None) -> Iterator[list[PartialRows]]:
         yield aggregate_query(workload.queries[0], EventTable(SCHEMA, table), owned=part)
 
     found = aggregate_in_order(batches, 2, aggregate, chunk_events=1)

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from benchmarks.streams import counts_of, events_of, stream_of, workload_of
+from benchmarks.streams import counts_of, events_of, stream_of, text_rows, workload_of
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
@@ -48,8 +48,8 @@ def test_counts_are_those_of_adding_event_by_event(seed: int) -> None:
     events = events_of(STREAM, kinds, np.array([time for time, _ in stream]))
     wanted: dict[tuple[str, str, int], int] = {}
     for query in queries:
-        wanted |= counts_of(aggregate_query(query, events))
-    assert counts_of(aggregate_sweep(found, events, panes=False)) == wanted
+        wanted |= counts_of(text_rows(aggregate_query(query, events)))
+    assert counts_of(text_rows(aggregate_sweep(found, events, panes=False))) == wanted
     assert max(wanted.values()).bit_length() > 64
 
 
@@ -61,9 +61,8 @@ def test_windows_with_too_many_trends_before_the_last_state_are_counted_otherwis
     times = np.concatenate([np.arange(size), size + np.arange(few.size)])
     query = f"PATTERN SEQ(A, B, C, D, E, F, G+) WITHIN {size}"
     (found,) = sweep_sets(workload_of(stream, [query]).queries)
-    counted = counts_of(
-        aggregate_sweep(found, events_of(stream, np.concatenate([kinds, few]), times))
-    )
+    rows = aggregate_sweep(found, events_of(stream, np.concatenate([kinds, few]), times))
+    counted = counts_of(text_rows(rows))
     assert counted == {
         ("q0", "[]", first): many**6 * (2**70 - 1) for first, many in ((0, 500), (size, 5))
     }

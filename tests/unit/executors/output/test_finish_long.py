@@ -6,12 +6,15 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pyarrow as pa
 
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish, finish_long
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
-from elsinore.query.bound import Workload
+from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.numbers.exact_columns import from_python
+from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.results.published import LONG_SCHEMA
 from elsinore.results.row import Value, nearest_double
@@ -58,7 +61,7 @@ def test_random_queries_over_the_whole_language() -> None:
 
 
 def test_nothing_makes_an_empty_table() -> None:
-    assert finish_long(Workload(SCHEMA, ()), PARTIAL_SCHEMA.empty_table()).num_rows == 0
+    assert finish_long(Workload(SCHEMA, ()), []).num_rows == 0
 
 
 def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
@@ -71,14 +74,12 @@ def test_integers_of_every_length_and_doubles_of_every_kind() -> None:
     counts = ("1", "9" * 15, "1" + "0" * 15, "9" * 400)
     totals = ("0", "7", "-" + "9" * 14, "-1" + "0" * 15)
     states = list(product(counts, totals, DOUBLES))
-    rows = [_state(number, *state) for number, state in enumerate(states)]
-    rows.append(_state(len(states), "3", "0", (0.0, 0), present="0"))
-    partial = pa.Table.from_pylist(rows, PARTIAL_SCHEMA)
+    partial = [_rows(workload.queries[0], states)]
     found = finish_long(workload, partial)
     assert found.schema == LONG_SCHEMA
     results = finish(workload, partial)
     assert plain(found) == plain(to_long(workload, results))
-    assert found.num_rows == 10 * len(rows)
+    assert found.num_rows == 10 * (len(states) + 1)
     sizes = found["log2"].drop_null().to_pylist()
     assert sizes
     assert all(map(math.isfinite, sizes)), "the expectation log2_is_finite is critical"
@@ -107,19 +108,25 @@ def _about(found: Value, expected: float) -> bool:
     return found in (expected, *near) or (found != found and expected != expected)
 
 
-def _state(
-    number: int, count: str, total: str, double: tuple[float, int], present: str = ""
-) -> dict[str, object]:
-    """A partial row of window `number`, of COUNT(A), values of x, x, values of y; y."""
-    mantissa, exponent = double
-    extremes = [None, None] if present else [str(-(2**63)), mantissa.hex()]
-    return {
-        "query": "q",
-        "group": "[]",
-        "window_start": 10 * number,
-        "window_end": 10 * number + 10,
-        "counts": [count, count, present or count, total, present or count],
-        "sums": [{"mantissa": mantissa, "exponent": exponent}],
-        "minima": extremes,
-        "maxima": extremes,
-    }
+def _rows(query: BoundQuery, states: list[tuple[str, str, tuple[float, int]]]) -> PartialRows:
+    """Windows 0, 1, ... by COUNT(A), SUM(A.x) and SUM(A.y); the last one has three events.
+
+    These have neither x nor y. All other extremes are -2**63, and the mantissa of the sum.
+    """
+    size = len(states) + 1
+    counts = from_python([*(int(count) for count, _, _ in states), 3])
+    present = from_python([*(int(count) for count, _, _ in states), 0])
+    totals = from_python([*(int(total) for _, total, _ in states), 0])
+    mantissas = np.array([*(double[0] for *_, double in states), 0.0])
+    exponents = np.array([*(double[1] for *_, double in states), 0])
+    known = np.arange(size) < len(states)
+    extremes = [
+        Extremes.of(values, known, largest=largest)
+        for largest in (False, True)
+        for values in (np.full(size, -(2**63)), mantissas)
+    ]
+    zeros = np.zeros(size, np.int32)
+    columns: tuple[StateColumn, ...] = (
+        counts, counts, present, totals, present, ScaledDoubles.of(mantissas, exponents), *extremes,
+    )  # fmt: skip
+    return PartialRows((query,), pa.array(["[]"]), zeros, zeros, np.arange(size), columns)

@@ -1,11 +1,7 @@
-"""Partial rows as columns: merging them, and their form as Arrow tables.
-
-The present form, decimal text, is the oracle.
-"""
+"""Partial rows as columns: merging them, and their form as Arrow tables."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,11 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elsinore.executors.output.column_wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
 from elsinore.executors.output.partial_rows import PartialRows, Shape, merge, shape_of
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
-from elsinore.executors.output.wire import PARTIAL_SCHEMA, encode_extreme, merge_partials
-from elsinore.integers import digits_of
+from elsinore.executors.output.wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
 from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
 from elsinore.query.load_workload import read_workload
 from tests.draws import draws
@@ -120,41 +114,32 @@ def plain(parts: Sequence[PartialRows]) -> list[tuple[Any, ...]]:
     return sorted(found, key=repr)
 
 
-def as_text(given_rows: Sequence[Row]) -> pa.Table:
-    """The same rows in the present form."""
-    found = []
-    for name, group, window, own, sums, least in given_rows:
-        query = BY_NAME[name]
-        sides: tuple[list[str | None], list[str | None]] = [], []
-        for value, (_, largest) in zip(least, shape_of(query).extremes, strict=True):
-            sides[largest].append(None if value is None else encode_extreme(value))
-        found.append(
-            {
-                "query": name,
-                "group": group,
-                "window_start": window,
-                "window_end": window + 1,
-                "counts": list(map(digits_of, own)),
-                "sums": [{"mantissa": each, "exponent": 0} for each in sums],
-                "minima": sides[0],
-                "maxima": sides[1],
-            }
+def merged(given_rows: Sequence[Row]) -> list[Row]:
+    """The rows with equal keys, added up by Python."""
+    found: dict[tuple[str, str, int], list[Row]] = {}
+    for row in given_rows:
+        found.setdefault(row[:3], []).append(row)
+    return [
+        (
+            *key,
+            tuple(map(sum, zip(*(row[3] for row in own), strict=True))),
+            tuple(map(sum, zip(*(row[4] for row in own), strict=True))),
+            tuple(
+                _extreme([row[5][n] for row in own], largest)
+                for n, (_, largest) in enumerate(shape_of(BY_NAME[key[0]]).extremes)
+            ),
         )
-    return pa.Table.from_pylist(found, schema=PARTIAL_SCHEMA)
+        for key, own in found.items()
+    ]
 
 
-def from_text(table: pa.Table) -> list[Row]:
-    found = []
-    for row in table.to_pylist():
-        shape, texts = shape_of(BY_NAME[row["query"]]), [*row["minima"], *row["maxima"]]
-        least = tuple(
-            None if text is None else float.fromhex(text) if is_double else int(text)
-            for text, (is_double, _) in zip(texts, shape.extremes, strict=True)
-        )
-        sums = tuple(math.ldexp(each["mantissa"], each["exponent"]) for each in row["sums"])
-        own = tuple(map(int, row["counts"]))
-        found.append((row["query"], row["group"], row["window_start"], own, sums, least))
-    return found
+def _extreme(values: Sequence[float | None], largest: bool) -> float | None:
+    """NaN only if there is no number, None only if there is no value."""
+    known = [value for value in values if value is not None]
+    numbers = [value for value in known if value == value]
+    if numbers:
+        return max(numbers) if largest else min(numbers)
+    return known[0] if known else None
 
 
 def test_shapes_follow_from_queries() -> None:
@@ -170,8 +155,8 @@ def test_shapes_follow_from_queries() -> None:
 
 @cases
 @given(rows(), st.integers(0, 12))
-def test_merging_is_that_of_text(given_rows: list[Row], cut: int) -> None:
-    wanted = from_text(merge_partials(as_text(given_rows)))
+def test_merging_is_adding(given_rows: list[Row], cut: int) -> None:
+    wanted = merged(given_rows)
     found = merge(parts_of(given_rows, cut))
     assert plain(found) == plain(parts_of(wanted))
     assert plain(merge([*merge(parts_of(given_rows[:cut])), *merge(parts_of(given_rows[cut:]))])) \
@@ -200,7 +185,7 @@ def test_parts_that_share_groups_keep_them() -> None:
 @given(rows(), st.integers(0, 12))
 def test_tables_have_the_same_rows(given_rows: list[Row], cut: int) -> None:
     parts = parts_of(given_rows, cut)
-    table = to_arrow(parts, lambda query: PLACES[query.name])
+    table = to_arrow(parts, PLACES)
     assert (table.schema, table.num_rows) == (WIRE_SCHEMA, len(given_rows))
     queries = {PLACES[name]: query for name, query in BY_NAME.items()}
     assert plain(from_arrow(table, queries)) == plain(parts)
@@ -214,7 +199,7 @@ def test_tables_have_the_same_rows(given_rows: list[Row], cut: int) -> None:
 
 def test_only_wide_rows_have_bytes() -> None:
     part = part_of([("others", "[]", n, (n, 2**80 * (n == 1)), (0.0,), (None,)) for n in range(3)])
-    table = to_arrow([part], lambda _: Place(3))
+    table = to_arrow([part], {"others": Place(3)})
     assert table["wide"].to_pylist() == [None, [None, (2**80).to_bytes(16, "little")], None]
     assert table["integers"].to_pylist() == [[0, 0], [1, 0], [2, 0]]
     assert table["extremes"].to_pylist() == [[None]] * 3
@@ -226,13 +211,13 @@ def test_rows_of_panes_keep_their_place(query: int) -> None:
         part_of([(name, "[]", 0, (n,), (), ())]) for n, name in enumerate(["counts", "both"])
     )
     places = {"counts": Place(query, 0, 32_766), "both": Place(query, 1, 0)}
-    table = to_arrow([first, second], lambda query: places[query.name])
+    table = to_arrow([first, second], places)
     found = from_arrow(table, {place: BY_NAME[name] for name, place in places.items()})
     assert plain(found) == [("both", "[]", 0, 1), ("counts", "[]", 0, 0)]
 
 
 def test_no_rows() -> None:
-    table = to_arrow([], lambda _: Place(0))
+    table = to_arrow([], {})
     assert (table.num_rows, table.schema) == (0, WIRE_SCHEMA)
     assert from_arrow(table, {}) == []
     assert from_arrow(WIRE_SCHEMA.empty_table().combine_chunks(), {}) == []

@@ -1,8 +1,10 @@
-"""Rows of windows as columns of partial rows, compared with their text."""
+"""Rows of windows as columns of partial rows, compared with sums by Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +12,10 @@ import pytest
 
 from elsinore.executors.input.columns import Column
 from elsinore.executors.input.weights import NO_RANK, Extremes
-from elsinore.executors.output.partial_rows import PartialRows, merge
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes as StateExtremes
 from elsinore.executors.output.state_columns import ScaledDoubles
-from elsinore.executors.output.window_rows import (
-    Reading,
-    WindowRows,
-    of_text,
-    partial_rows,
-    partial_tables,
-)
-from elsinore.executors.output.wire import PARTIAL_SCHEMA
+from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.numbers.exact_columns import Integers, to_python
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import stream_schema
@@ -35,27 +30,74 @@ QUERIES = read_workload(
     """,
     stream_schema({"A": {"k": "long", "x": "long", "y": "double"}}),
 ).queries
-GROUPS = pa.array(["[1]", "[2]", "[1]"])
 SIZE = 200
 
 
 @pytest.mark.parametrize("limbs", [1, 2, 5, 0])
-def test_columns_are_those_of_text(limbs: int) -> None:
+@pytest.mark.parametrize("groups", [["[1]", "[2]", "[1]"], ["[1]", "[2]", "[3]"]])
+def test_rows_of_windows_are_added_up_by_group(limbs: int, groups: list[str]) -> None:
     dice = np.random.default_rng(limbs)
-    readings = [Reading(query, GROUPS, _extremes(dice)) for query in QUERIES]
-    rows = _rows(dice, limbs)
-    found = partial_rows(rows, readings)
-    text = pa.concat_tables(partial_tables(rows, readings))
-    assert _plain(found) == _plain(of_text(QUERIES, text))
+    grouped = Groups.of(pa.array(groups))
+    readings = [Reading(query, grouped, _extremes(dice)) for query in QUERIES]
+    parts = [_rows(dice, limbs), _rows(dice, 1)]
+    _, firsts = np.unique(np.concatenate([each.keys for each in parts]), axis=0, return_index=True)
+    parts = [
+        each.where(firsts[(firsts >= SIZE * n) & (firsts < SIZE * (n + 1))] - SIZE * n)
+        for n, each in enumerate(parts)
+    ]
+    found = partial_rows(parts, readings)
+    assert _plain(found) == _added_up(parts, readings, groups)
     assert {len(part.queries) for part in found} == {1, 2}
-    assert sum(map(len, merge(found))) < SIZE
+
+
+def test_a_sum_of_64_bit_counts_may_need_more() -> None:
+    counts, nothing = np.full((3, 1), 2**63 - 1), np.zeros((3, 0))
+    keys = np.array([[partition, 4, 0] for partition in range(3)])
+    rows = WindowRows(keys, counts, nothing, nothing.astype(np.int64), nothing.astype(np.int64))
+    (found,) = partial_rows([rows], [Reading(QUERIES[2], Groups.of(pa.array(["[1]"] * 3)), [])])
+    assert _plain([found]) == [repr(("counts", "[1]", 4, 3 * (2**63 - 1)))]
 
 
 def test_no_rows() -> None:
-    readings = [Reading(QUERIES[2], GROUPS, [])]
+    readings = [Reading(QUERIES[2], Groups.of(pa.array(["[1]"])), [])]
     nothing = _rows(np.random.default_rng(1), 1).where(np.empty(0, np.int64))
-    assert partial_rows(nothing, readings) == []
-    assert of_text(QUERIES, PARTIAL_SCHEMA.empty_table()) == []
+    assert partial_rows([nothing], readings) == partial_rows([], readings) == []
+
+
+def _added_up(
+    parts: Sequence[WindowRows], readings: Sequence[Reading], groups: Sequence[str]
+) -> list[str]:
+    """Return the sums of rows by Python, as `_plain` does; sums of doubles are exact."""
+    held: dict[tuple[str, str, int], list[list[Any]]] = {}
+    for rows in parts:
+        for at, (partition, window, owner) in enumerate(rows.keys.tolist()):
+            reading = readings[owner]
+            key = reading.query.name, groups[partition], window
+            values: list[Any] = [_integer(n) for n in rows.counts[at]]
+            if owner == 2:
+                held.setdefault(key, []).append(values[:1])
+                continue
+            values.append(Fraction(float(rows.sums[at, 0])) * 2 ** int(rows.exponents[at, 0]))
+            for n, extremes in enumerate(reading.extremes):
+                values.append(extremes.value(int(rows.ranks[at, n])))
+            held.setdefault(key, []).append(values)
+    return sorted(repr((*key, *_total(each))) for key, each in held.items())
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return int.from_bytes(value.tobytes(), "little", signed=True)
+    return int(value)
+
+
+def _total(rows: list[list[Any]]) -> list[Any]:
+    columns = list(zip(*rows, strict=True))
+    found: list[Any] = [sum(column) for column in columns[:4]]
+    for column, choose in zip(columns[4:], (min, max), strict=False):
+        known = [value for value in column if value is not None]
+        numbers = [value for value in known if value == value]
+        found.append(choose(numbers) if numbers else known[0] if known else None)
+    return found
 
 
 def _extremes(dice: np.random.Generator) -> list[Extremes]:
@@ -94,8 +136,10 @@ def _plain(parts: Sequence[PartialRows]) -> list[str]:
                 case Integers():
                     columns.append(to_python(column).tolist())
                 case ScaledDoubles(mantissas, exponents):
-                    columns += [mantissas.tolist(), exponents.tolist()]
+                    scaled = zip(mantissas.tolist(), exponents.tolist(), strict=True)
+                    columns.append([Fraction(m) * Fraction(2) ** e for m, e in scaled])
                 case StateExtremes(values, known):
-                    columns += [values.tolist(), known.tolist()]
+                    both = zip(values.tolist(), known.tolist(), strict=True)
+                    columns.append([value if is_known else None for value, is_known in both])
         found += list(zip(names, groups, part.window.tolist(), *columns, strict=True))
     return sorted(map(repr, found))

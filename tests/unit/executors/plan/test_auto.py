@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from itertools import chain
 
-import pyarrow as pa
 import pytest
 
 from elsinore.events import EventTable
 from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
+from elsinore.executors.output.finish import finish
 from elsinore.executors.plan import (
     GRETA,
     HAMLET,
@@ -18,7 +19,7 @@ from elsinore.executors.plan import (
     RuntimePlan,
     compile_plan,
 )
-from elsinore.executors.plan.alike import alike
+from elsinore.executors.plan.alike import alike, answered_by
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.query.segments import Segment
@@ -88,7 +89,10 @@ def test_a_plan_travels() -> None:
     ]
     rows = [("A", 1, {}), ("B", 2, {"x": 1}), ("B", 3, {"x": 2}), ("C", 4, {}), ("D", 5, {})]
     events = EventTable.of(SCHEMA, rows)
-    found, expected = (pa.concat_tables(each.run(events)).to_pylist() for each in (there, plan))
+    found, expected = (
+        finish(_workload(), [*chain.from_iterable(each.run(events))], answered_by(each.row_classes))
+        for each in (there, plan)
+    )
     assert found == expected != []
 
 
