@@ -37,7 +37,7 @@ from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_bound
 from elsinore.query.syntax import required
 from elsinore.results.published import shorten_count
-from elsinore.results.row import ResultRow, sorted_rows
+from elsinore.results.row import ResultRow
 from elsinore.sharing.replan import load_plan
 from elsinore.template.support import greta_refusals
 from elsinore.wording import listed, some_of, visible
@@ -110,7 +110,7 @@ def run_queries(options: RunOptions) -> None:
     if decisions is not None:
         _say(decisions.write())
     write_answers(
-        sorted_rows(rows), chosen, options.output, options.top,
+        rows, chosen, options.output, options.top,
         calendar=stream.time_unit.is_calendar,
     )  # fmt: skip
     ties = ties_of(bound.queries, events, report.nanoseconds)

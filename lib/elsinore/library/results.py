@@ -28,7 +28,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import exact_integers
-from elsinore.results.row import ResultRow
+from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.sharing.plan import StaticPlan
 from elsinore.wording import escaped, some_of
 
@@ -55,7 +55,9 @@ def answer(
     static_plan: StaticPlan | None = None,
     request: Request = EVERYTHING,
 ) -> list[ResultRow]:
-    """The rows of all queries of a workload by an executor that refuses none of them.
+    """The rows of all queries of a workload, by query, group and window.
+
+    The executor must refuse none of them.
 
     Without a static plan, sharon shares what GWMIN finds.
     """
@@ -68,7 +70,7 @@ def answer(
     for query in plan.left:
         request.tell([query.name])
         rows += two_step(query, events, budget=budget)
-    return rows
+    return sorted_rows(rows) if plan.left else rows
 
 
 def _few_rows(

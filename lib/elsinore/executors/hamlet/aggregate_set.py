@@ -108,13 +108,18 @@ def _climb(
         observer.seconds[limbs] = time.thread_time() - began
         if limbs == 1:
             observer.take(arguments[-1], work)
-        rows = WindowRows(prepared.keys[left], *output.lanes)
-        yield rows.where(~output.outgrown).with_trend()
+        counts = output.lanes.counts
+        has_trend = counts.any(axis=tuple(range(1, counts.ndim)))
+        # Most windows of sparse streams have no trend, so all their rows are not copied.
+        found = np.flatnonzero(has_trend & ~output.outgrown)
+        yield WindowRows(prepared.keys[left[found]], *(lane[found] for lane in output.lanes))
         left, limbs = left[output.outgrown], 2 * limbs
 
 
 def _with_windows(prepared: Prepared, chosen: np.ndarray) -> MergedGraph:
     graph = prepared.graph
+    if chosen.size == graph.windows.size:
+        return graph
     owners, _, queries = prepared.keys[chosen].T
     places = owners * (graph.queries.size - 1) + queries
     cells = np.bincount(places, minlength=graph.window_start.size - 1)
@@ -152,10 +157,8 @@ def prepare(
         owned: compute only windows that end in this interval; None for every window.
     """
     queries, partitions = tables.found.merged.queries, entries.offsets.size - 1
-    found = [spans_of(query, entries.offsets, entries.times, owned) for query in queries]
-    query = np.repeat(np.arange(len(queries)), [len(spans) for spans in found])
-    keys = np.column_stack([np.concatenate(found)[:, 2:], query])
-    keys = keys[ascending(keys[:, 0], query)]
+    keys = np.concatenate([_keys(n, query, entries, owned) for n, query in enumerate(queries)])
+    keys = keys[ascending(keys[:, 0], keys[:, 2])]
     places = keys[:, 0] * len(queries) + keys[:, 2]
     cells = np.bincount(places, minlength=partitions * len(queries))
     within = np.array([q.window.within for q in queries], np.int64)
@@ -184,6 +187,17 @@ def prepare(
         **tables.arrays,
     )
     return Prepared(graph, weights, keys)
+
+
+def _keys(
+    number: int, query: BoundQuery, entries: StateEntries, owned: Interval | None
+) -> np.ndarray:
+    """Return the windows of a query that contain an entry, see `WindowRows.keys`."""
+    spans = spans_of(query, entries.offsets, entries.times, owned)
+    keys = np.empty((len(spans), 3), np.int64)
+    keys[:, :2] = spans[:, 2:]
+    keys[:, 2] = number
+    return keys
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
