@@ -23,7 +23,6 @@ from benchmarks.claim import Measured, benchmark
 from benchmarks.increasing import BLOCK as NARROW_BLOCK
 from benchmarks.increasing import increasing_subsequences, narrow
 from benchmarks.streams import (
-    Way,
     auto,
     comparable,
     counts_of,
@@ -36,7 +35,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.partial_rows import PartialRows
-from elsinore.numbers.exact_columns import to_python
+from elsinore.numbers.exact_columns import Integers, to_python
 from elsinore.query.bound import BoundQuery
 
 ROUNDS = 3
@@ -217,7 +216,14 @@ def _events(values: np.ndarray) -> EventTable:
 
 def _counting(values: np.ndarray) -> Callable[[], int]:
     query, events = _query(2 * EVENTS), _events(values)
-    return lambda: int(to_python(aggregate_query(query, events)[0].columns[0])[0])
+
+    def count() -> int:
+        [rows] = aggregate_query(query, events)
+        counts = rows.columns[0]
+        assert isinstance(counts, Integers)
+        return int(to_python(counts)[0])
+
+    return count
 
 
 def _as_int(words: np.ndarray) -> int:
@@ -247,13 +253,14 @@ def _small_windows(window: int) -> dict[str, float]:
     query = _query(window)
     events = _events(np.random.default_rng(2).random(WINDOW_EVENTS))
 
-    def way(by_order: int) -> Way:
+    def way(by_order: int) -> Callable[[], list[PartialRows]]:
         def run() -> list[PartialRows]:
             ladder.BY_ORDER = by_order
             return aggregate_query(query, events)
 
         return run
 
+    ways: dict[str, Callable[[], list[PartialRows]]]
     ways = {"pairs, ns": way(window + 1), "trees, ns": way(1)}
     chosen = ladder.BY_ORDER
     pairs, trees = (comparable([run()]) for run in ways.values())

@@ -138,7 +138,7 @@ class AuthorError(ElsinoreError):
         return cls(_first_of(diagnostics), diagnostics=tuple(diagnostics))
 
     def told(self, words: Callable[[Hint], str]) -> Self:
-        """Return the error with its hints, also those of its diagnostics, as texts for a reader."""
+        """Return the error with all hints, also of diagnostics, as texts for a reader."""
         told, given = super().told(words), self.fields["diagnostics"]
         if not given:
             return told

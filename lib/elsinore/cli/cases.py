@@ -181,7 +181,7 @@ def cases_in(document: Any, path: Path, given: tuple[Given, ...] = ()) -> list[C
     Args:
         document: the cases.
         path: their file.
-        given: values of parameters that replace those of the cases.
+        given: values of parameters; they replace the values in the cases.
 
     Raises:
         SchemaError: a schema that it names is missing or invalid.

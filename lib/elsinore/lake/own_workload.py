@@ -19,7 +19,7 @@ def load_own_workload(
     Args:
         settings: Settings of the workload.
         stream: The schema of its stream.
-        given: Values of parameters that replace those of the settings.
+        given: Values of parameters; they replace the values in the settings.
 
     Raises:
         QueryError: The workload is invalid, or a parameter is.

@@ -157,7 +157,7 @@ class Workload:
         return self._bound
 
     def _bound_with(self, params: Mapping[str, Any] | None) -> BoundWorkload:
-        """Return the queries with values of parameters that replace those of the workload."""
+        """Return the queries with other values of parameters than the workload has."""
         given = given_in_python(params)
         if not given:
             return self.bound

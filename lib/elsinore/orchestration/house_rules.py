@@ -212,7 +212,7 @@ def workload(stream: str) -> dict[str, Param]:
 
 
 def parameters() -> dict[str, Param]:
-    """`parameters`, single values of query parameters by workload; by default those of settings."""
+    """`parameters`, values of query parameters by workload; by default, of the settings."""
     value = {"type": ["string", "number", "boolean"]}
     param = Param(
         None,

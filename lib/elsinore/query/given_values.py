@@ -29,10 +29,9 @@ class Given:
         name: The parameter.
         values: One value, or the values of a list.
         kinds: Types of the values. Given values are keys of a cache, and 1 equals true and 1.0.
-        is_list: Whether the queries are answered once per value.
-        is_text: Whether the values are text of a command, which the type of the parameter decides
-            how to read.
-        origin: What the caller wrote, for errors.
+        is_list: True if the queries are answered once per value.
+        is_text: True if the values are texts of a command, to be read by the type of the parameter.
+        origin: The text that the caller wrote, for errors.
     """
 
     name: str

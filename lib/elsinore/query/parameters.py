@@ -50,7 +50,7 @@ class Replaced(NamedTuple):
     """Queries in which parameters have values.
 
     Attributes:
-        queries: the queries; those that use a parameter without a value are left out.
+        queries: the queries, except queries that use a parameter without a value.
         faults: the errors of parameters and of given values.
         unset: the faults of parameters without a value.
         parameters: the parameters with their values.

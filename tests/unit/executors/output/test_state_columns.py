@@ -335,7 +335,9 @@ def test_products_and_sums_of_trends_are_those_of_python(pair: Any) -> None:
             longs, scaled, chosen = found.others
             assert plain(found.count)[at] == count
             assert plain(longs)[at] == integer
-            [(mantissa, exponent)] = zip(*_parts(scaled.take(np.array([at]))), strict=True)
+            scaled_row = scaled.take(np.array([at]))
+            assert isinstance(scaled_row, ScaledDoubles)
+            [(mantissa, exponent)] = zip(*_parts(scaled_row), strict=True)
             size = abs(fraction(*real)) * m + abs(fraction(*real2)) * n + 1000
             assert abs(fraction(mantissa, exponent) - double) <= size / 2**50
             assert plain(chosen)[at] == (repr(min(values)) if values else None)
