@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 #: How many workloads of each kind, and by way how many queries must at least have rows; by
 #: `way: thing` how many things must have been shared.
 KINDS: dict[str, tuple[int, dict[str, float]]] = {
-    "fixed": (draws(10, 60), {
+    "fixed": (draws(14, 60), {
         "aseq": 1, "sharon": 1, "sharon at random": 4, "sharon at random: segments": 4,
         "sweep": 1, "sweep with little room": 1, "against the reference": 2,
     }),
@@ -31,26 +31,26 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
         "hamlet, random": 1, "hamlet, side by side": 1, "hamlet": 1,
         "hamlet-static": 1, "hamlet without room": 1, "sweep": 1, "against the reference": 3,
     }),
-    "long": (draws(7, 45), {
+    "long": (draws(10, 45), {
         "greta": 1, "hamlet, dynamic": 1, "hamlet, random": 1, "sweep by panes": 1,
         "sweep without panes, in threads": 1,
     }),
-    "ordered": (draws(16, 1_500), {
+    "ordered": (draws(24, 1_500), {
         "greta by order": 0.5, "greta by order, sorted": 0.5, "greta, shared trees": 0.5,
         "greta, shared trees: orders": 0.5,
         "greta, shared trees: comparing": 0.5, "greta, shared trees: returning several": 0.5,
         "against the reference": 1,
     }),
-    "long ordered": (draws(14, 1_500), {
+    "long ordered": (draws(20, 1_500), {
         "greta by order in 128 bits": 0.5, "greta by order, wide as it goes": 0.5,
         "greta, shared trees: orders": 0.5,
         "greta, shared trees": 0.5, "greta, shared trees: comparing": 0.5,
     }),
-    "mixed": (draws(6, 40), {
+    "mixed": (draws(8, 40), {
         "auto": 3, "auto at random": 12, "auto at random: sets": 1, "auto at random: segments": 1,
         "auto at random: sweeps": 1, "auto at random: orders": 0.5,
     }),
-    "repeated": (draws(4, 30), {"auto": 3, "auto at random": 12}),
+    "repeated": (draws(6, 30), {"auto": 3, "auto at random": 12}),
 }  # fmt: skip
 
 
