@@ -26,7 +26,7 @@ from elsinore.files import (
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.ingest import collect
 from elsinore.query import functions, parse, resolve
-from elsinore.template import subsets
+from elsinore.template import build, subsets
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -43,6 +43,8 @@ CODE = [
     ("query", (parse.MAX_TOKENS, parse.MAX_NESTING)),
     ("name", (parse.MAX_NAME, parse.MAX_STRING)),
     ("pattern", (resolve.MAX_PARTS,)),
+    ("[quantifier]", (resolve.MAX_COPIES,)),
+    ("copies of events", (build.MOST_PLACES,)),
     ("[ambiguous", (subsets.MAX_ARROWS, subsets.MAX_STATES, subsets.MAX_UNCERTAIN)),
     ("LIKE", (functions.MAX_PATTERN,)),
     ("YAML", (yaml_text.MAX_BYTES,)),

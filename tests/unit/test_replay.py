@@ -389,7 +389,7 @@ def test_a_replay_that_publishes_nothing_says_so_in_its_last_line(
     )
     write_deltalake(
         settings.lake / "results", pa.Table.from_pylist(RESULTS[-1:]),
-        partition_by=["window_end_day"], mode="overwrite",
+        partition_by=["window_end_day"], mode="overwrite", schema_mode="overwrite",
     )  # fmt: skip
     assert printed(settings).splitlines()[-1].startswith(f"published nothing: {why}")
 

@@ -15,5 +15,5 @@ def test_visitors_purchases_and_revenue() -> None:
         (EXAMPLE / "visits.sase").read_text(encoding="utf-8"), schema=EXAMPLE / "visits.yaml"
     )
     [row] = workload.run(EXAMPLE / "visits.jsonl.gz")["visits"].to_pylist()
-    assert row["COUNT(*)"] == 10_995_116_405_692
+    assert row["matches"] == 10_995_116_405_692
     assert (row["users"], row["purchases"], row["revenue"]) == (106, 106, 1_060)

@@ -190,7 +190,8 @@ def _require_own_links(path: Path) -> None:
     except DataError as error:
         raise ParameterError(f"cannot write {path}: {error.message}", hint=error.hint) from error
     except OSError as error:
-        raise ParameterError(f"cannot write {path}: {error.strerror}") from error
+        hint = command("ls", "-l", path)
+        raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
 def _keep_mode(file: BinaryIO, replaced: Path) -> None:

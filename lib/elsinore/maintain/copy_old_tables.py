@@ -196,7 +196,8 @@ def copy_results(tables: ResultTables, old: LakePath) -> None:
     Results that were staged and not published are left out: the next run computes them.
     """
     store = tables.store
-    rows = _renamed(_read(store, old / OLD_RESULTS), _OF_RESULTS).select(store.columns(RESULTS))
+    rows = _renamed(_read(store, old / OLD_RESULTS), _OF_RESULTS)
+    rows = rows.withColumn("type", F.lit(None).cast("string")).select(store.columns(RESULTS))
     number = rows.count()
     store.plan_for(number, tables.cores)
     first = _read(store, old / OLD_STAGED).agg(F.min("owned_day").alias("day")).collect()[0].day

@@ -111,7 +111,7 @@ class Scope:
             BindFault: there are none, or the name is ambiguous.
         """
         if reference.qualifier is not None:
-            form = f"{{}}.{reference.attribute}"
+            form = f"@.{reference.attribute}"
             return self.named(reference.qualifier, reference.at, form)
         found = self.carriers(reference.attribute)
         if not found:
@@ -122,13 +122,13 @@ class Scope:
         """Return whether a name is an alias or a type of the pattern."""
         return any(name in (p.alias, p.type) for p in self.positions)
 
-    def named(self, name: str, at: Location, form: str = "{}") -> tuple[Position, ...]:
+    def named(self, name: str, at: Location, form: str = "@") -> tuple[Position, ...]:
         """Return the positions of an alias or type of the pattern.
 
         Args:
             name: the alias or type; a type that is a choice of ANY is named by the alias only.
             at: its position in the text.
-            form: how a name is used, such as `COUNT({})`, for hints.
+            form: how a name is used, such as `COUNT(@)`, for hints.
 
         Raises:
             BindFault: there are none, or one is unclear; noted in the scope.
@@ -139,7 +139,7 @@ class Scope:
         if not found and of_type:
             alias = of_type[0].alias
             self.refuse(
-                f"{name} is only a part of {alias}", at, f"write {form.replace('{}', alias)}"
+                f"{name} is only a part of {alias}", at, f"write {form.replace('@', alias)}"
             )
         if not found:
             known = {p.alias for p in self.positions}

@@ -34,8 +34,7 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
         return syntax.Parameter(name)
 
     def each(node: syntax.Expression) -> syntax.Expression:
-        is_constant = isinstance(node, syntax.Literal) and node.value is not None
-        if isinstance(node, syntax.Literal) and is_constant and dice.chance(0.7):
+        if isinstance(node, syntax.Literal) and _fits(node) and dice.chance(0.7):
             return declared(f"p{len(declarations)}", node, _type(node))
         operands = syntax.operands_of(node)
         if isinstance(node, syntax.Operation) and node.name == "LIKE":
@@ -53,6 +52,12 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
     last = found.queries[-1]  # of a list, the last value is the query's own
     assert replace(last, name=query.name, chosen=()) == query
     return last
+
+
+def _fits(literal: syntax.Literal) -> bool:
+    """Return whether a parameter can have the value: a long has 64 bits."""
+    value = literal.value
+    return value is not None and (not isinstance(value, int) or abs(value) < 2**63)
 
 
 def _type(literal: syntax.Literal) -> str:

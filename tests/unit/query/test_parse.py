@@ -49,7 +49,9 @@ def test_a_printed_query_parses_to_the_same_tree() -> None:
 @given(st.integers(1, 400))
 @settings(max_examples=100)
 def test_random_queries_survive_printing(seed: int) -> None:
-    source = random_case(seed).query.source
+    drawn = random_case(seed).query.source
+    # Parameters have values here, which a query of a list has in its name.
+    source = replace(drawn, name="q", chosen=())
     assert parse_workload(print_query(source)) == (source,)
 
 
