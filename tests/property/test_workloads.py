@@ -92,7 +92,7 @@ def test_what_seldom_stands_together(name: str) -> None:
         case = RandomCase(f"{name}:{n}", workload, random_workload(f"short:{n}").rows)
         judge_workload(case, tally)
     assert tally["hamlet, always: sets"] > 0
-    assert min(tally["against the reference"], tally["hamlet, always"]) > 20, tally
+    assert min(tally["against the reference"], tally["hamlet, always"]) > 10, tally
 
 
 #: Cases of long runs that found a fault: queries that share trees are run with what others like
