@@ -15,11 +15,11 @@ from tests.property.random_cases import random_case
 
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
-PAIRS = draws(300, 1_000)
+PAIRS = draws(400, 2_000)
 #: How many of them `make check` compares.
 FEW = 30
 #: How many of the pairs must hold each construct and have a result.
-ENOUGH = draws(1, PAIRS // 40)
+ENOUGH = draws(7, 25)
 
 #: Cases that once differed; a name is drawn again by `random_case`. What the smallest stream
 #: shows belongs into the golden cases too, since a name means another case once drawing changes.

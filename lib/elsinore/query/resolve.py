@@ -169,7 +169,8 @@ class Scope:
         found = self.meant(reference)
         aliases = dict.fromkeys(p.alias for p in found)
         if len(aliases) > 1:
-            partly = {p.alias for p in self.positions if p.alias in aliases and p not in found}
+            has_it = {p.index for p in found}
+            partly = {p.alias for p in self.positions if p.index not in has_it} & aliases.keys()
             aliases = dict.fromkeys(a for a in aliases if a not in partly) or aliases
         if len(aliases) > 1:
             if self.all_unclear(found):

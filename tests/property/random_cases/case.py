@@ -164,7 +164,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT
         return None
-    if participation_refusals(bound) and dice.chance(0.8):
+    if participation_refusals(bound) and dice.chance(0.97):
         return None  # otherwise greta would refuse most queries with EACH
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)

@@ -41,7 +41,7 @@ HUGE = {
     "10,000 queries in one": (many(10_000, ""), "10000 words and symbols"),
     "statements of one letter": ("x;" * 490_000, "1:40001: more than 20000 queries"),
     "a long pattern": (
-        query("SEQ(" + ", ".join(f"A a{i}" for i in range(2_000)) + ")"),
+        query("SEQ(" + ", ".join(f"A a{i}" for i in range(3_000)) + ")"),
         "the pattern has more than 300 event types",
     ),
     "LIKE": (
