@@ -336,9 +336,20 @@ _REFUSED = re.compile(
 _NO_COLUMN = re.compile(r"No match for FieldRef\.Name\((\w+)\)")
 #: Parts of messages that are left out: wrappers, and debug output of libraries.
 _NOISE = re.compile("^Kernel error -> |,?[ =:]*Debug source.*", re.IGNORECASE)
-#: A user and a password in the address of a store.
-_USER = re.compile(r"(?<=://)[^/\s]*@")
+#: The address of a store: up to the slashes, a user and a password, the rest, and a query.
+_SECRETS = re.compile(r"([A-Za-z][\w+.-]*:/{1,2})(?:[^/\s]*@)?([^\s?]*)(?:\?[^\s?=]*=\S*)?")
 _NAMELESS = re.compile('Path "([^"]*)" contained empty path segment')
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without users, passwords and queries in the addresses of stores in it.
+
+    Logs and alerts show messages to others. A path has only one slash after the colon.
+
+    >>> without_secrets("no s3://key:secret@bucket/x?sig=abc here")
+    'no s3://bucket/x here'
+    """
+    return _SECRETS.sub(lambda found: f"{found[1]}{found[2]}", text)
 
 
 @contextmanager
@@ -378,7 +389,7 @@ def storage_error(error: BaseException | None) -> DataError | SetupError | Store
 
 
 def _of_store(said: str) -> DataError | SetupError | StoreError:
-    said = _USER.sub("", said)  # logs and alerts show the message to others
+    said = without_secrets(said)
     if directory := _NAMELESS.search(said):
         hint = "rename the objects in it so that no part of their path is empty"
         return DataError(

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, cast
 
-from elsinore.errors import DataError, ParameterError, SetupError
+from elsinore.errors import DataError, ParameterError, SetupError, without_secrets
 from elsinore.safe_files import (
     NO_PROGRAM,
     naming,
@@ -62,7 +62,7 @@ def require_here(text: object) -> None:
     """
     if scheme(text):
         raise ParameterError(
-            f"{str(text)[:200]} is an address, not a path on this machine",
+            f"{without_secrets(str(text)[:200])} is an address, not a path on this machine",
             hint="copy it to this machine first; only ELSINORE_HOME can be an address",
         )
 

@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from elsinore.errors import DEBUG, ParameterError, SetupError
+from elsinore.errors import DEBUG, ParameterError, SetupError, without_secrets
 from elsinore.places import STORES, is_here, place, scheme
 from elsinore.renamed import by_new_names
 from elsinore.wording import closest, in_plain_words, shown
@@ -77,10 +77,18 @@ def _is_free(name: str) -> str:
 
 def _home(value: Any) -> Path:
     """Convert a path, or an address in an object store."""
+    shown_value = without_secrets(str(value))
     if scheme(value) in (None, *STORES):
+        if scheme(value) and shown_value != str(value):
+            raise ValueError(
+                f"{shown_value} had a user, a password or a query; leave them out, and set keys in "
+                "the environment of the store's client"
+            )
         return place(value)
     known = ", ".join(f"{name}://" for name in STORES)
-    raise ValueError(f"{value} is an address outside of {known}; write a path or such an address")
+    raise ValueError(
+        f"{shown_value} is an address outside of {known}; write a path or such an address"
+    )
 
 
 StreamName = Annotated[str, Field(pattern=STREAM_NAME), AfterValidator(_is_free)]
@@ -476,7 +484,10 @@ class Settings(BaseSettings):
         """Reject addresses: as a path, one would create a directory `s3:`."""
         is_path = cls.model_fields[str(of.field_name)].annotation in (Path, Path | None)
         if is_path and of.field_name != "home" and scheme(value):
-            raise ValueError(f"{value} is an address; only ELSINORE_HOME can be in an object store")
+            address = without_secrets(str(value))
+            raise ValueError(
+                f"{address} is an address; only ELSINORE_HOME can be in an object store"
+            )
         if is_path and value is not None and not str(value).strip():
             raise ValueError("a path must not be empty; leave the variable out for the default")
         if is_path and str(value).startswith("~") and os.path.expanduser(value) == str(value):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from elsinore.errors import ParameterError, SetupError
+from elsinore.places import require_here
 from elsinore.renamed import RenamedWarning
 from elsinore.settings import RENAMED, Settings
 
@@ -155,6 +156,26 @@ def test_an_address_is_taken_for_no_folder(
             Settings(home=Path(value))
     monkeypatch.setenv(f"ELSINORE_{name}", "a:b/c")
     assert Settings.load()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["s3://key:secret@bucket/x", "s3:/key:secret@bucket/x", "s3://bucket/x?sig=secret",
+     "https://key:secret@host/x?a=b"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["HOME", "SCHEMA_FILE"])
+def test_no_error_shows_a_secret_in_an_address(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Logs and alerts show errors to others."""
+    monkeypatch.setenv(f"ELSINORE_{name}", value)
+    with pytest.raises(ParameterError) as raised:
+        Settings.load()
+    assert "secret" not in str(raised.value)
+    assert "environment" in str(raised.value) or "is an address" in str(raised.value)
+    with pytest.raises(ParameterError, match="is an address, not a path") as given:
+        require_here(value)
+    assert "secret" not in str(given.value)
 
 
 def test_of_a_home_in_a_store_what_belongs_to_a_machine_lies_here(
