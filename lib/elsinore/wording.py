@@ -15,7 +15,8 @@ from typing import Any
 from elsinore.integers import repr_of, text_of
 
 #: Pattern of the beginning of a string that a spreadsheet would run as a formula.
-FORMULA = r"(?:[ \t\r\n\f\v]*[=+\-@]|[\t\r\n])"
+#: Some spreadsheets also take full-width characters. RE2 has no escapes for them.
+FORMULA = r"(?:[ \t\r\n\f\v]*[=+\-@" + "\uff1d\uff0b\uff0d\uff20" + r"]|[\t\r\n])"
 
 
 def closest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:

@@ -20,7 +20,7 @@ from elsinore.library.infer_schema import Inferred, infer
 from elsinore.places import whole_file
 from elsinore.query.print_query import print_length
 from elsinore.timeline import format_instant
-from elsinore.wording import program
+from elsinore.wording import command, program
 
 #: An example value per type of attribute.
 _VALUES = {
@@ -81,7 +81,7 @@ def create_project(directory: Path, events: Path | None, type_field: str | None)
             out.write(text.encode())
     tell_of_doubts(inferred)
     typer.echo(f"{', '.join(written)} in {directory}; next:")
-    typer.echo(f"cd {shlex.quote(str(directory))}")
+    typer.echo(command("cd", directory))
     run = "run queries.sase --schema schema.yaml --input"
     typer.echo(f"{program(anywhere=True)} {run} {data}")
 

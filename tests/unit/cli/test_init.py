@@ -167,3 +167,12 @@ def test_the_first_query_returns_rows(
     arguments = ["--schema", "shop/schema.yaml", "--input", "m.jsonl"]
     assert run_command(["run", "shop/queries.sase", *arguments]) == 0
     assert capsys.readouterr().out.startswith('{"query": "first"')
+
+
+def test_the_printed_command_enters_a_directory_that_begins_with_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["init", "--", "-x y"]) == 0
+    _, enter, _ = capsys.readouterr().out.splitlines()
+    assert shlex.split(enter) == ["cd", "./-x y"]

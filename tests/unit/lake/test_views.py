@@ -240,11 +240,13 @@ def test_spreadsheets_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("home")
 def test_white_space_before_a_formula_does_not_hide_it(tmp_path: Path) -> None:
     file = tmp_path / "out.csv"
-    asked = "SELECT unnest([chr(10) || '=1', chr(13) || '=1', chr(9) || '=1', ' =1', ' a']) AS t"
+    asked = "SELECT unnest([chr(10) || '=1', chr(13) || '=1', chr(9) || '=1', ' =1', ' a', "
+    asked += "chr(65309) || '1', chr(65291) || '1', chr(65293) || 'a', chr(65312) || 'a']) AS t"
     assert run_command(["sql", asked, "--output", str(file)]) == 0
     with file.open(newline="") as lines:
         cells = [cell for (cell,) in csv.reader(lines)]
-    assert cells == ["t", "'\n=1", "'\r=1", "'\t=1", "' =1", " a"]
+    plain = ["t", "'\n=1", "'\r=1", "'\t=1", "' =1", " a"]
+    assert cells == [*plain, "'\uff1d1", "'\uff0b1", "'\uff0da", "'\uff20a"]
 
 
 @pytest.mark.usefixtures("home")
