@@ -82,7 +82,7 @@ CODE = [
     ),
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
     ("rejected records", (read_events.MOST_REJECTED,)),
-    ("result file", (diff._MOST_VALUES,)),
+    ("result file", (diff._MOST_VALUES, diff._LONGEST_ROW >> 20)),
     ("events of all cases", (cases.MOST_EVENTS,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]
