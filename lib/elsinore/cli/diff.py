@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import typer
@@ -46,6 +46,8 @@ _NO_RESULTS = (
 )  # fmt: skip
 #: Values of a file, whose rows may take few bytes: each needs about 600 here.
 _MOST_VALUES = 10_000_000
+#: Bytes of a row of JSON. Counts can have millions of digits.
+_LONGEST_ROW = 256 << 20
 _KINDS = ["same", "changed", "added", "removed"]
 
 _INSTANT = re.compile(r"[-+]?[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z")
@@ -168,15 +170,28 @@ def _rows(path: Path, form: Format) -> Iterator[ResultRow]:
             for table in arrow_batches(path, DEFAULT_LIMITS):
                 yield from rows_of(table)
         case _:
-            with path.open(encoding="utf-8") as lines:
-                yield from (_row(from_json(line)) for line in lines)
+            with path.open("rb") as lines:
+                yield from (_row(from_json(line)) for line in _lines(path, lines))
+
+
+def _lines(path: Path, lines: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a file, or of a device without an end.
+
+    Raises:
+        UnreadableFile: a line is too long.
+        UnicodeDecodeError: a line is not UTF-8.
+    """
+    while line := lines.readline(_LONGEST_ROW + 1):
+        if len(line) > _LONGEST_ROW:
+            raise too_large(path, f"has a row of more than {_LONGEST_ROW:,} bytes")
+        yield line.decode()
 
 
 def _few(path: Path, rows: Iterable[ResultRow]) -> Iterator[ResultRow]:
     """Yield the rows of a file; UnreadableFile: they have too many values."""
     number = 0
     for row in rows:
-        number += len(row.values)
+        number += max(1, len(row.values))
         if number > _MOST_VALUES:
             raise too_large(path, f"has more than {_MOST_VALUES:,} values")
         yield row

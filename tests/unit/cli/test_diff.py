@@ -264,6 +264,15 @@ def test_text_files_of_many_values_are_refused(
     assert "has more than 40 values" in capsys.readouterr().err
 
 
+def test_a_line_without_an_end_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diff, "_LONGEST_ROW", 1 << 16)
+    Path("a.json").symlink_to("/dev/zero")
+    assert run_command(["diff", "a.json", "a.json"]) == 1
+    assert "has a row of more than 65,536 bytes" in capsys.readouterr().err
+
+
 #: What the metadata of a file say: the columns of the group and of the values.
 LAYOUT = {"q": {"group": {"k": "k"}, "values": {"n": "n"}}}
 
