@@ -5,7 +5,7 @@ Besides those that are run by their names alone, and stand on no page.
 
 from __future__ import annotations
 
-from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores
+from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores, uniques
 from benchmarks.claim import Benchmark
 from benchmarks.fixed_length import fixed_length
 from benchmarks.frames import frames
@@ -57,8 +57,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 )
 
 BY_NAME: tuple[Benchmark, ...] = (
-    LARGEST,
-    sharon.QUICK_CHOICE,
-    order.pairs_or_trees,
-    quantifiers,
+    *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
+    *(quantifiers, uniques.uniques, uniques.shared),
 )

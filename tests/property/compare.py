@@ -37,9 +37,6 @@ STATED_REASONS: dict[str, re.Pattern[str]] = {
     "a key of events within NOT that no trend has, past an event without it": re.compile(
         r"is a key of some events under a NOT, but not of a trend"
     ),
-    "EACH and DISTINCT with NOT, a predicate on pairs, or other semantics": re.compile(
-        r"EACH and DISTINCT are not supported"
-    ),
     "the group of a trend depends on its match": re.compile(
         r"the group of a trend can depend on how it is matched"
     ),

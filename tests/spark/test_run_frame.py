@@ -116,9 +116,15 @@ def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> N
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
     QUERY by_price RETURN COUNT(DISTINCT V.price % 4) AS prices
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
+    QUERY rising RETURN COUNT(EACH V) AS views, COUNT(EACH B) AS purchases
+    PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < NEXT(V).price WITHIN 1 hour;
+    QUERY next RETURN COUNT(EACH V) AS views, COUNT(DISTINCT user) AS users
+    PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour SEMANTICS skip-till-next-match;
     """
     workload = elsinore.workload(text, schema=SCHEMA)
     result = elsinore.spark.run(workload, frame(spark, CLICKS), parts=2)
+    rows = workload.run(pa.Table.from_pylist(CLICKS))
+    assert spark_rows(result) == long_rows(rows, group_sizes(workload))
     values = {
         (row["query"], row["aggregate"]): row["exact"] or row["value"] for row in result.collect()
     }

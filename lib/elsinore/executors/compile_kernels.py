@@ -21,12 +21,14 @@ from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import aggregate_ordered, lower_ordered
 from elsinore.executors.graph.climb import BY_ITSELF
+from elsinore.executors.graph.reach import Reach
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.linear.participation import aggregate_participation
 from elsinore.executors.linear.segments import lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.linear.time_bounds import TimeBounds
+from elsinore.executors.output.participation import aggregate_participation
 from elsinore.numbers.compiled import QuickCache
 from elsinore.numbers.exact_columns import from_python, to_text
 from elsinore.query.bind_query import bind_workload
@@ -65,7 +67,9 @@ def steps() -> Iterator[partial[Any]]:
             swept = _SWEPT.replace("WHERE ", f"WHERE {keys}")
             yield partial(_sweep, f"{swept} WITHIN 100", events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 10", events, panes=True)
-        yield partial(aggregate_participation, _query(_EACH), events)
+        yield partial(aggregate_participation, _query(_EACH), events, TimeBounds)
+        rising = _EACH.replace("WITHIN", "WHERE A.v < NEXT(A).v WITHIN")
+        yield partial(aggregate_participation, _query(rising), events, Reach)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))

@@ -74,14 +74,17 @@ def _built(shaped: _Shaped) -> Templates:
 
 @of_query
 def position_templates(query: BoundQuery) -> Templates:
-    """Return templates with a state per position, of a query without AND and NOT.
+    """Return templates with a state per position, of a query without AND.
 
     If the pattern is ambiguous, several paths lead to one trend. So these templates can find the
     events of trends, but they cannot count trends.
+
+    Raises:
+        NotUnambiguous: see `bind_guard_keys`.
     """
     builder = _Builder(query)
     found = position_template(builder.pairs(query.pattern))
-    return tuple(split_by_keys(found)) if found.ends else ()
+    return builder.assembled(found) if found.ends else ()
 
 
 @of_query
@@ -124,8 +127,8 @@ class _Builder:
     def templates(self, pattern: Pattern) -> Templates:
         pairs = self.pairs(pattern)
         if is_ambiguous(pairs):
-            return self._assembled(subset_template(pairs, accept_by(pairs.automaton)))
-        return self._assembled(position_template(pairs))
+            return self.assembled(subset_template(pairs, accept_by(pairs.automaton)))
+        return self.assembled(position_template(pairs))
 
     def pairs(self, pattern: Pattern) -> Pairs:
         """Return the places of a pattern that may follow each other, with their conditions."""
@@ -147,7 +150,7 @@ class _Builder:
         )
         pairs = self._pairs(together, self.query.semantics)
         trends = subset_template(pairs, accept_by(one, other))
-        return self._assembled(trends) if trends.ends else ()
+        return self.assembled(trends) if trends.ends else ()
 
     def _automaton(self, pattern: Pattern) -> Automaton:
         return automaton(pattern, self._places, self._guard)
@@ -165,7 +168,8 @@ class _Builder:
             self._numbers[place] = number
         return self._numbers[place]
 
-    def _assembled(self, trends: Template) -> Templates:
+    def assembled(self, trends: Template) -> Templates:
+        """Return the templates of a pattern per set of keys, with the states of its NOT."""
         return tuple(_assemble(part, self._guards(part)) for part in split_by_keys(trends))
 
     def _guards(self, trends: Template) -> list[Template]:
@@ -230,8 +234,7 @@ def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
         NotUnambiguous: see `subsets.subset_template`.
     """
     if not isinstance(query.pattern, Conjunction):
-        negated = any(position.negated for position in query.positions)
-        only_events = query.participating and not query.counted and not negated
+        only_events = query.participating and not query.counted
         built = position_templates(query) if only_events else build_templates(query)
         return [(WHOLE, template) for template in built]
     found = build_conjoined(query)

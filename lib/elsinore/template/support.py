@@ -8,7 +8,12 @@ from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.hints import Hint, Option
 from elsinore.query.bound import BoundQuery, of_query
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
-from elsinore.template.build import has_few_places, has_one_group, template_parts
+from elsinore.template.build import (
+    has_few_places,
+    has_one_group,
+    position_templates,
+    template_parts,
+)
 from elsinore.template.subsets import NotUnambiguous
 
 
@@ -37,24 +42,21 @@ def participation_refusals(query: BoundQuery) -> tuple[str, ...]:
     """
     if not query.participating:
         return ()
-    reasons = {
-        f"EACH and DISTINCT are not supported under {query.semantics}": (
-            query.semantics is not Semantics.ANY
-        ),
-        "EACH and DISTINCT are not supported with a predicate on adjacent events": (
-            bool(query.edge_predicates)
-        ),
-        "EACH and DISTINCT are not supported with NOT": (
-            any(position.negated for position in query.positions)
-        ),
-    }
-    if found := tuple(reason for reason, applies in reasons.items() if applies):
-        return found
     try:
+        position_templates(query)
         is_clear = has_one_group(query)
     except NotUnambiguous as reason:
         return (str(reason),)
     return () if is_clear else ("the group of a trend can depend on how it is matched",)
+
+
+def needs_pairs(query: BoundQuery) -> bool:
+    """Return whether conditions on pairs of events decide which events participate."""
+    return (
+        query.semantics is not Semantics.ANY
+        or bool(query.edge_predicates)
+        or any(position.negated for position in query.positions)
+    )
 
 
 @of_query

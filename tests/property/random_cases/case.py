@@ -12,7 +12,7 @@ from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item, print_output
-from elsinore.query.syntax import Expression, Item, Query, Reference
+from elsinore.query.syntax import Expression, Item, Query, Reference, Semantics
 from elsinore.template.support import participation_refusals
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
@@ -99,15 +99,19 @@ def _results(
     returns: tuple[Item, ...],
     groups: tuple[Reference, ...],
     calendar: bool,
+    share: float,
 ) -> tuple[tuple[Item, ...], Expression | None]:
-    """RETURN and HAVING over the drawn aggregates; `name` draws, so that nothing else changes."""
+    """RETURN and HAVING over the drawn aggregates; `name` draws, so that nothing else changes.
+
+    `share` is the probability of EACH.
+    """
     named = [item for item in returns if isinstance(item.expression, Reference)]
     aggregates = [print_item(item) for item in returns if item not in named]
     texts = [print_output(reference) for reference in groups]
     dice = Dice(f"results of {name}, {aggregates}", aim)
     items, having = draw_results(dice, aggregates, texts, calendar=calendar)
     each = Dice(f"each of {name}, {aggregates}", aim)
-    if len(aggregates) > 1 and each.chance(0.06, *OF_EACH, "quantifier with EACH"):
+    if len(aggregates) > 1 and each.chance(share, *OF_EACH, "quantifier with EACH"):
         items, having = draw_each(each, aggregates), None
     text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
     text += f" HAVING {having}" if having else ""
@@ -147,17 +151,20 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
     shape = Shape(with_repeated(Dice(f"repeated in {name}, {pattern}", dice.aim), pattern))
     groups = draw_groups(dice, shape)
     within, slide = draw_window(dice, calendar=schema is CALENDAR)
-    returns, having = _results(name, dice.aim, draw_returns(dice, shape, groups), groups, calendar)
+    aggregates = draw_returns(dice, shape, groups)
+    where, semantics = draw_where(dice, shape), draw_semantics(dice)
+    each = 0.06 if semantics is Semantics.ANY else 0.4
+    returns, having = _results(name, dice.aim, aggregates, groups, calendar, each)
     query = Query(
         name="q",
         returns=returns,
         having=having,
         pattern=written(shape.pattern),
-        where=draw_where(dice, shape),
+        where=where,
         group_by=_grouped(name, dice.aim, shape, groups),
         within=within,
         slide=slide,
-        semantics=draw_semantics(dice),
+        semantics=semantics,
     )
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     try:

@@ -117,9 +117,7 @@ def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | Non
 def draw_semantics(dice: Dice) -> Semantics:
     """skip-till-any-match in three of four cases."""
     for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
-        if (dice.aim or "").removeprefix("quantifier with ").startswith(name):
+        if (dice.aim or "").removeprefix("quantifier with ").removeprefix("EACH ").startswith(name):
             return semantics
-    if dice.aims(*OF_EACH) and dice.chance(0.8):
-        return Semantics.ANY  # greta has no EACH under the others
     roll = dice.number(1, 8)
     return {1: Semantics.NEXT, 2: Semantics.CONTIGUOUS}.get(roll, Semantics.ANY)

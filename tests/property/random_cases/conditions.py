@@ -8,6 +8,7 @@ from functools import cache
 from elsinore.query.parse import parse_workload
 from elsinore.query.syntax import Call, Equivalence, EventPattern, Expression, Operation, Reference
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.results import EACH_EDGE
 from tests.property.random_cases.shape import (
     CONTIGUOUS_KEYS,
     KEY_PER_ALIAS,
@@ -173,7 +174,7 @@ def _edges(dice: Dice, shape: Shape) -> list[Expression]:
     positive, negated = shape.pairs
     aims = tuple(f"{of}edge predicate" for of in _WITH_EDGES)
     found = []
-    if positive and dice.chance(0.3, *aims):
+    if positive and dice.chance(0.3, *aims, EACH_EDGE):
         for _ in range(dice.pick((1, 1, 2))):
             found.append(_edge(dice, dice.pick(positive), types))
     if negated and dice.chance(0.25, "NOT with edge predicate"):

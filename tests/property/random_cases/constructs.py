@@ -32,7 +32,14 @@ from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.parameters import OF_PARAMETERS, WITHIN
 from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
-from tests.property.random_cases.results import OF_EACH, OF_RESULTS
+from tests.property.random_cases.results import (
+    EACH_CONTIGUOUS,
+    EACH_EDGE,
+    EACH_NEXT,
+    EACH_NOT,
+    OF_EACH,
+    OF_RESULTS,
+)
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
@@ -86,7 +93,7 @@ def constructs_of(
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
     found |= _conditions(query) | _keys(query) | _returns(query) | _results(query)
-    found |= _window(query) | _each(query, ambiguous="ambiguous" in found)
+    found |= _window(query)
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
@@ -94,6 +101,7 @@ def constructs_of(
         found |= _contiguous_keys(query, found, rows)
     found |= _parameters(query)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
+    found |= _each(query, found)
     return frozenset(found | _repeated(query, found))
 
 
@@ -368,19 +376,25 @@ def _results(query: BoundQuery) -> set[str]:
     return found
 
 
-def _each(query: BoundQuery, *, ambiguous: bool) -> set[str]:
-    """What EACH and DISTINCT read."""
-    found = set()
+def _each(query: BoundQuery, others: set[str]) -> set[str]:
+    """What EACH and DISTINCT read, and of which trends."""
+    found: set[str] = set()
+    if not query.participating:
+        return found
     every = {position.index for position in query.positions if not position.negated}
     for item in query.participating:
         found.add("DISTINCT" if item.distinct else "EACH")
         if not item.distinct and item.attribute is None and item.positions == every:
             found.add("EACH *")
-    if found and not query.counted:
+    if not query.counted:
         found.add("EACH alone")
-    if found and ambiguous:
-        found.add("EACH of an ambiguous pattern")
-    return found
+    if any(position.negated for position in query.positions):
+        found.add(EACH_NOT)
+    beside = {
+        "ambiguous": "EACH of an ambiguous pattern", "edge predicate": EACH_EDGE,
+        "next-match": EACH_NEXT, "contiguous": EACH_CONTIGUOUS,
+    }  # fmt: skip
+    return found | {name for other, name in beside.items() if other in others}
 
 
 def _operations(expression: BoundExpression) -> Iterator[tuple[str, set[AttributeType]]]:

@@ -11,7 +11,12 @@ OF_NAMES = ("AS", "output of names")
 OF_OUTPUTS = (*OF_NAMES, "output arithmetic", "division of integers")
 OF_HAVING = ("HAVING", "HAVING with NULL")
 #: Constructs of EACH and DISTINCT.
-OF_EACH = ("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern")
+EACH_EDGE, EACH_NOT = "EACH with edge predicate", "EACH with NOT"
+EACH_NEXT, EACH_CONTIGUOUS = "EACH next-match", "EACH contiguous"
+OF_EACH = (
+    *("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern"),
+    *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS),
+)
 OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
 
 _SUMS = ("SUM(", "AVG(")

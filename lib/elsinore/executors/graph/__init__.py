@@ -24,6 +24,9 @@ predicates, and only integer accumulators (`aggregate_ordered.ordered_sets`).
 4. Window rows: `climb` yields `output.window_rows.WindowRows` by precision level.
    `output.window_rows.partial_rows` adds up the partitions of a group.
 
+**EACH and DISTINCT** with conditions on pairs of events read the same graph without counts
+(`reach`, `kernels.reach`): a pass forward and a pass backward mark the events of trends.
+
 **Number formats.** At the first level, counts are int64 and sums are doubles. If a window does not
 fit, `climb` repeats it with 2, 4, 8, ... limbs of 64 bits in two's complement, and with doubles
 that have an exponent of their own (`numbers.rows`, `numbers.wide`). The nodes of trees have words

@@ -49,6 +49,7 @@ from elsinore.template.support import (
     aseq_refusals,
     counts_trends,
     greta_refusals,
+    needs_pairs,
     participation_refusals,
 )
 
@@ -133,6 +134,8 @@ def _choice(
 ) -> Choice:
     name = query.name
     if not counts_trends(query) and not greta_refusals(query):
+        if needs_pairs(query):
+            return Choice(name, GRETA, "finds participating events by a pass in each direction")
         return Choice(name, SWEEP, "finds participating events by two time bounds per state")
     if name in swept:
         return Choice(name, SWEEP, swept[name])
@@ -293,12 +296,16 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
 def _also_participation(
     refusals: Callable[[BoundQuery], tuple[str, ...]],
 ) -> Callable[[BoundQuery], tuple[str, ...]]:
-    """Return why an executor cannot run a query, EACH and DISTINCT included."""
+    """Return why an executor cannot run a query, EACH and DISTINCT included.
+
+    If conditions on pairs of events decide which events participate, the executor must support
+    them, although greta finds these events.
+    """
 
     def refused(query: BoundQuery) -> tuple[str, ...]:
         if found := participation_refusals(query):
             return found
-        return refusals(query) if counts_trends(query) else ()
+        return refusals(query) if counts_trends(query) or needs_pairs(query) else ()
 
     return refused
 

@@ -11,20 +11,23 @@ import numpy as np
 
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
+from elsinore.executors.graph.reach import Reach
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.hamlet.tables import Tables, make_tables
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.linear.participation import aggregate_participation
 from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import SweepSet
+from elsinore.executors.linear.time_bounds import TimeBounds
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
+from elsinore.executors.output.participation import aggregate_participation
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet
+from elsinore.template.support import needs_pairs
 from elsinore.timeline import Interval
 
 #: The executors of units. Queries that only twostep can run are in no unit.
@@ -165,13 +168,18 @@ class SweepUnit(Unit):
 
 @dataclass(frozen=True, eq=False)
 class ParticipationUnit(Unit):
-    """One query with EACH or DISTINCT; another unit counts its trends, if it needs their number."""
+    """One query with EACH or DISTINCT; another unit counts its trends, if it needs their number.
+
+    If conditions on pairs of events decide which events participate, greta's graph finds them.
+    """
 
     executor = SWEEP
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of `participation_query`; see `Unit.run`."""
-        return aggregate_participation(self.queries[0], columns, owned=request.owned)
+        [query] = self.queries
+        make = Reach if needs_pairs(query) else TimeBounds
+        return aggregate_participation(query, columns, make, owned=request.owned)
 
 
 @dataclass(frozen=True, eq=False)

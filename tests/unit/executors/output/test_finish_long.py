@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish, finish_long
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.plan import Executor, plan_for
 from elsinore.numbers.exact_columns import from_python
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.load_workload import read_workload
@@ -51,7 +51,8 @@ def test_random_queries_over_the_whole_language() -> None:
         if greta_refusals(case.query):
             continue
         workload = case.workload
-        partial = aggregate_query(case.query, case.events)
+        plan = plan_for(Executor.GRETA, workload, case.events)
+        partial = [*chain.from_iterable(plan.run(case.events))]
         expected = to_long(workload, finish(workload, partial))
         found = finish_long(workload, partial)
         assert found.schema == LONG_SCHEMA

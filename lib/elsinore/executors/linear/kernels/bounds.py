@@ -9,24 +9,13 @@ greatest time of these later events, `high`, decides. An event participates at a
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels.sweep_program import WindowRun
+from elsinore.executors.output.kernels.members import At, add_member
 from elsinore.numbers.compiled import outlined, unlocked
-
-#: The code of accumulators whose events are listed. Others have the code of their `Kind`.
-LISTED = len(Kind)
-
-#: Integers are added up in two parts: this number of low bits, and the rest.
-PART = 32
-_LOW = (1 << PART) - 1
-#: Sums of doubles are also added up with this factor, in case they overflow.
-SCALE = 64
-_SCALED = 2.0**-SCALE
 
 _NEVER = np.iinfo(np.int64).max
 _ALWAYS = np.iinfo(np.int64).min
@@ -52,33 +41,19 @@ class Cells(NamedTuple):
     class_cells: np.ndarray
 
 
-class Asked(NamedTuple):
-    """The K accumulators.
-
-    Attributes:
-        cell_start, accumulators: int64[S + 1] and int64[*], the accumulators that count the events
-            of each cell.
-        columns: int64[K, 3], kind, column of weights, column of the row.
-        listed: int64[1], number of accumulators of the kind `LISTED`.
-    """
-
-    cell_start: np.ndarray
-    accumulators: np.ndarray
-    columns: np.ndarray
-    listed: np.ndarray
-
-
 class Entered(NamedTuple):
     """N entries by partition, then time.
 
     Attributes:
         times: int64[N].
         codes: int32[N], the event class.
-        longs, doubles, ranks: int64[*, N], float64[*, N], int64[*, N], weights.
+        rows: int64[N], the number of the event.
+        longs, doubles, ranks: int64[*, E], float64[*, E], int64[*, E], weights of E events.
     """
 
     times: np.ndarray
     codes: np.ndarray
+    rows: np.ndarray
     longs: np.ndarray
     doubles: np.ndarray
     ranks: np.ndarray
@@ -90,33 +65,6 @@ class Scratch(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     read: np.ndarray
-
-
-class At(IntEnum):
-    """Indices of `Members.state`: where to continue, and how much is written."""
-
-    RUN, ENTRY, NUMBER, BEGUN, ROWS, LISTED = range(6)
-
-
-class Members(NamedTuple):
-    """Rows of windows with a trend.
-
-    Attributes:
-        keys: int64[R, 2], partition and number of the window.
-        longs: int64[R, *, 2], the high and low parts of integers.
-        sums: float64[R, *, 2], sums of doubles, and the same scaled by `2**-SCALE`.
-        ranks: int64[R, *].
-        events: int64[*, 3], the participating events of `LISTED` accumulators: the row, the
-            accumulator, the entry.
-        state: int64[*], see `At`.
-    """
-
-    keys: np.ndarray
-    longs: np.ndarray
-    sums: np.ndarray
-    ranks: np.ndarray
-    events: np.ndarray
-    state: np.ndarray
 
 
 @unlocked
@@ -217,30 +165,9 @@ def _add_members(cells, asked, entered, first, end, scratch, members):
             reached = cells.starts[s] or time > scratch.low[s]
             if reached and (cells.ends[s] or time < scratch.high[s]):
                 found = True
-                for m in range(asked.cell_start[s], asked.cell_start[s + 1]):
+                for m in range(asked.state_start[s], asked.state_start[s + 1]):
                     k = asked.accumulators[m]
                     if scratch.read[k] != i:
                         scratch.read[k] = i
-                        _add(asked.columns, k, entered, i, members)
+                        add_member(asked.columns, k, entered, entered.rows[i], members)
     return found
-
-
-@outlined
-def _add(columns, k, entered, i, members):
-    row, kind, source, column = members.state[At.ROWS], columns[k, 0], columns[k, 1], columns[k, 2]
-    if kind == Kind.INTEGER:
-        value = entered.longs[source, i]
-        members.longs[row, column, 0] += value >> PART
-        members.longs[row, column, 1] += value & _LOW
-    elif kind == Kind.DOUBLE:
-        members.sums[row, column, 0] += entered.doubles[source, i]
-        members.sums[row, column, 1] += entered.doubles[source, i] * _SCALED
-    elif kind == Kind.RANK:
-        rank = entered.ranks[source, i]
-        if rank < members.ranks[row, column]:
-            members.ranks[row, column] = rank
-    else:
-        number = members.state[At.LISTED]
-        event = members.events[number]
-        event[0], event[1], event[2] = row, k, i
-        members.state[At.LISTED] += 1

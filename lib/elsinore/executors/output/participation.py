@@ -1,7 +1,8 @@
-"""Compute EACH and DISTINCT of a query without conditions on pairs of events.
+"""Compute EACH and DISTINCT of a query, given a pass that finds the participating events.
 
 The templates have a state per position, also for ambiguous patterns: an event participates if at
-least one match of a trend contains it. Events are read once per window (`kernels.bounds`).
+least one match of a trend contains it. `executors.linear.time_bounds` finds these events if no
+condition is on pairs of events, `executors.graph.reach` if there are such conditions.
 
 Most accumulators are sums and extremes over the participating events of each partition. The others
 need a list of events, because an event or a value could occur in several partitions of a group.
@@ -9,9 +10,11 @@ need a list of events, because an event or a value could occur in several partit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,19 +37,14 @@ from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
 from elsinore.executors.kinds import Kind
-from elsinore.executors.linear.kernels.bounds import (
+from elsinore.executors.output.kernels.members import (
     LISTED,
     PART,
     SCALE,
     Asked,
     At,
-    Cells,
-    Entered,
     Members,
-    Scratch,
-    find_members,
 )
-from elsinore.executors.linear.sweep import make_runs
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
@@ -74,7 +72,11 @@ _Place = tuple[int, int]
 
 
 def aggregate_participation(
-    query: BoundQuery, events: EventTable | EventColumns, *, owned: Interval | None = None
+    query: BoundQuery,
+    events: EventTable | EventColumns,
+    make: Callable[[Sought, Template], Pass],
+    *,
+    owned: Interval | None = None,
 ) -> list[PartialRows]:
     """Return partial rows of EACH and DISTINCT of a query.
 
@@ -83,46 +85,47 @@ def aggregate_participation(
     Args:
         query: a query without `participation_refusals`.
         events: events in any order, of all partitions.
+        make: returns the pass of a template.
         owned: compute only windows that end in this interval; None for every window.
 
     Raises:
         QueryError: there are too many rows, or too many events in lists.
     """
-    sought = _Sought(participation_query(query), EventColumns.of(events))
-    passes = [_Pass(sought, template) for template in position_templates(query)]
+    sought = Sought(participation_query(query), EventColumns.of(events))
+    passes = [make(sought, template) for template in position_templates(query)]
     several = len(passes) > 1
     bound, parts, lists = RowBound([query]), list[WindowRows](), _Lists(query, sought)
     groups, partitions = list[pa.Array](), 0
     for each in passes:
-        for rows, listed in each.run(owned, several=several):
-            rows.keys[:, 0] += partitions
-            bound.add(rows.owners)
-            lists.add(each, rows, listed, partitions)
-            parts.append(rows)
+        for found in each.run(owned, several=several):
+            found.rows.keys[:, 0] += partitions
+            bound.add(found.rows.owners)
+            lists.add(found)
+            parts.append(found.rows)
         groups.append(each.groups)
         partitions += len(groups[-1])
     if not sum(rows.keys.shape[0] for rows in parts):
         return []
     joined = Groups.of(pa.concat_arrays(groups))
     reading = Reading(sought.query, joined, sought.weights.meanings(sought.query))
-    [found] = partial_rows(parts, [reading])
-    return [lists.filled(found, joined.numbers)]
+    [partial] = partial_rows(parts, [reading])
+    return [lists.filled(partial, joined.numbers)]
 
 
 # ---- accumulators
 
 
 @dataclass(frozen=True)
-class _Placed:
+class Placed:
     """An accumulator and its columns."""
 
     of: Accumulator
-    weight: int  #: column of weights; -1 for DISTINCT
+    weight: int  #: column of weights; -1 for DISTINCT, and if each event adds 1
     column: int  #: column of its kind
     position: int  #: column of partial rows
 
 
-class _Sought:
+class Sought:
     """The accumulators of a query and the weights of all events.
 
     Attributes:
@@ -134,20 +137,39 @@ class _Sought:
 
     def __init__(self, query: BoundQuery, columns: EventColumns) -> None:
         self.query, self.columns = query, columns
-        self.accumulators: list[_Placed] = []
+        self.accumulators: list[Placed] = []
         self.asked = WeightColumns()
         position = count()
         for of_kind in accumulators_of(query).columns:
             for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
                 if accumulator != TRENDS:
-                    counts_values = accumulator.weight is Weight.DISTINCT
-                    weight = -1 if counts_values else self.asked.number(accumulator)
-                    self.accumulators.append(_Placed(accumulator, weight, column, place))
+                    counts = accumulator.weight is Weight.DISTINCT or self._adds_one(accumulator)
+                    weight = -1 if counts else self.asked.number(accumulator)
+                    self.accumulators.append(Placed(accumulator, weight, column, place))
         self.weights = weigh_events(self.asked, columns)
 
+    def _adds_one(self, accumulator: Accumulator) -> bool:
+        """Return whether each event adds 1 to an accumulator."""
+        if accumulator.weight is Weight.EVENT:
+            return True
+        source, columns = accumulator.attribute, self.columns
+        if accumulator.weight is not Weight.PRESENT or not isinstance(source, str):
+            return False
+        known = columns.column(source).known
+        types = {self.query.positions[index].type for index in accumulator.positions}
+        return bool(known.all()) or all(known[columns.rows_of(name)].all() for name in types)
 
-class _Pass:
-    """One template of a query over the events of a table.
+
+class Found(NamedTuple):
+    """Windows with a trend."""
+
+    rows: WindowRows  #: their accumulators, except for those in lists
+    #: int64[*, 3], the row, the accumulator and the event (its row in the table) of each pair.
+    events: np.ndarray
+
+
+class Pass(ABC):
+    """A template of a query over the events of a table.
 
     Attributes:
         sought: the accumulators.
@@ -156,23 +178,66 @@ class _Pass:
         groups: string[P], the group of each partition.
     """
 
-    def __init__(self, sought: _Sought, template: Template) -> None:
+    def __init__(self, sought: Sought, template: Template) -> None:
         self.sought, self.query, self.template = sought, sought.query, template
-        codes = key_codes(self.query, sought.columns)
-        placements = placements_of([self.query], [template])
-        self.entries: Entries[_Place] = make_entries(placements, codes, sought.columns)
-        self.groups = self.entries.group_texts(self.query, codes)
+        self.codes = key_codes(self.query, sought.columns)
+        self.placements = placements_of([self.query], [template])
+        self.entries: Entries[_Place] = make_entries(self.placements, self.codes, sought.columns)
+        self.groups = self.entries.group_texts(self.query, self.codes)
+
+    @abstractmethod
+    def found(self, kinds: Sequence[int], owned: Interval | None) -> Iterator[Found]:
+        """Yield the windows with a trend, and their participating events in lists.
+
+        Args:
+            kinds: `kind_of` each accumulator.
+            owned: compute only windows that end in this interval; None for every window.
+        """
+
+    def run(self, owned: Interval | None, *, several: bool) -> Iterator[Found]:
+        """Yield the windows with a trend, and the events in lists.
+
+        Args:
+            owned: compute only windows that end in this interval; None for every window.
+            several: whether the query has several templates.
+        """
+        if not self.template.states:
+            return
+        kinds = [self.kind_of(each, several=several) for each in self.sought.accumulators]
+        keys = [k for k, kind in enumerate(kinds) if kind < 0]
+        for rows, listed in self.found(kinds, owned):
+            numbers, parts = np.arange(rows.keys.shape[0]), [listed]
+            if keys and numbers.size:
+                first = self._first_events()[rows.keys[:, 0]]
+                parts += [np.stack([numbers, np.full(numbers.size, k), first], 1) for k in keys]
+            yield Found(rows, np.concatenate(parts))
+
+    def _first_events(self) -> np.ndarray:
+        """Return int64[P], the first event of each partition that can be part of a trend.
+
+        All of these events of a partition have the same keys. Events of NOT can lack some.
+        """
+        if not self.template.guards:
+            first = self.entries.offsets[:-1]
+            return first if self.entries.rows is None else self.entries.rows[first]
+        trends = {(0, state) for state in self.template.trend_states}
+        of_trends = np.zeros(int(self.entries.codes.max(initial=-1)) + 1, np.bool_)
+        for code, places in enumerate(self.entries.classes[: of_trends.size]):
+            of_trends[code] = not trends.isdisjoint(places)
+        entries = np.append(np.flatnonzero(of_trends[self.entries.codes]), 0)
+        found = entries[np.searchsorted(entries[:-1], self.entries.offsets[:-1])]
+        return found if self.entries.rows is None else self.entries.rows[found]
 
     # ---- which accumulators need lists
 
-    def kind_of(self, accumulator: _Placed, *, several: bool) -> int:
+    def kind_of(self, accumulator: Placed, *, several: bool) -> int:
         """Return the kind of an accumulator for the kernel, -1 if it does not count events.
 
         Args:
             accumulator: the accumulator.
             several: whether the query has several templates.
         """
-        if accumulator.weight < 0:
+        if accumulator.of.weight is Weight.DISTINCT:
             return -1 if self.is_key(accumulator.of) else LISTED
         states = (s for s in self.template.states if accumulator.of.counts_at(s.positions))
         # Each event is in one partition if it has all keys.
@@ -181,90 +246,27 @@ class _Pass:
 
     def is_key(self, accumulator: Accumulator) -> bool:
         """Return whether DISTINCT reads a key that every event of every trend has."""
-        every = {position.index for position in self.query.positions}
+        every = {position.index for position in self.query.positions if not position.negated}
         keys = (key for key in self.query.keys if key.attribute == accumulator.attribute)
         return accumulator.positions >= every and any(key.positions >= every for key in keys)
 
-    # ---- rows
+    # ---- arrays of the kernels
 
-    def run(
-        self, owned: Interval | None, *, several: bool
-    ) -> Iterator[tuple[WindowRows, np.ndarray]]:
-        """Yield the rows of windows with a trend, and the events in lists.
-
-        Args:
-            owned: compute only windows that end in this interval; None for every window.
-            several: whether the query has several templates.
-
-        Yields:
-            The rows; int64[*, 3], the row, the accumulator and the entry of each event.
-        """
-        window = self.query.window
-        runs = make_runs(self.entries, window, owned, 1)
-        if not runs or not self.template.states:
-            return
-        kinds = [self.kind_of(each, several=several) for each in self.sought.accumulators]
-        cells, asked = self._cells(), self._asked(kinds)
-        listed = int(asked.listed[0])
-        longest = int((runs[0][:, 1] - runs[0][:, 0]).max())
-        members = self._buffer(min(max(longest * listed, _PAIRS), MOST_LISTED))
-        size = len(self.template.states)
-        scratch = Scratch(
-            np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(len(kinds), np.int64)
-        )
-        weights, entries = self.sought.weights, self.entries
-        chosen = slice(None) if entries.rows is None else entries.rows
-        columns = (weights.longs, weights.doubles, weights.ranks)
-        weighed = (np.ascontiguousarray(column[:, chosen]) for column in columns)
-        entered = Entered(entries.times, entries.codes, *weighed)
-        done = False
-        while not done:
-            done = find_members(
-                cells, asked, entered, runs[0], window.within, window.slide, scratch, members
-            )
-            if not done and not members.state[At.ROWS] and not members.state[At.LISTED]:
-                raise too_many(self.query)
-            rows, events = _take(members)
-            yield rows, self._with_keys(kinds, rows, events)
-
-    def _with_keys(self, kinds: list[int], rows: WindowRows, events: np.ndarray) -> np.ndarray:
-        """Return the listed events with one entry per row for each DISTINCT of a key."""
-        numbers = np.arange(rows.keys.shape[0])
-        first = self.entries.offsets[rows.keys[:, 0]]
-        parts = [events]
-        for k in (k for k, kind in enumerate(kinds) if kind < 0):
-            parts.append(np.stack([numbers, np.full(numbers.size, k), first], axis=1))
-        return np.concatenate(parts)
-
-    def _buffer(self, pairs: int) -> Members:
+    def buffer(self, pairs: int) -> Members:
+        """Return an output buffer for a number of pairs (row, event)."""
         longs, doubles, ranks = map(len, accumulators_of(self.query).columns)
         return Members(
             np.zeros((_ROWS, 2), np.int64),
             np.zeros((_ROWS, longs, 2), np.int64),
             np.zeros((_ROWS, doubles, 2), np.float64),
             np.full((_ROWS, ranks), NO_RANK),
-            np.zeros((pairs, 3), np.int64),
+            np.zeros((min(max(pairs, _PAIRS), MOST_LISTED), 3), np.int64),
             np.zeros(len(At), np.int64),
         )
 
-    def _cells(self) -> Cells:
-        template, size = self.template, len(self.template.states)
-        starts, ends = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-        starts[[*template.starts]] = True
-        ends[[*template.ends]] = True
-        after: list[list[int]] = [[] for _ in range(size)]
-        before: list[list[int]] = [[] for _ in range(size)]
-        for arrow in template.transitions:
-            after[arrow.earlier].append(arrow.later)
-            before[arrow.later].append(arrow.earlier)
-        classes = [sorted(state for _, state in places) for places in self.entries.classes]
-        most = int(self.entries.codes.max(initial=-1)) + 1
-        classes += [[]] * (most - len(classes))
-        lists = (*_joined_lists(after), *_joined_lists(before), *_joined_lists(classes))
-        return Cells(starts, ends, *lists)
-
-    def _asked(self, kinds: list[int]) -> Asked:
-        of_cells = [
+    def asked(self, kinds: Sequence[int]) -> Asked:
+        """Return the accumulators in the form that the kernels read."""
+        of_states = [
             [
                 k
                 for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True))
@@ -278,17 +280,28 @@ class _Pass:
         ]
         listed = np.array([kinds.count(LISTED)])
         table = np.array(columns, np.int64).reshape(len(columns), 3)
-        return Asked(*_joined_lists(of_cells), table, listed)
+        return Asked(*joined_lists(of_states), table, listed)
 
 
-def _joined_lists(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+def joined_lists(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Return where each list begins, and their elements."""
     begins = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     return begins, np.array([*chain.from_iterable(lists)], np.int64)
 
 
-def _take(members: Members) -> tuple[WindowRows, np.ndarray]:
-    """Return the rows and the listed events of an output buffer, and clear it."""
+def take(query: BoundQuery, members: Members, *, done: bool) -> Found:
+    """Return the rows and the listed events of an output buffer, and clear it.
+
+    Args:
+        query: the query.
+        members: the buffer.
+        done: whether the kernel is done; otherwise the buffer had no room.
+
+    Raises:
+        QueryError: the buffer has no room for a single window.
+    """
+    if not (done or members.state[At.ROWS] or members.state[At.LISTED]):
+        raise too_many(query)
     size, listed = int(members.state[At.ROWS]), int(members.state[At.LISTED])
     keys = np.zeros((size, 3), np.int64)
     keys[:, :2] = members.keys[:size]
@@ -301,7 +314,7 @@ def _take(members: Members) -> tuple[WindowRows, np.ndarray]:
     members.sums[:size] = 0.0
     members.ranks[:size] = NO_RANK
     members.state[[At.ROWS, At.LISTED]] = 0
-    return rows, events
+    return Found(rows, events)
 
 
 def _joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:
@@ -330,30 +343,24 @@ class _Lists:
     """
 
     query: BoundQuery
-    sought: _Sought
+    sought: Sought
     parts: dict[int, list[np.ndarray]] = field(default_factory=dict)
     size: int = 0
 
-    def add(self, found: _Pass, rows: WindowRows, listed: np.ndarray, partitions: int) -> None:
-        """Add listed events.
-
-        Args:
-            found: the pass that listed them.
-            rows: its rows, with final partitions.
-            listed: int64[*, 3], the row, the accumulator and the entry of each event.
-            partitions: the first partition of the pass.
+    def add(self, found: Found) -> None:
+        """Add listed events of rows with final partitions.
 
         Raises:
             QueryError: there are too many.
         """
-        for k in np.unique(listed[:, 1]).tolist():
-            mine = listed[listed[:, 1] == k]
-            events = mine[:, 2] if found.entries.rows is None else found.entries.rows[mine[:, 2]]
+        for k in np.unique(found.events[:, 1]).tolist():
+            mine = found.events[found.events[:, 1] == k]
+            events = mine[:, 2]
             accumulator = self.sought.accumulators[k].of
             if accumulator.weight is Weight.DISTINCT:
                 codes = _codes_of(accumulator, self.sought.columns)[events].astype(np.int64)
                 mine, events = mine[codes > 0], codes[codes > 0]
-            keys = rows.keys[mine[:, 0]]
+            keys = found.rows.keys[mine[:, 0]]
             part = np.stack([keys[:, 0], keys[:, 1], events], axis=1)
             _, chosen = numbered(part.T, part.shape[0])
             self.parts.setdefault(k, []).append(part[chosen])
@@ -384,7 +391,7 @@ class _Lists:
         return replace(rows, columns=tuple(columns))
 
     def _column(
-        self, accumulator: _Placed, places: np.ndarray, items: np.ndarray, size: int
+        self, accumulator: Placed, places: np.ndarray, items: np.ndarray, size: int
     ) -> StateColumn:
         """Return the sums or extremes of some events for `size` rows.
 

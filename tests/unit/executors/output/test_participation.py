@@ -1,4 +1,4 @@
-"""Compare EACH and DISTINCT by time bounds with the enumeration of all trends."""
+"""Compare EACH and DISTINCT by both kinds of passes with the enumeration of all trends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
-from elsinore.executors.linear import participation
-from elsinore.executors.linear.participation import aggregate_participation
+from elsinore.executors.graph.reach import Reach
+from elsinore.executors.linear.time_bounds import TimeBounds
+from elsinore.executors.output import participation
 from elsinore.executors.output.finish import finish
+from elsinore.executors.output.participation import aggregate_participation
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step
@@ -80,9 +82,10 @@ def test_random_queries(seed: int) -> None:
             expected = two_step(query, events)
         except UnsupportedQueryError as error:
             raise AssertionError(text) from error
-        found = finish(workload, aggregate_participation(query, events))
-        shown = [[repr((row.key, row.values)) for row in rows] for rows in (found, expected)]
-        assert shown[0] == shown[1], text
+        shown = [repr((row.key, row.values)) for row in expected]
+        for make in (TimeBounds, Reach):
+            found = finish(workload, aggregate_participation(query, events, make))
+            assert [repr((row.key, row.values)) for row in found] == shown, (text, make)
         compared += 1
     assert compared
 
@@ -95,4 +98,4 @@ def test_too_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"k": "p", "g": 1, "v": 1, "x": 1.0}
     events = EventTable.of(SCHEMA, [("A", n, row) for n in range(5)])
     with pytest.raises(QueryError, match=r"query q: more than 2 .*\(shorten WITHIN"):
-        aggregate_participation(workload.queries[0], events)
+        aggregate_participation(workload.queries[0], events, TimeBounds)

@@ -1,0 +1,1 @@
+"""Compiled sums over events, over arrays only."""
