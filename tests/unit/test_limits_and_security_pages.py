@@ -12,6 +12,7 @@ from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
 from elsinore.cli import cases, diff
 from elsinore.executors import row_bound
+from elsinore.executors.output import participation
 from elsinore.files import (
     bounded_parquet,
     decode,
@@ -51,6 +52,7 @@ CODE = [
     ("windows that contain", (windows.MOST_OVERLAPPING,)),
     ("windows with", (row_bound.MOST_WINDOWS,)),
     ("result rows", (row_bound.MOST_ROWS,)),
+    ("events and values", (participation.MOST_LISTED,)),
     ("steps", (choices.BUDGET,)),
     ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),
     ("JSON", (decode.MAX_DEPTH, decode.MAX_KEYS)),
