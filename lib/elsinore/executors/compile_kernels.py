@@ -67,9 +67,9 @@ def steps() -> Iterator[partial[Any]]:
             swept = _SWEPT.replace("WHERE ", f"WHERE {keys}")
             yield partial(_sweep, f"{swept} WITHIN 100", events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN A+ WITHIN 100 SLIDE 10", events, panes=True)
-        yield partial(aggregate_participation, _query(_EACH), events, TimeBounds)
+        yield partial(aggregate_participation, [_query(_EACH)], events, TimeBounds)
         rising = _EACH.replace("WITHIN", "WHERE A.v < NEXT(A).v WITHIN")
-        yield partial(aggregate_participation, _query(rising), events, Reach)
+        yield partial(aggregate_participation, [_query(rising)], events, Reach)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))

@@ -24,9 +24,11 @@ from elsinore.executors.input.entries import at_states
 from elsinore.executors.input.kernels.pair_program import Op
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import EventWeights
-from elsinore.executors.output.kernels.members import Weights
-from elsinore.executors.output.participation import Found, Pass, take
+from elsinore.executors.output.kernels.members import LISTED, Asked, Weights
+from elsinore.executors.output.participation import Found, Pass, joined_lists, take
+from elsinore.query.bound import BoundQuery
 from elsinore.template.placement import type_of
+from elsinore.template.template import Template
 from elsinore.timeline import Interval
 
 _NO_WEIGHTS = EventWeights(
@@ -37,11 +39,11 @@ _SIZE = np.int64(2**63 - 1)
 
 
 class Reach(Pass):
-    """A template with conditions on pairs of events."""
+    """The template of one query, with conditions on pairs of events."""
 
     def found(self, kinds: Sequence[int], owned: Interval | None) -> Iterator[Found]:
         """Yield the windows with a trend; see `Pass.found`."""
-        query, template, columns = self.query, self.template, self.sought.columns
+        [query], [template], columns = self.sought.queries, self.templates, self.sought.columns
         places = {place: (place[1], 0) for place in self.placements.by_place}
         placed = at_states(self.entries, self.placements, places)
         spans = spans_of(query, placed.offsets, placed.times, owned)
@@ -54,8 +56,8 @@ class Reach(Pass):
         layout = lay_out(template)
         graph = build_graph(layout, columns, placed, _NO_WEIGHTS, last)
         checks, marks = make_checks(graph, layout.orders)
-        longest, asked = int((spans[:, 1] - spans[:, 0]).max()), self.asked(kinds)
-        read_row = self._read_twice(kinds)
+        longest, asked = int((spans[:, 1] - spans[:, 0]).max()), self._asked(template, kinds)
+        read_row = self._read_twice(query, template, kinds)
         read = np.zeros((int(read_row.max(initial=-1)) + 1, columns.times.size), np.int64)
         work = make_reach_work(graph, checks, longest, marks, read_row, read)
         members = self.buffer(longest * int(asked.listed[0]))
@@ -66,12 +68,27 @@ class Reach(Pass):
             done = find_reached(graph, spans, checks, work, asked, weighed, placed.rows, members)
             yield take(query, members, done=bool(done))
 
-    def _read_twice(self, kinds: Sequence[int]) -> np.ndarray:
+    def _asked(self, template: Template, kinds: Sequence[int]) -> Asked:
+        """Return the accumulators in the form that the kernels read."""
+        of_states = [
+            [
+                k
+                for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True))
+                if kind >= 0 and each.of.counts_at(state.positions)
+            ]
+            for state in template.states
+        ]
+        listed = np.array([kinds.count(LISTED)])
+        return Asked(*joined_lists(of_states), self.columns_of(kinds), listed)
+
+    def _read_twice(
+        self, query: BoundQuery, template: Template, kinds: Sequence[int]
+    ) -> np.ndarray:
         """Return `ReachWork.read_row`: an event can be at several states that are counted."""
         numbers, count = np.full(len(kinds), -1, np.int64), 0
         for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True)):
-            counted = (s for s in self.template.states if each.of.counts_at(s.positions))
-            types = Counter(type_of(self.query, state) for state in counted)
+            counted = (s for s in template.states if each.of.counts_at(s.positions))
+            types = Counter(type_of(query, state) for state in counted)
             if kind >= 0 and max(types.values(), default=0) > 1:
                 numbers[k] = count
                 count += 1

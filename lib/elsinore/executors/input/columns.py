@@ -86,6 +86,7 @@ class EventColumns:
 
     events: EventTable
     _made: dict[Hashable, Any] = field(default_factory=dict)
+    _latest: tuple[Hashable, Any] = None, None
 
     @classmethod
     def of(cls, events: EventTable | EventColumns) -> Self | EventColumns:
@@ -100,6 +101,17 @@ class EventColumns:
         if name not in self._made:
             self._made[name] = make()
         made: _Made = self._made[name]
+        return made
+
+    def latest(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Return the value that `make` returned; equal names in succession call it once.
+
+        Only the last value is kept, because it may be large. Callers must not change it.
+        """
+        if self._latest[0] != name:
+            self._latest = None, None  # free the memory before `make` takes more
+            self._latest = name, make()
+        made: _Made = self._latest[1]
         return made
 
     def column(self, name: str) -> Column:

@@ -118,6 +118,19 @@ def make_entries(
     return Entries(sorted_times, grouped, classes, rows, offsets, partitions)
 
 
+def latest_entries(
+    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+) -> Entries[Place]:
+    """Return `make_entries`; equal calls in succession return the same entries.
+
+    The counts of some queries, and the events that participate in their trends, have equal entries.
+    """
+    # The codes of a key exist once per `EventColumns`.
+    names = frozenset((name, id(codes)) for name, codes in codes_of.items())
+    given = frozenset(placements.by_place.items()), names
+    return columns.latest(given, lambda: make_entries(placements, codes_of, columns))
+
+
 def _times(columns: EventColumns) -> np.ndarray:
     return plain_values(columns.events.table[TIME_COLUMN], np.int64)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.entries import Entries, key_codes, make_entries
+from elsinore.executors.input.entries import Entries, key_codes, latest_entries
 from elsinore.executors.input.weights import weigh_events
 from elsinore.executors.linear.kernels.sweep_program import Events
 from elsinore.executors.linear.panes import cheaper_by_panes, run_panes
@@ -44,7 +44,7 @@ def aggregate_sweep(
     columns = EventColumns.of(events)
     query = sweep_set.queries[0]
     codes = key_codes(query, columns)
-    entries = make_entries(sweep_set.placements, codes, columns)
+    entries = latest_entries(sweep_set.placements, codes, columns)
     groups, found = Groups.of(entries.group_texts(query, codes)), list[PartialRows]()
     for window in dict.fromkeys(query.window for query in sweep_set.queries):
         lowered = lower_window(sweep_set, window, entries.classes)

@@ -11,6 +11,7 @@ need a list of events, because an event or a value could occur in several partit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -32,7 +33,7 @@ from elsinore.executors.aggregates import (
     participation_query,
 )
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.entries import Entries, key_codes, make_entries
+from elsinore.executors.input.entries import Entries, key_codes, latest_entries
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
@@ -41,7 +42,6 @@ from elsinore.executors.output.kernels.members import (
     LISTED,
     PART,
     SCALE,
-    Asked,
     At,
     Members,
 )
@@ -67,34 +67,36 @@ _PAIRS = 1 << 14
 #: Sums of integers below this have no carry from the low part.
 _SAFE = 2.0**62
 
-#: The state of a template that an entry can be at: `placements_of` a single query.
-_Place = tuple[int, int]
+#: The number of a query, and the state of its template that an entry can be at.
+Place = tuple[int, int]
 
 
 def aggregate_participation(
-    query: BoundQuery,
+    queries: Sequence[BoundQuery],
     events: EventTable | EventColumns,
-    make: Callable[[Sought, Template], Pass],
+    make: Callable[[Sought, Sequence[Template]], Pass],
     *,
     owned: Interval | None = None,
 ) -> list[PartialRows]:
-    """Return partial rows of EACH and DISTINCT of a query.
+    """Return partial rows of EACH and DISTINCT of queries.
 
-    The rows have the name of `participation_query`.
+    The rows have the names of `participation_query`.
 
     Args:
-        query: a query without `participation_refusals`.
+        queries: a query without `participation_refusals`, or several that share a pass
+            (`executors.linear.time_bounds.participation_sets`).
         events: events in any order, of all partitions.
-        make: returns the pass of a template.
+        make: returns the pass of a template of each query.
         owned: compute only windows that end in this interval; None for every window.
 
     Raises:
         QueryError: there are too many rows, or too many events in lists.
     """
-    sought = Sought(participation_query(query), EventColumns.of(events))
-    passes = [make(sought, template) for template in position_templates(query)]
+    sought = Sought([*map(participation_query, queries)], EventColumns.of(events))
+    templates = zip(*map(position_templates, queries), strict=True)
+    passes = [make(sought, each) for each in templates]
     several = len(passes) > 1
-    bound, parts, lists = RowBound([query]), list[WindowRows](), _Lists(query, sought)
+    bound, parts, lists = RowBound(queries), list[WindowRows](), _Lists(queries, sought)
     groups, partitions = list[pa.Array](), 0
     for each in passes:
         for found in each.run(owned, several=several):
@@ -107,9 +109,9 @@ def aggregate_participation(
     if not sum(rows.keys.shape[0] for rows in parts):
         return []
     joined = Groups.of(pa.concat_arrays(groups))
-    reading = Reading(sought.query, joined, sought.weights.meanings(sought.query))
-    [partial] = partial_rows(parts, [reading])
-    return [lists.filled(partial, joined.numbers)]
+    readings = [Reading(q, joined, sought.weights.meanings(q)) for q in sought.queries]
+    partial = partial_rows(parts, readings)
+    return [filled for rows in partial for filled in lists.filled(rows, joined.numbers)]
 
 
 # ---- accumulators
@@ -120,43 +122,49 @@ class Placed:
     """An accumulator and its columns."""
 
     of: Accumulator
+    query: int  #: number of its query
     weight: int  #: column of weights; -1 for DISTINCT, and if each event adds 1
     column: int  #: column of its kind
     position: int  #: column of partial rows
 
 
 class Sought:
-    """The accumulators of a query and the weights of all events.
+    """The accumulators of queries and the weights of all events.
 
     Attributes:
-        query: the `participation_query`.
+        queries: the `participation_query` of each query.
         columns: the events.
-        accumulators: the accumulators.
+        accumulators: the accumulators of all queries.
         asked, weights: the columns of weights, and their values for all events of the table.
     """
 
-    def __init__(self, query: BoundQuery, columns: EventColumns) -> None:
-        self.query, self.columns = query, columns
-        self.accumulators: list[Placed] = []
+    def __init__(self, queries: Sequence[BoundQuery], columns: EventColumns) -> None:
+        self.queries, self.columns = queries, columns
         self.asked = WeightColumns()
-        position = count()
-        for of_kind in accumulators_of(query).columns:
-            for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
-                if accumulator != TRENDS:
-                    counts = accumulator.weight is Weight.DISTINCT or self._adds_one(accumulator)
-                    weight = -1 if counts else self.asked.number(accumulator)
-                    self.accumulators.append(Placed(accumulator, weight, column, place))
+        self.accumulators = [
+            placed for number in range(len(queries)) for placed in self._placed(number)
+        ]
         self.weights = weigh_events(self.asked, columns)
 
-    def _adds_one(self, accumulator: Accumulator) -> bool:
-        """Return whether each event adds 1 to an accumulator."""
+    def _placed(self, number: int) -> Iterator[Placed]:
+        position = count()
+        for of_kind in accumulators_of(self.queries[number]).columns:
+            for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
+                if accumulator != TRENDS:
+                    counts = accumulator.weight is Weight.DISTINCT
+                    counts = counts or self._adds_one(self.queries[number], accumulator)
+                    weight = -1 if counts else self.asked.number(accumulator)
+                    yield Placed(accumulator, number, weight, column, place)
+
+    def _adds_one(self, query: BoundQuery, accumulator: Accumulator) -> bool:
+        """Return whether each event adds 1 to an accumulator of a query."""
         if accumulator.weight is Weight.EVENT:
             return True
         source, columns = accumulator.attribute, self.columns
         if accumulator.weight is not Weight.PRESENT or not isinstance(source, str):
             return False
         known = columns.column(source).known
-        types = {self.query.positions[index].type for index in accumulator.positions}
+        types = {query.positions[index].type for index in accumulator.positions}
         return bool(known.all()) or all(known[columns.rows_of(name)].all() for name in types)
 
 
@@ -169,21 +177,22 @@ class Found(NamedTuple):
 
 
 class Pass(ABC):
-    """A template of a query over the events of a table.
+    """A template of each query over the events of a table.
 
     Attributes:
         sought: the accumulators.
-        template: the template.
-        entries: the events at its states.
+        templates: the templates, which partition events alike.
+        entries: the events at their states.
         groups: string[P], the group of each partition.
     """
 
-    def __init__(self, sought: Sought, template: Template) -> None:
-        self.sought, self.query, self.template = sought, sought.query, template
-        self.codes = key_codes(self.query, sought.columns)
-        self.placements = placements_of([self.query], [template])
-        self.entries: Entries[_Place] = make_entries(self.placements, self.codes, sought.columns)
-        self.groups = self.entries.group_texts(self.query, self.codes)
+    def __init__(self, sought: Sought, templates: Sequence[Template]) -> None:
+        self.sought, self.templates = sought, templates
+        query = sought.queries[0]
+        self.codes = key_codes(query, sought.columns)
+        self.placements = placements_of(sought.queries, templates)
+        self.entries: Entries[Place] = latest_entries(self.placements, self.codes, sought.columns)
+        self.groups = self.entries.group_texts(query, self.codes)
 
     @abstractmethod
     def found(self, kinds: Sequence[int], owned: Interval | None) -> Iterator[Found]:
@@ -199,28 +208,30 @@ class Pass(ABC):
 
         Args:
             owned: compute only windows that end in this interval; None for every window.
-            several: whether the query has several templates.
+            several: whether a query has several templates.
         """
-        if not self.template.states:
-            return
         kinds = [self.kind_of(each, several=several) for each in self.sought.accumulators]
         keys = [k for k, kind in enumerate(kinds) if kind < 0]
         for rows, listed in self.found(kinds, owned):
-            numbers, parts = np.arange(rows.keys.shape[0]), [listed]
-            if keys and numbers.size:
-                first = self._first_events()[rows.keys[:, 0]]
-                parts += [np.stack([numbers, np.full(numbers.size, k), first], 1) for k in keys]
-            yield Found(rows, np.concatenate(parts))
+            yield Found(rows, np.concatenate([listed, *self._of_keys(rows, keys)]))
+
+    def _of_keys(self, rows: WindowRows, keys: Sequence[int]) -> Iterator[np.ndarray]:
+        """Yield an event per row for accumulators that read a key of all events."""
+        first = self._first_events() if keys else np.empty(0, np.int64)
+        for k in keys:
+            own = np.flatnonzero(rows.owners == self.sought.accumulators[k].query)
+            events = first[rows.keys[own, 0]]
+            yield np.stack([own, np.full(own.size, k), events], axis=1)
 
     def _first_events(self) -> np.ndarray:
         """Return int64[P], the first event of each partition that can be part of a trend.
 
         All of these events of a partition have the same keys. Events of NOT can lack some.
         """
-        if not self.template.guards:
+        if not any(template.guards for template in self.templates):
             first = self.entries.offsets[:-1]
             return first if self.entries.rows is None else self.entries.rows[first]
-        trends = {(0, state) for state in self.template.trend_states}
+        trends = {(n, s) for n, each in enumerate(self.templates) for s in each.trend_states}
         of_trends = np.zeros(int(self.entries.codes.max(initial=-1)) + 1, np.bool_)
         for code, places in enumerate(self.entries.classes[: of_trends.size]):
             of_trends[code] = not trends.isdisjoint(places)
@@ -235,52 +246,47 @@ class Pass(ABC):
 
         Args:
             accumulator: the accumulator.
-            several: whether the query has several templates.
+            several: whether its query has several templates.
         """
+        query, template = self.sought.queries[accumulator.query], self.templates[accumulator.query]
         if accumulator.of.weight is Weight.DISTINCT:
-            return -1 if self.is_key(accumulator.of) else LISTED
-        states = (s for s in self.template.states if accumulator.of.counts_at(s.positions))
+            return -1 if reads_key(query, accumulator.of) else LISTED
+        states = (s for s in template.states if accumulator.of.counts_at(s.positions))
         # Each event is in one partition if it has all keys.
-        alone = not several and all(s.keys >= self.template.keys for s in states)
+        alone = not several and all(s.keys >= template.keys for s in states)
         return accumulator.of.kind if alone else LISTED
-
-    def is_key(self, accumulator: Accumulator) -> bool:
-        """Return whether DISTINCT reads a key that every event of every trend has."""
-        every = {position.index for position in self.query.positions if not position.negated}
-        keys = (key for key in self.query.keys if key.attribute == accumulator.attribute)
-        return accumulator.positions >= every and any(key.positions >= every for key in keys)
 
     # ---- arrays of the kernels
 
     def buffer(self, pairs: int) -> Members:
         """Return an output buffer for a number of pairs (row, event)."""
-        longs, doubles, ranks = map(len, accumulators_of(self.query).columns)
+        queries = self.sought.queries
+        sizes = np.array([[*map(len, accumulators_of(query).columns)] for query in queries])
+        longs, doubles, ranks = sizes.max(axis=0).tolist()
+        rows = max(_ROWS, len(queries))
         return Members(
-            np.zeros((_ROWS, 2), np.int64),
-            np.zeros((_ROWS, longs, 2), np.int64),
-            np.zeros((_ROWS, doubles, 2), np.float64),
-            np.full((_ROWS, ranks), NO_RANK),
+            np.zeros((rows, 3), np.int64),
+            np.zeros((rows, longs, 2), np.int64),
+            np.zeros((rows, doubles, 2), np.float64),
+            np.full((rows, ranks), NO_RANK),
             np.zeros((min(max(pairs, _PAIRS), MOST_LISTED), 3), np.int64),
             np.zeros(len(At), np.int64),
         )
 
-    def asked(self, kinds: Sequence[int]) -> Asked:
-        """Return the accumulators in the form that the kernels read."""
-        of_states = [
-            [
-                k
-                for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True))
-                if kind >= 0 and each.of.counts_at(state.positions)
-            ]
-            for state in self.template.states
-        ]
+    def columns_of(self, kinds: Sequence[int]) -> np.ndarray:
+        """Return `Asked.columns`."""
         columns = [
             [kind, each.weight, each.column]
             for each, kind in zip(self.sought.accumulators, kinds, strict=True)
         ]
-        listed = np.array([kinds.count(LISTED)])
-        table = np.array(columns, np.int64).reshape(len(columns), 3)
-        return Asked(*joined_lists(of_states), table, listed)
+        return np.array(columns, np.int64).reshape(len(columns), 3)
+
+
+def reads_key(query: BoundQuery, accumulator: Accumulator) -> bool:
+    """Return whether DISTINCT reads a key that every event of every trend has."""
+    every = {position.index for position in query.positions if not position.negated}
+    keys = (key for key in query.keys if key.attribute == accumulator.attribute)
+    return accumulator.positions >= every and any(key.positions >= every for key in keys)
 
 
 def joined_lists(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -303,8 +309,7 @@ def take(query: BoundQuery, members: Members, *, done: bool) -> Found:
     if not (done or members.state[At.ROWS] or members.state[At.LISTED]):
         raise too_many(query)
     size, listed = int(members.state[At.ROWS]), int(members.state[At.LISTED])
-    keys = np.zeros((size, 3), np.int64)
-    keys[:, :2] = members.keys[:size]
+    keys = members.keys[:size].copy()
     high, low = members.longs[:size, :, 0], members.longs[:size, :, 1]
     counts = _joined(high, low)
     sums, exponents = _scaled(members.sums[:size, :, 0], members.sums[:size, :, 1])
@@ -342,10 +347,10 @@ class _Lists:
     events, or codes of values.
     """
 
-    query: BoundQuery
+    queries: Sequence[BoundQuery]
     sought: Sought
     parts: dict[int, list[np.ndarray]] = field(default_factory=dict)
-    size: int = 0
+    sizes: Counter[int] = field(default_factory=Counter)  #: number of items by query
 
     def add(self, found: Found) -> None:
         """Add listed events of rows with final partitions.
@@ -364,19 +369,34 @@ class _Lists:
             part = np.stack([keys[:, 0], keys[:, 1], events], axis=1)
             _, chosen = numbered(part.T, part.shape[0])
             self.parts.setdefault(k, []).append(part[chosen])
-            self.size += chosen.size
-        if self.size > MOST_LISTED:
-            raise too_many(self.query)
+            query = self.sought.accumulators[k].query
+            self.sizes[query] += chosen.size
+            if self.sizes[query] > MOST_LISTED:
+                raise too_many(self.queries[query])
 
-    def filled(self, rows: PartialRows, groups: np.ndarray) -> PartialRows:
-        """Return rows with the values of the accumulators.
+    def filled(self, rows: PartialRows, groups: np.ndarray) -> Iterator[PartialRows]:
+        """Yield rows with the values of the accumulators.
 
         Args:
             rows: the rows without these values.
             groups: int[P], the group of each partition.
         """
+        names = [query.name for query in self.sought.queries]
+        listed = {self.sought.accumulators[k].query for k in self.parts}
+        numbers = [names.index(query.name) for query in rows.queries]
+        if listed.isdisjoint(numbers):
+            yield rows
+            return
+        for place, number in enumerate(numbers):
+            yield self._filled(rows.take(np.flatnonzero(rows.query == place)), number, groups)
+
+    def _filled(self, rows: PartialRows, number: int, groups: np.ndarray) -> PartialRows:
+        """Return the rows of one query with the values of the accumulators."""
         columns, size = list(rows.columns), len(rows)
         for k, parts in self.parts.items():
+            accumulator = self.sought.accumulators[k]
+            if accumulator.query != number:
+                continue
             items = np.concatenate(parts)
             items[:, 0] = groups[items[:, 0]]
             _, chosen = numbered(items.T, items.shape[0])
@@ -386,7 +406,7 @@ class _Lists:
             numbers, _ = numbered(both.T, both.shape[0])
             row_of = np.empty(both.shape[0], np.int64)
             row_of[numbers[:size]] = np.arange(size)
-            accumulator, places = self.sought.accumulators[k], row_of[numbers[size:]]
+            places = row_of[numbers[size:]]
             columns[accumulator.position] = self._column(accumulator, places, items[:, 2], size)
         return replace(rows, columns=tuple(columns))
 

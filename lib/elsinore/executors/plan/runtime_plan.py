@@ -15,6 +15,7 @@ from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.sweep_sets import sweep_sets
+from elsinore.executors.linear.time_bounds import participation_sets
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan.alike import Alike, alike, alike_in_participation
 from elsinore.executors.plan.units import (
@@ -107,7 +108,8 @@ class RuntimePlan:
         for held in sets:
             units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
         units += [AloneUnit((query,)) for query in rest.values()]
-        units += [ParticipationUnit((run,)) for run, _ in alike_in_participation(able)]
+        participating = [run for run, _ in alike_in_participation(able)]
+        units += map(ParticipationUnit, participation_sets(participating))
         left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
         given = tuple(queries), classes, tuple(units), left, tuple(choices)
         return cls(*given, predicted, together)

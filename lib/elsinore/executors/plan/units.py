@@ -168,7 +168,7 @@ class SweepUnit(Unit):
 
 @dataclass(frozen=True, eq=False)
 class ParticipationUnit(Unit):
-    """One query with EACH or DISTINCT; another unit counts its trends, if it needs their number.
+    """Queries with EACH or DISTINCT; other units count their trends, if they need their number.
 
     If conditions on pairs of events decide which events participate, greta's graph finds them.
     """
@@ -177,9 +177,8 @@ class ParticipationUnit(Unit):
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of `participation_query`; see `Unit.run`."""
-        [query] = self.queries
-        make = Reach if needs_pairs(query) else TimeBounds
-        return aggregate_participation(query, columns, make, owned=request.owned)
+        make = Reach if needs_pairs(self.queries[0]) else TimeBounds
+        return aggregate_participation(self.queries, columns, make, owned=request.owned)
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ def test_reach_equals_a_search_over_all_pairs(condition: str, semantics: str) ->
             found = _participating(rows, holds, semantics, without=without)
             text = f"QUERY q RETURN COUNT(EACH *), COUNT(EACH A) PATTERN {pattern} {clauses};"
             workload = read_workload(text, SCHEMA)
-            table = aggregate_participation(workload.queries[0], EventTable.of(SCHEMA, rows), Reach)
+            table = aggregate_participation(workload.queries, EventTable.of(SCHEMA, rows), Reach)
             wanted = (len(found), sum(rows[i][0] == "A" for i in found))
             values = [tuple(v for _, v in row.values) for row in finish(workload, table)]
             assert values == ([wanted] if found else []), text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.executors.graph.reach import Reach
-from elsinore.executors.linear.time_bounds import TimeBounds
+from elsinore.executors.linear.time_bounds import TimeBounds, participation_sets
 from elsinore.executors.output import participation
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.participation import aggregate_participation
@@ -44,10 +45,14 @@ VALUES = {
 }
 
 
+def _types(pattern: str) -> list[str]:
+    return [kind for kind in "ABC" if kind in pattern.replace("SEQ", "").replace("OR", "")]
+
+
 def _query(dice: random.Random, pattern: str) -> str:
     items = ["COUNT(EACH *)", "COUNT(DISTINCT v)"]
     for kind in "ABC":
-        if kind in pattern.replace("SEQ", "").replace("OR", ""):
+        if kind in _types(pattern):
             items += [f"COUNT(EACH {kind})", f"SUM(EACH {kind}.v)", f"AVG(EACH {kind}.v)"]
             items += [f"MIN(EACH {kind}.v)", f"MAX(EACH {kind}.time)", f"COUNT(DISTINCT {kind}.v)"]
     if "A" in pattern.replace("SEQ", ""):
@@ -84,10 +89,46 @@ def test_random_queries(seed: int) -> None:
             raise AssertionError(text) from error
         shown = [repr((row.key, row.values)) for row in expected]
         for make in (TimeBounds, Reach):
-            found = finish(workload, aggregate_participation(query, events, make))
+            found = finish(workload, aggregate_participation([query], events, make))
             assert [repr((row.key, row.values)) for row in found] == shown, (text, make)
         compared += 1
     assert compared
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_sets(seed: int) -> None:
+    """Queries that share a pass have the rows of the reference."""
+    dice, shared = random.Random(seed), 0
+    for _ in range(12):
+        keys = dice.choice(("", "[k]", "[k]", "[g]"))
+        where = f"WHERE {keys}" if keys else ""
+        clauses = f"{where} WITHIN {dice.choice(WINDOWS)}"
+        texts = [_text_of_set(dice, n, keys, clauses) for n in range(4)]
+        try:
+            workload = read_workload("\n".join(texts), SCHEMA)
+        except QueryError:  # C has no k, and B has no g
+            continue
+        events = _events(dice)
+        for found in participation_sets(workload.queries):
+            partial = aggregate_participation(found, events, TimeBounds)
+            rows = finish(Workload(SCHEMA, found), partial)
+            expected = [row for query in found for row in two_step(query, events)]
+            key = operator.attrgetter("key")
+            shown = [repr((row.key, row.values)) for row in sorted(expected, key=key)]
+            assert [repr((row.key, row.values)) for row in sorted(rows, key=key)] == shown, texts
+            shared += len(found) > 1
+    assert shared > 3
+
+
+def _text_of_set(dice: random.Random, number: int, keys: str, clauses: str) -> str:
+    pattern = dice.choice(PATTERNS)
+    items = ["COUNT(EACH *)"] + [f"COUNT(DISTINCT {key})" for key in keys.strip("[]")]
+    for kind in _types(pattern):
+        values = (f"COUNT(EACH {kind})", f"SUM(EACH {kind}.v)", f"MIN(EACH {kind}.v)")
+        items += dice.sample(values, dice.randint(0, 3))
+        if kind != "C":
+            items += dice.sample((f"SUM(EACH {kind}.x)", f"MAX(EACH {kind}.x)"), 1)
+    return f"QUERY q{number} RETURN {', '.join(items)} PATTERN {pattern} {clauses};"
 
 
 def test_too_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,4 +139,4 @@ def test_too_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"k": "p", "g": 1, "v": 1, "x": 1.0}
     events = EventTable.of(SCHEMA, [("A", n, row) for n in range(5)])
     with pytest.raises(QueryError, match=r"query q: more than 2 .*\(shorten WITHIN"):
-        aggregate_participation(workload.queries[0], events, TimeBounds)
+        aggregate_participation(workload.queries, events, TimeBounds)

@@ -55,7 +55,7 @@ class Members(NamedTuple):
     """Rows of windows with a trend.
 
     Attributes:
-        keys: int64[R, 2], partition and number of the window.
+        keys: int64[R, 3], see `window_rows.WindowRows`.
         longs: int64[R, *, 2], the high and low parts of integers.
         sums: float64[R, *, 2], sums of doubles, and the same scaled by `2**-SCALE`.
         ranks: int64[R, *].
