@@ -17,7 +17,7 @@ def to_long(workload: Workload, rows: Iterable[ResultRow]) -> pa.Table:
     """What `executors.output.finish` makes of partial rows, made of result rows one by one."""
     columns: dict[str, list[Any]] = {name: [] for name in LONG_SCHEMA.names}
     types = {
-        (query.name, output.name): output.type.value
+        (query.name, output.name): output.type_name
         for query in workload.queries
         for output in query.outputs
     }

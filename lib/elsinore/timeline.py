@@ -210,6 +210,29 @@ class Instant(int):
         return format_instant(int(self))
 
 
+class Length(int):
+    """Microseconds that people read as a length of time, not as a number."""
+
+    def __str__(self) -> str:
+        return format_length(int(self))
+
+
+def format_length(micros: int) -> str:
+    """Return a length of time in days, hours, minutes and seconds.
+
+    >>> format_length(90 * MINUTE), format_length(-DAY - 250_000), format_length(0)
+    ('1 h 30 min', '-1 d 0.25 s', '0 s')
+    """
+    rest, parts = abs(micros), []
+    for name, size in (("d", DAY), ("h", HOUR), ("min", MINUTE)):
+        number, rest = divmod(rest, size)
+        parts += [f"{number} {name}"] if number else []
+    if rest or not parts:
+        seconds = f"{rest // SECOND}.{rest % SECOND:06}".rstrip("0").rstrip(".")
+        parts.append(f"{seconds} s")
+    return ("-" if micros < 0 else "") + " ".join(parts)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Interval:
     """Half-open `[start, end)` in microseconds (or ticks)."""

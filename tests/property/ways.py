@@ -36,6 +36,7 @@ from elsinore.executors.plan import (
     plan_for,
 )
 from elsinore.executors.plan.alike import answered_by
+from elsinore.executors.plan.runtime_plan import measure_units
 from elsinore.executors.plan.units import (
     OrderedUnit,
     ParticipationUnit,
@@ -47,6 +48,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.results.row import ResultRow
 from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.build import template_parts
+from elsinore.template.measures import measure_queries
 from elsinore.template.support import aseq_refusals, counts_trends, greta_refusals
 from elsinore.timeline import Interval
 from tests.property.random_cases.dice import Dice
@@ -141,12 +143,16 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
     return [way for way in found if way.plan.queries]
 
 
-def _plan(units: Iterable[Unit], only_events: Iterable[BoundQuery] = ()) -> RuntimePlan:
-    """The units, and one for each query with EACH or DISTINCT; `only_events` are in no other."""
+def _plan(
+    units: Iterable[Unit], only_events: Iterable[BoundQuery] = (), *, sweeping: bool = True
+) -> RuntimePlan:
+    """The units, and those of EACH, DISTINCT and measures; `only_events` are in no other."""
     made = tuple(units)
     queries = tuple(query for unit in made for query in unit.queries) + tuple(only_events)
     each = tuple(ParticipationUnit((query,)) for query in queries if query.participating)
-    return RuntimePlan(queries, (), made + each, ())
+    measured = [part for query in queries for part in measure_queries(query)]
+    measures = tuple(measure_units(measured, sweeping=sweeping))
+    return RuntimePlan(queries, (), made + each + measures, ())
 
 
 def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
@@ -156,8 +162,9 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     """
     different = _different(queries)
     counted, others = [*filter(counts_trends, different)], filterfalse(counts_trends, different)
-    plan = _plan((AloneUnit((query,)) for query in counted), others)
-    compared = _plan(AloneUnit((query,)) for query in counted if _by_order(query))
+    plan = _plan((AloneUnit((query,)) for query in counted), others, sweeping=False)
+    ordered = (AloneUnit((query,)) for query in counted if _by_order(query))
+    compared = _plan(ordered, sweeping=False)
     trees, wide = (ladder, "BY_ORDER", 1), (ladder, "_rung", _wide(ladder._rung))
     yield Way("greta", plan)
     yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])

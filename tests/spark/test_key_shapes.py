@@ -32,8 +32,11 @@ QUERY pairs RETURN dest, COUNT(*), SUM(D.dep_delay) PATTERN SEQ(Cancellation C, 
 WHERE [flight] AND C.flight % 50 < 5 GROUP-BY C.dest WITHIN 1 hour;
 QUERY late RETURN origin, COUNT(*), COUNT(D) PATTERN SEQ(Cancellation C, Departure D+)
 WHERE [flight, origin] AND D.dep_delay > 60 GROUP-BY origin WITHIN 30 minutes;
-QUERY later RETURN COUNT(*) PATTERN SEQ(Cancellation C, Departure D+)
+QUERY later RETURN COUNT(*), MIN(DURATION), MAX(LENGTH) PATTERN SEQ(Cancellation C, Departure D+)
 WHERE [flight] AND D.dep_delay > 60 AND D.dep_delay < NEXT(D).dep_delay WITHIN 1 hour;
+QUERY chains RETURN MAX(LENGTH) AS longest, AVG(DURATION) AS spread, COUNT(*), AVG(LENGTH),
+  MAX(LAST(D.dep_delay) - FIRST(D.dep_delay)) AS gained, SUM(TOTAL(D.dep_delay)) AS minutes
+PATTERN SEQ(Cancellation C, Departure D+) WHERE [flight] AND D.dep_delay > 60 WITHIN 1 hour;
 QUERY flights RETURN COUNT(DISTINCT flight) AS flights, COUNT(EACH D) AS departures, COUNT(*),
   SUM(EACH D.dep_delay) AS minutes, MAX(EACH D.dep_delay) AS latest
 PATTERN SEQ(Cancellation C, Departure D+) WHERE [flight] AND D.dep_delay > 60 WITHIN 1 hour;
@@ -80,7 +83,7 @@ def test_any_shape_gives_the_rows_of_one_table_by_time_and_by_key(
     put_events(lake, events)
     queries = workload(lake, TEXT)
     expected = computed(queries, events, OWNED)
-    assert {row["query"] for row in expected} == {"pairs", "late", "later", "flights"}
+    assert {row["query"] for row in expected} == {"pairs", "late", "later", "chains", "flights"}
     ground = Ground(spark, lake)
     by_key = ground.cut(queries, OWNED, 2, ("flight",))
     assert by_key.in_words() == "files read directly, in 2 parts, split by key, their rows merged"

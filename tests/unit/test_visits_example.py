@@ -17,3 +17,4 @@ def test_visitors_purchases_and_revenue() -> None:
     [row] = workload.run(EXAMPLE / "visits.jsonl.gz")["visits"].to_pylist()
     assert row["matches"] == 10_995_116_405_692
     assert (row["users"], row["purchases"], row["revenue"]) == (106, 106, 1_060)
+    assert row["longest"] == 41

@@ -30,7 +30,7 @@ from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.results.wide import wide_table
 from elsinore.safe_files import NO_PROGRAM, require_own_links
 from elsinore.terminal import unguarded
-from elsinore.timeline import Instant
+from elsinore.timeline import Instant, Length
 from elsinore.wording import FORMULA, command, escaped
 
 #: Rows that a table for people has, of all queries together and of one at least.
@@ -229,7 +229,7 @@ def _printed(sheets: Iterable[Sheet], output: Path | None) -> str:
         for title, columns, rows, below in sheets:
             table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="cyan")
             for number, head in enumerate(columns):
-                right = any(type(row[number]) in (int, float) for row in rows)
+                right = any(type(row[number]) in (int, float, Length) for row in rows)
                 table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
             for row in rows:
                 table.add_row(*(Text(plain(value_text(value))) for value in row))
@@ -242,12 +242,16 @@ def value_text(value: Any) -> str:
 
     >>> value_text(1234567), value_text(0.1 + 0.2), value_text(Instant(0)), value_text(None)
     ('1,234,567', '0.3', '1970-01-01 00:00:00', '-')
+    >>> value_text(Length(5_400_000_000))
+    '1 h 30 min'
     """
     match value:
         case None:
             return "-"
         case Instant():
             return str(value).rstrip("Z").removesuffix(".000000").replace("T", " ")
+        case Length():
+            return str(value)
         case float():
             return f"{value:,.10g}"
         case int() if not isinstance(value, bool):
@@ -323,8 +327,13 @@ def _json(value: Any) -> str:
 
 
 def _for_spreadsheets(table: pa.Table) -> pa.Table:
-    """Return a table with times such as `2013-02-08 10:00:00`, in UTC, and without formulas."""
+    """Return a table with times such as `2013-02-08 10:00:00`, in UTC, and without formulas.
+
+    Lengths of time are microseconds.
+    """
     for at, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            table = table.set_column(at, field.name, table[at].cast(pa.int64()))
         if pa.types.is_timestamp(field.type):
             table = table.set_column(at, field.name, _times_as_text(table[at]))
     return _without_formulas(table)

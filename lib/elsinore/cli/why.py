@@ -29,7 +29,7 @@ from elsinore.ledger.table import TABLE, Ledger
 from elsinore.library.why import event_words
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.result_trends import build_trends
-from elsinore.query.bound import Workload
+from elsinore.query.bound import BoundOutput, Workload
 from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_length
@@ -38,7 +38,7 @@ from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
 from elsinore.store.delta_log import read_rows
 from elsinore.store.tables import RESULTS
-from elsinore.timeline import format_instant, instant_of, parse_hour, parse_instant
+from elsinore.timeline import Length, format_instant, instant_of, parse_hour, parse_instant
 from elsinore.wording import some_of, suggest, visible
 
 #: Width of the titles of lines.
@@ -204,7 +204,7 @@ def _told(
     publication = publication_of(state, parse_hour(hour))
     is_settled = not len(unsettled_hours(lake, state, np.array([parse_hour(hour)])))
     bound = workload.by_name.get(query)
-    kinds = {output.name: output.type for output in bound.outputs} if bound else {}
+    kinds = {output.name: output for output in bound.outputs} if bound else {}
     values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
     built, reason = build_trends(lake, state, workload, result, publication)
     known = values.get(bound.count_name if bound and bound.count_name else "COUNT(*)")
@@ -281,15 +281,18 @@ def _no_such(workload: Workload, query: str, group: Collection[str], start: int)
     return None
 
 
-def _value(row: dict[str, Any], kind: AttributeType | None) -> Any:
+def _value(row: dict[str, Any], output: BoundOutput | None) -> Any:
     if row["exact"] is None:
         return row["value"]
+    kind = output and output.type
     if kind is AttributeType.STRING:
         return row["exact"]
     if kind is AttributeType.BOOLEAN:
         return row["exact"] == exact_text(True)
     exact = integer_of(row["exact"])
-    return format_instant(exact) if kind is AttributeType.TIMESTAMP else exact
+    if kind is AttributeType.TIMESTAMP:
+        return format_instant(exact)
+    return Length(exact) if output and output.is_duration else exact
 
 
 def _finder(lake: LakePath, fingerprint: str) -> str | None:

@@ -14,6 +14,7 @@ sum, mean or extreme, `States` and `output.finish` also need a method.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -21,8 +22,18 @@ from typing import Protocol, TypeVar
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.kinds import Kind
-from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, of_query
+from elsinore.query.bound import (
+    AggregateFunction,
+    BoundAggregate,
+    BoundMeasure,
+    BoundQuery,
+    Marks,
+    MeasureKind,
+    MeasureTerm,
+    of_query,
+)
 from elsinore.query.expressions import Applied
+from elsinore.template.measures import OF_EXTREMES, OF_SUMS
 
 #: The column of events, or the expression over one event, that an accumulator reads.
 Source = str | Applied
@@ -35,6 +46,7 @@ class Weight(Enum):
     PRESENT = auto()  # 1 if the attribute is not NULL
     VALUE = auto()  # the attribute, 0 if it is NULL
     DISTINCT = auto()  # 1 for the first event with a value of the attribute
+    ELAPSED = auto()  # the time since the first event of the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,7 @@ class Accumulator:
     positions: frozenset[int]  #: the positions of a query whose events it counts
     attribute: Source | None  #: what the weight reads; None for `Weight.EVENT`
     largest: bool = False  #: for extremes: whether it is the maximum
+    measure: BoundMeasure | None = None  #: for extremes: the measure of trends, instead of a weight
 
     def counts_at(self, positions: frozenset[int]) -> bool:
         """Return whether events at a state with these positions add to the accumulator.
@@ -83,8 +96,11 @@ class Accumulators:
         return not (self.columns[Kind.DOUBLE] or self.columns[Kind.RANK])
 
 
+#: No trend has more events.
+_LONGEST = 2**40
 #: Follows the name of a query in the name of its `participation_query`. Other names have no space.
 _OF_EACH = " each"
+_PARTS = re.compile(rf"({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)$")
 
 
 @of_query
@@ -103,10 +119,10 @@ def participation_query(query: BoundQuery) -> BoundQuery:
 def asked_name(name: str) -> str:
     """Return the name of the query that a partial row belongs to.
 
-    >>> asked_name("q each"), asked_name("q")
-    ('q', 'q')
+    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q")
+    ('q', 'q', 'q')
     """
-    return name.removesuffix(_OF_EACH)
+    return _PARTS.sub("", name)
 
 
 @of_query
@@ -117,7 +133,7 @@ def accumulators_of(query: BoundQuery) -> Accumulators:
     """
     found: dict[Accumulator, None] = {TRENDS: None}
     for aggregate in query.counted:
-        found |= dict.fromkeys(RULES[aggregate.function].needs(aggregate))
+        found |= dict.fromkeys(needs_of(aggregate))
     columns = ([each for each in found if each.kind is kind] for kind in Kind)
     return Accumulators(tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns))
 
@@ -189,7 +205,56 @@ class Rule:
 
 def is_exact(aggregate: BoundAggregate) -> bool:
     """Return whether an aggregate's values are integers that can exceed 64 bits."""
+    if aggregate.measure is not None and aggregate.is_extreme:
+        return aggregate.type is AttributeType.LONG and not _fits_64_bits(aggregate.measure)
     return RULES[aggregate.function].is_exact(aggregate)
+
+
+def _fits_64_bits(measure: BoundMeasure) -> bool:
+    """Return whether all values of a measure of integers fit 64 bits."""
+    bounds = {MeasureKind.LENGTH: _LONGEST, MeasureKind.TOTAL: 2**63 * _LONGEST}
+    parts = (abs(term.factor) * bounds.get(term.kind, 2**63) for term in measure.terms)
+    return sum(parts, start=abs(measure.constant)) <= 2**63
+
+
+def needs_of(aggregate: BoundAggregate) -> tuple[Accumulator, ...]:
+    """Return the accumulators of an aggregate, in the order of their columns."""
+    if aggregate.measure is None or aggregate.is_extreme:
+        return RULES[aggregate.function].needs(aggregate)
+    found = dict.fromkeys([measured_trends(aggregate.measure)])
+    if aggregate.function is not AggregateFunction.COUNT:
+        for term in aggregate.measure.terms:
+            found |= dict.fromkeys(accumulators_of_term(term))
+    return tuple(found)
+
+
+def measured_trends(measure: BoundMeasure) -> Accumulator:
+    """Return the count of the trends for which a measure has a value.
+
+    If it has several parts, only such trends are in the template of its query.
+    """
+    first, *others = measure.terms
+    return TRENDS if others or not first.nullable else accumulators_of_term(first)[1]
+
+
+def accumulators_of_term(term: MeasureTerm) -> tuple[Accumulator, ...]:
+    """Return the accumulators of a part of a sum of measures.
+
+    They are the number of events for LENGTH; the sums of the times of the last and of the first
+    events for DURATION; and for the others the sum, and the number of trends with a value.
+    """
+    marks = term.marks or Marks(term.positions)
+    match term.kind:
+        case MeasureKind.LENGTH:
+            return (Accumulator(Kind.INTEGER, Weight.EVENT, marks.adds, None),)
+        case MeasureKind.DURATION:
+            ends = (marks.adds, marks.subtracts)
+            return tuple(Accumulator(Kind.INTEGER, Weight.ELAPSED, of, None) for of in ends)
+    kind = Kind.DOUBLE if term.type is AttributeType.DOUBLE else Kind.INTEGER
+    return (
+        Accumulator(kind, Weight.VALUE, marks.adds, term.value),
+        Accumulator(Kind.INTEGER, Weight.PRESENT, marks.has, term.value),
+    )
 
 
 def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
@@ -209,11 +274,16 @@ def _summed(item: BoundAggregate) -> tuple[Accumulator, ...]:
 
 
 def _least(item: BoundAggregate) -> tuple[Accumulator, ...]:
-    return (Accumulator(Kind.RANK, Weight.VALUE, item.positions, item.attribute),)
+    return (_extreme_of(item, largest=False),)
 
 
 def _largest(item: BoundAggregate) -> tuple[Accumulator, ...]:
-    return (Accumulator(Kind.RANK, Weight.VALUE, item.positions, item.attribute, largest=True),)
+    return (_extreme_of(item, largest=True),)
+
+
+def _extreme_of(item: BoundAggregate, *, largest: bool) -> Accumulator:
+    positions, source = item.positions, item.attribute
+    return Accumulator(Kind.RANK, Weight.VALUE, positions, source, largest, item.measure)
 
 
 def _integer(states: States[V], needs: Sequence[Accumulator], /) -> V:

@@ -20,10 +20,12 @@ from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamS
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import aggregate_ordered, lower_ordered
+from elsinore.executors.graph.best import aggregate_extremes
 from elsinore.executors.graph.climb import BY_ITSELF
 from elsinore.executors.graph.reach import Reach
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.longest import aggregate_longest, needs_only_times
 from elsinore.executors.linear.segments import lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
@@ -35,6 +37,7 @@ from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
 from elsinore.query.parse import parse_workload
 from elsinore.sharing.sharable import sharable_sets
+from elsinore.template.measures import measure_queries
 from elsinore.timeline import TimeUnit
 
 _ATTRIBUTES = (
@@ -53,6 +56,8 @@ _SET = tuple(
     f"{_WEIGHED} PATTERN SEQ({first}, A+) WHERE A.v < NEXT(A).v WITHIN 100" for first in "BC"
 )
 _EACH = "RETURN COUNT(EACH A), SUM(EACH A.w), COUNT(DISTINCT A.v) PATTERN A+ WITHIN 100"
+#: Measures in 64 bits, in doubles and in 96 bits.
+_MEASURES = ("LENGTH", "TOTAL(A.w)", f"LENGTH * {2**62}")
 _FIXED = f"{_WEIGHED} PATTERN SEQ(B, A) WHERE [k] WITHIN 100 SLIDE 10"
 
 
@@ -70,6 +75,8 @@ def steps() -> Iterator[partial[Any]]:
         yield partial(aggregate_participation, [_query(_EACH)], events, TimeBounds)
         rising = _EACH.replace("WITHIN", "WHERE A.v < NEXT(A).v WITHIN")
         yield partial(aggregate_participation, [_query(rising)], events, Reach)
+        for measure in _MEASURES:
+            yield partial(_extremes, measure, events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))
@@ -100,6 +107,14 @@ def _fixed(query: str, events: EventTable) -> None:
 def _sweep(query: str, events: EventTable, panes: bool | None = None) -> None:
     for found in sweep_sets(_queries(query)):
         aggregate_sweep(found, events, panes=panes)
+
+
+def _extremes(measure: str, events: EventTable) -> None:
+    queries = measure_queries(_query(f"RETURN MAX({measure}) PATTERN A+ WITHIN 100"))
+    for found in sweep_sets([*filter(needs_only_times, queries)]):
+        aggregate_longest(found, EventColumns.of(events))
+    for query in queries:
+        aggregate_extremes(query, events)
 
 
 def _ordered(rising: str, events: EventTable) -> None:

@@ -284,7 +284,12 @@ def _columns(query: BoundQuery, output: BoundOutput, dialect: Dialect) -> Iterat
 
 
 def _is_of_64_bits(query: BoundQuery, output: BoundOutput) -> bool:
-    """Return whether an integer cannot exceed 64 bits: MIN, MAX or a grouping attribute."""
+    """Return whether an integer cannot exceed 64 bits.
+
+    So it is MIN, MAX, a grouping attribute or a length of time.
+    """
+    if output.is_duration:
+        return True
     match output.expression:
         case GroupValue():
             return True

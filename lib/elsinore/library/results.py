@@ -24,7 +24,7 @@ from elsinore.executors.plan import EVERYTHING, Executor, Request, RuntimePlan, 
 from elsinore.executors.plan.alike import answered_by
 from elsinore.executors.row_bound import require_few_rows
 from elsinore.files.read_events import ReadReport
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import exact_integers
@@ -101,9 +101,9 @@ class Results(dict[str, pa.Table]):
     - `window_start` and `window_end`: timestamps in UTC, or int64 if the stream's times are
       integers.
     - One column per value of RETURN, with its name after AS, or with its text. Doubles are
-      float64, strings, truth values and timestamps have these types. Integers are exact: int64 if
-      all values fit, otherwise decimal128 with 38 digits, decimal256 with 76 digits, or text with
-      all digits.
+      float64, strings, truth values and timestamps have these types. Lengths of time are
+      `duration[us]`. Integers are exact: int64 if all values fit, otherwise decimal128 with 38
+      digits, decimal256 with 76 digits, or text with all digits.
 
     Attributes:
         rejected: Invalid records, with the columns `file`, `record_number` (int64, starting at 1),
@@ -220,9 +220,15 @@ def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table
     columns += [(name, _column([getattr(row, name) for row in rows], bound)) for name in _BOUNDS]
     for place, output in enumerate(query.outputs):
         values = [row.values[place][1] for row in rows]
-        columns.append((output.name, _column(values, output.type)))
+        columns.append((output.name, _values(values, output)))
     names, arrays = zip(*columns, strict=True)
     return pa.Table.from_arrays(arrays, names=names)
+
+
+def _values(values: list[Any], output: BoundOutput) -> pa.Array:
+    if output.is_duration:
+        return pa.array(values, pa.int64()).cast(pa.duration("us"))
+    return _column(values, output.type)
 
 
 def _column(values: list[Any], kind: AttributeType) -> pa.Array:

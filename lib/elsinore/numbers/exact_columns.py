@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from elsinore.integers import digits_of
 from elsinore.numbers.decimals import make_scratch, write_decimals
+from elsinore.numbers.two_parts import PART
 
 #: The lower half of a limb, and half of the range of such a half.
 _LOW, _HALF = 0xFFFFFFFF, 2**31
@@ -149,6 +150,18 @@ def from_limbs(values: np.ndarray) -> list[Integers]:
         _narrowest(np.zeros(size, np.int64), [Band(rows, values[:, column])])
         for column in range(columns)
     ]
+
+
+def from_parts(firsts: np.ndarray, seconds: np.ndarray) -> Integers:
+    """Return the column of integers in two parts (`numbers.two_parts`), int64[R] each."""
+    low = (firsts << PART | seconds).view(np.uint64)
+    high = (firsts >> (64 - PART)).view(np.uint64)
+    return from_limbs(np.stack([low, high], axis=-1)[:, None])[0]
+
+
+def repeated(value: int, size: int) -> Integers:
+    """Return a column of `size` equal rows."""
+    return from_python([value]).take(np.zeros(size, np.int64))
 
 
 def from_python(values: Sequence[int]) -> Integers:

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
@@ -46,7 +46,7 @@ from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
 from elsinore.store.regions import run_key
-from elsinore.timeline import Interval, format_instant, hour_label
+from elsinore.timeline import Instant, Interval, hour_label
 from elsinore.wording import escaped, plural, some_of
 
 #: Counts of Hamlet's observers that are parts of each other.
@@ -459,16 +459,21 @@ def show_times(start: datetime, end: datetime) -> str:
     return f"{start:%Y-%m-%d {clock}} to {last} UTC"
 
 
-def show_value(top: TopResult, label: str, *, is_timestamp: bool) -> str:
-    """Return one aggregate of a result, or a dash if it has no value."""
+def show_value(top: TopResult, label: str, time_class: Callable[[int], int] | None) -> str:
+    """Return one aggregate of a result, or a dash if it has no value.
+
+    Args:
+        top: the result.
+        label: the name of the aggregate.
+        time_class: see `Story.times`; None for other values.
+    """
     value, digits = top.value_of(label)
-    if digits is not None:
-        return (
-            format_instant(int(digits))[:16].replace("T", " ")
-            if is_timestamp
-            else shorten_count(digits)
-        )
-    return "–" if value is None else f"{value:,.6g}"
+    if digits is None:
+        return "–" if value is None else f"{value:,.6g}"
+    if time_class is None:
+        return shorten_count(digits)
+    time = str(time_class(int(digits)))
+    return time[:16].replace("T", " ") if time_class is Instant else time
 
 
 def show_interval(interval: Interval) -> str:

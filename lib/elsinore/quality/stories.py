@@ -7,14 +7,13 @@ Sizes are binary logarithms, because a count can exceed all doubles; -inf means 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from elsinore.catalog.stream import AttributeType
 from elsinore.ledger.results import Publication
 from elsinore.quality.lake import ResultCounts, TopResult, results_by_day
 from elsinore.quality.measures import Measure, Measures, QueryText, chosen_measures, measures_of
@@ -87,7 +86,7 @@ class Story(NamedTuple):
         is_linear: True if heights are proportional; False if they are logarithmic from 1 on.
         tops: the largest counts, each of another group.
         labels: the aggregates of the query, in the order of RETURN.
-        timestamps: the labels of aggregates that are timestamps.
+        times: the class of the values that are timestamps or lengths of time, by label.
         before: sizes in earlier hours; None if these cannot be compared.
     """
 
@@ -103,7 +102,7 @@ class Story(NamedTuple):
     is_linear: bool
     tops: tuple[TopResult, ...]
     labels: tuple[str, ...]
-    timestamps: frozenset[str]
+    times: Mapping[str, Callable[[int], int]]
     before: tuple[float | None, ...]
 
     @property
@@ -212,7 +211,7 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
         title = f"{title.rstrip('.')} ({values})"
     measure = source.measures.get((name, own_print), RESULTS)
     bars, is_linear = _bars(sizes, measure, source.shown, source.interval)
-    labels, timestamps = _labels(known[name] if is_known else None, counts.tops)
+    labels, times = _labels(known[name] if is_known else None, counts.tops)
     return Story(
         query=name,
         title=title or in_words(name),
@@ -226,7 +225,7 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
         is_linear=is_linear,
         tops=counts.tops,
         labels=labels,
-        timestamps=timestamps,
+        times=times,
         before=tuple(_before(sizes, measure, one, source) for one in source.earlier),
     )
 
@@ -331,12 +330,12 @@ def in_words(name: str) -> str:
 
 def _labels(
     query: BoundQuery | None, tops: tuple[TopResult, ...]
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return `Story.labels` and `Story.timestamps`; without a query, all names of the results."""
+) -> tuple[tuple[str, ...], Mapping[str, Callable[[int], int]]]:
+    """Return `Story.labels` and `Story.times`; without a query, all names of the results."""
     if query is None:
-        return tuple(dict.fromkeys(one[0] for top in tops for one in top.values)), frozenset()
-    instants = (one.name for one in query.outputs if one.type is AttributeType.TIMESTAMP)
-    return query.value_names, frozenset(instants)
+        return tuple(dict.fromkeys(one[0] for top in tops for one in top.values)), {}
+    classes = ((one.name, one.time_class) for one in query.outputs)
+    return query.value_names, {name: found for name, found in classes if found is not None}
 
 
 def _cautions(query: BoundQuery) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from elsinore.query import syntax
 from elsinore.query.bind_expression import bind_expression
 from elsinore.query.bound import Key, Position
 from elsinore.query.expressions import BoundExpression, Field
+from elsinore.query.measure_words import refuse_group
 from elsinore.query.print_query import print_output
 from elsinore.query.resolve import BindFault, Scope, bind_key
 
@@ -97,6 +98,7 @@ def bind_group(scope: Scope, item: syntax.Item) -> Key:
         BindFault: it is not a key; noted in the scope.
     """
     written = item.expression
+    refuse_group(scope, written)
     if isinstance(written, syntax.Reference):
         return bind_key(scope, written)
     inner = next(syntax.aggregates_of(written), None)

@@ -12,9 +12,19 @@ from elsinore.errors import Location
 from elsinore.query import syntax
 from elsinore.query.bind_events import bind_group, bind_of_events
 from elsinore.query.bind_expression import bind_condition, bind_expression
+from elsinore.query.bind_measures import bind_of_measure
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundOutput, Key, Position
-from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
+from elsinore.query.expressions import (
+    Applied,
+    BoundExpression,
+    Constant,
+    GroupValue,
+    Slot,
+    operands_of,
+)
 from elsinore.query.functions import is_function
+from elsinore.query.measure_words import is_measure, measure_in, refuse_alone
+from elsinore.query.operand_types import is_length
 from elsinore.query.print_query import print_output
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.wording import listed, some_of, suggest
@@ -125,7 +135,8 @@ class RowScope(Scope):
             with suppress(BindFault):
                 bound = bind_expression(self, item.expression)
                 named, adds_up = item.name is not None, self._adds_up(bound)
-                outputs.append(BoundOutput(name, bound, bound.type, adds_up, named))
+                is_duration = is_length(bound) and not self._is_sum(bound)
+                outputs.append(BoundOutput(name, bound, bound.type, adds_up, named, is_duration))
             self.values[name] = bound
         if not self.values:
             hint = "add COUNT(*), the number of trends"
@@ -178,6 +189,14 @@ class RowScope(Scope):
                 return self._adds_up(other)
         return False
 
+    def _is_sum(self, value: BoundExpression) -> bool:
+        """Return whether a value is a double, or reads a sum, which can exceed 64 bits."""
+        if isinstance(value, Slot):
+            item = list(self.aggregates.values())[value.number]
+            return item.function is AggregateFunction.SUM
+        is_double = value.type is AttributeType.DOUBLE
+        return is_double or any(map(self._is_sum, operands_of(value)))
+
     # ---- names and aggregates inside of expressions
 
     def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
@@ -187,6 +206,8 @@ class RowScope(Scope):
         match expression:
             case syntax.Reference():
                 return self._bind_reference(expression)
+            case syntax.Call() if is_measure(self, expression):
+                refuse_alone(self, expression)
             case syntax.Call() if expression.is_aggregate:
                 return self._bind_aggregate(expression)
             case syntax.Call() if not is_function(expression.function):
@@ -211,6 +232,8 @@ class RowScope(Scope):
 
     def _refuse_name(self, reference: syntax.Reference) -> NoReturn:
         """Refuse a name that is neither an earlier value nor a grouping attribute."""
+        if is_measure(self, reference) and not self.carriers(reference.attribute):
+            refuse_alone(self, reference)
         name, at = reference.attribute, reference.at
         written = print_output(reference)
         item, *later = self._query.returns[self._number :]
@@ -256,7 +279,9 @@ class RowScope(Scope):
                 self.refuse(message, call.at, "write RETURN COUNT(*)")
             self.aggregates[text] = bound
         number = list(self.aggregates).index(text)
-        return Slot(number, self.aggregates[text].value_type)
+        bound = self.aggregates[text]
+        counting = bound.function is AggregateFunction.COUNT
+        return Slot(number, bound.value_type, bound.is_duration and not counting)
 
 
 def _short(group: _Group) -> str:
@@ -294,11 +319,12 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
         positions = frozenset(position.index for position in every)
         return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)
     argument = _argument(scope, call, function)
+    if _reads_measure(scope, call, argument):
+        return bind_of_measure(scope, call, argument, label)
     if call.modifier == "DISTINCT":
         return _bind_distinct(scope, call, argument, label)
     if not isinstance(argument, syntax.Reference):
         return _bind_of_expression(scope, call, argument, label)
-    _refuse_measure(scope, call, argument)
     counting = function is AggregateFunction.COUNT
     name, attribute = argument.qualifier, argument.attribute
     if name is None and not scope.names(attribute) and scope.carriers(attribute):
@@ -321,6 +347,14 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
     return BoundAggregate(label, function, positions, column, kind, each)
 
 
+def _reads_measure(scope: Scope, call: syntax.Call, argument: syntax.Expression) -> bool:
+    """Return whether an aggregate reads a measure; DISTINCT of a bare attribute does not."""
+    measure = measure_in(scope, argument)
+    if call.modifier == "DISTINCT" and isinstance(measure, syntax.Reference):
+        return not scope.carriers(measure.attribute)
+    return measure is not None
+
+
 def _in_trends(scope: Scope, positions: Sequence[Position]) -> tuple[Position, ...]:
     """Return the positions that are not under NOT; all of them if the pattern has an error."""
     return tuple(p for p in positions if not (scope.well_shaped and p.negated))
@@ -334,18 +368,6 @@ def _refuse_negated(scope: Scope, alias: str, at: Location) -> NoReturn:
 
 
 # ---- EACH and DISTINCT
-
-#: Measures of whole trends, with an aggregate as an example.
-_MEASURES = {"LENGTH": "AVG(LENGTH)", "DURATION": "AVG(DURATION)"}
-
-
-def _refuse_measure(scope: Scope, call: syntax.Call, target: syntax.Reference) -> None:
-    """Refuse EACH of a measure, which has a value per trend."""
-    name = target.attribute.upper()
-    is_measure = target.qualifier is None and not scope.names(target.attribute)
-    if call.modifier and is_measure and name in _MEASURES:
-        message = f"EACH is about events, {name} is a measure of trends"
-        scope.refuse(message, call.at, f"write {_MEASURES[name]}")
 
 
 def _bind_distinct(

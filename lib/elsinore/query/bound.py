@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property, wraps
+from math import lcm
 from typing import Any, NamedTuple, TypeVar
 
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Slot, fields_of
 from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
-from elsinore.timeline import Instant
+from elsinore.timeline import Instant, Length
 from elsinore.windows import Window
 
 
@@ -94,6 +96,94 @@ class AggregateFunction(StrEnum):
     MAX = "MAX"
 
 
+class MeasureKind(StrEnum):
+    """Measures of a whole trend."""
+
+    LENGTH = "LENGTH"
+    DURATION = "DURATION"
+    FIRST = "FIRST"
+    LAST = "LAST"
+    TOTAL = "TOTAL"
+
+    @property
+    def reads_events(self) -> bool:
+        """Return whether it reads a value of events, so that it can be NULL."""
+        return self not in (MeasureKind.LENGTH, MeasureKind.DURATION)
+
+
+class Marks(NamedTuple):
+    """The positions of a query of measures (`template.measures`) at which a measure changes.
+
+    Attributes:
+        adds: events there add their value.
+        subtracts: events there subtract their value, for DURATION.
+        has: an event there shows that the measure has a value, unless its value is NULL.
+        lacks: a trend that ends there has no value.
+    """
+
+    adds: frozenset[int]
+    subtracts: frozenset[int] = frozenset()
+    has: frozenset[int] = frozenset()
+    lacks: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureTerm:
+    """A measure times a constant.
+
+    Attributes:
+        factor: the constant.
+        kind: the measure.
+        positions: the positions of its events; all of trends for LENGTH and DURATION.
+        value: what it reads of each event, a column or an expression; None for LENGTH and DURATION.
+        type: of the measure without the factor.
+        otherwise: its value instead of NULL (`coalesce`), if any.
+        marks: in a query of measures, see `Marks`.
+    """
+
+    factor: Fraction
+    kind: MeasureKind
+    positions: frozenset[int]
+    value: str | Applied | None
+    type: AttributeType
+    otherwise: Fraction | None = None
+    marks: Marks | None = None
+
+    @property
+    def nullable(self) -> bool:
+        """Return whether it can be NULL."""
+        return self.kind.reads_events and self.otherwise is None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMeasure:
+    """A sum of a constant and of measures; NULL if one of them is NULL.
+
+    Attributes:
+        constant: the constant.
+        terms: the measures.
+        type: of the sum.
+        is_duration: whether it is a length of time in microseconds.
+    """
+
+    constant: Fraction
+    terms: tuple[MeasureTerm, ...]
+    type: AttributeType
+    is_duration: bool = False
+
+    @property
+    def adds_doubles(self) -> bool:
+        """Return whether it adds up doubles, so that sums may be rounded."""
+        return any(term.type is AttributeType.DOUBLE for term in self.terms)
+
+    @property
+    def scale(self) -> int:
+        """Return a number by which the factors and replacements of all terms are integers."""
+        others = [term.factor * (term.otherwise or 0) for term in self.terms]
+        every = [*others, *(term.factor for term in self.terms)]
+        return lcm(*(each.denominator for each in every))
+
+
 @dataclass(frozen=True, slots=True)
 class BoundAggregate:
     """An aggregate over the events at `positions` of all trends of a row.
@@ -110,6 +200,7 @@ class BoundAggregate:
         type: the type of what it reads; long for COUNT.
         each: whether every participating event counts once (EACH, DISTINCT).
         distinct: whether equal values count once (DISTINCT).
+        measure: the measure of trends that it reads instead of events; each trend counts once.
     """
 
     label: str
@@ -119,12 +210,42 @@ class BoundAggregate:
     type: AttributeType
     each: bool = False
     distinct: bool = False
+    measure: BoundMeasure | None = None
 
     @property
     def value_type(self) -> AttributeType:
-        """Return the type of its value; an average is a double."""
-        average = self.function is AggregateFunction.AVG
-        return AttributeType.DOUBLE if average else self.type
+        """Return the type of its value; an average is a double, or a length of time."""
+        if self.function is not AggregateFunction.AVG or self.is_duration:
+            return self.type
+        return AttributeType.DOUBLE
+
+    @property
+    def is_duration(self) -> bool:
+        """Return whether it reads a length of time."""
+        return self.measure is not None and self.measure.is_duration
+
+    @property
+    def is_extreme(self) -> bool:
+        """Return whether it is a minimum or maximum."""
+        return self.function in (AggregateFunction.MIN, AggregateFunction.MAX)
+
+    @property
+    def counts_events(self) -> bool:
+        """Return whether it adds up over the events of trends, each once per trend.
+
+        A sum of LENGTH is a number of events. Other measures need a query of their own, see
+        `template.measures`.
+        """
+        if self.measure is None or self.is_extreme:
+            return self.measure is None
+        return all(term.kind is MeasureKind.LENGTH for term in self.measure.terms)
+
+    @property
+    def read(self) -> tuple[tuple[frozenset[int], str | Applied | None], ...]:
+        """Return sets of positions, each with what is read of the events there."""
+        if self.measure is None:
+            return ((self.positions, self.attribute),)
+        return tuple((term.positions, term.value) for term in self.measure.terms)
 
     @property
     def counts_trends(self) -> bool:
@@ -150,6 +271,7 @@ class BoundOutput:
         type: of the value.
         additive: whether it adds up over groups and tumbling windows.
         named: whether the query gives it a name with AS.
+        is_duration: whether it is a length of time in microseconds. Sums of lengths are integers.
     """
 
     name: str
@@ -157,6 +279,51 @@ class BoundOutput:
     type: AttributeType
     additive: bool
     named: bool
+    is_duration: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """Return the name of the type in tables of results."""
+        return "duration" if self.is_duration else self.type.value
+
+    @property
+    def time_class(self) -> Callable[[int], int] | None:
+        """Return the class of its integers in result rows, if they are times."""
+        if self.is_duration:
+            return Length
+        return Instant if self.type is AttributeType.TIMESTAMP else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """A part of the states of a query of measures: what happened so far in a trend.
+
+    Attributes:
+        kind: FIRST: an event at the positions occurred. LAST: the last such event occurred. TOTAL:
+            such an event with a value occurred.
+        positions: the positions.
+        value: the value that can be NULL; None if it can have any value.
+        required: whether only trends count for which the event has a value.
+    """
+
+    kind: MeasureKind
+    positions: frozenset[int]
+    value: BoundExpression | None
+    required: bool
+
+
+class Refinement(NamedTuple):
+    """The origin of a query of measures.
+
+    Attributes:
+        base: the query with the same trends.
+        trackers: what its states are split by.
+        extremes: whether its aggregates are minima and maxima, not sums.
+    """
+
+    base: BoundQuery
+    trackers: tuple[Tracker, ...]
+    extremes: bool
 
 
 @dataclass(frozen=True)
@@ -174,6 +341,7 @@ class BoundQuery:
         outputs: the values of RETURN, in their order.
         having: the condition on rows; None: all rows are returned.
         windows, semantics: as written, in the stream's time unit.
+        refinement: the origin of a query of measures; None for a query of a workload.
     """
 
     source: Query
@@ -189,6 +357,7 @@ class BoundQuery:
     having: BoundExpression | None
     window: Window
     semantics: Semantics
+    refinement: Refinement | None = None
 
     @property
     def name(self) -> str:
@@ -233,7 +402,19 @@ class BoundQuery:
     @cached_property
     def counted(self) -> tuple[BoundAggregate, ...]:
         """The aggregates for which an event counts once per trend."""
-        return tuple(item for item in self.aggregates if not item.each)
+        of_measures = self.refinement is not None
+        return tuple(
+            item
+            for item in self.aggregates
+            if not item.each and (of_measures or item.counts_events)
+        )
+
+    @cached_property
+    def measured(self) -> tuple[BoundAggregate, ...]:
+        """The aggregates of measures that need queries of their own."""
+        if self.refinement is not None:
+            return ()
+        return tuple(item for item in self.aggregates if not item.counts_events)
 
     @cached_property
     def participating(self) -> tuple[BoundAggregate, ...]:
@@ -271,6 +452,7 @@ class BoundQuery:
         return (
             self.pattern, self.positions, frozenset(self.local_predicates),
             frozenset(self.edge_predicates), self.keys, self.window, self.semantics,
+            self.refinement and self.refinement[1:],
         )  # fmt: skip
 
     def local_conditions(self, position: int) -> frozenset[BoundExpression]:
@@ -326,8 +508,9 @@ class BoundQuery:
         read += [
             (place, name)
             for item in self.aggregates
-            for name in columns_of(item.attribute)
-            for place in item.positions
+            for places, source in item.read
+            for name in columns_of(source)
+            for place in places
         ]
         return frozenset((self.positions[place].type, name) for place, name in read if name != TIME)
 

@@ -87,10 +87,14 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The value of an aggregate in a row, by its number in `BoundQuery.aggregates`."""
+    """The value of an aggregate in a row, by its number in `BoundQuery.aggregates`.
+
+    `length` says that it is a length of time.
+    """
 
     number: int
     type: AttributeType
+    length: bool = False
 
 
 @dataclass(frozen=True, slots=True)

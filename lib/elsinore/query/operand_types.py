@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import Location
-from elsinore.query.expressions import Applied, BoundExpression, Constant
+from elsinore.query.expressions import Applied, BoundExpression, Constant, Slot
 from elsinore.query.resolve import Scope
 from elsinore.query.syntax import Call
 from elsinore.timeline import NUMBER_LENGTHS, parse_instant
@@ -78,7 +78,7 @@ def lengths(
 def is_length(expression: BoundExpression) -> bool:
     """Return whether a number is a duration: a difference of timestamps, or made of durations."""
     match expression:
-        case Constant():
+        case Constant() | Slot():
             return expression.length
         case Applied("-", (left, _)) if left.type is _TIMESTAMP:
             return expression.type is _LONG

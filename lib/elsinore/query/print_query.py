@@ -147,7 +147,8 @@ def _print_operation(name: str, operands: list[str]) -> str:
 
 
 def _print_call(call: syntax.Call, each: Callable[[syntax.Expression], str]) -> str:
-    name = call.function.upper() if call.is_aggregate else call.function
+    in_upper_case = call.is_aggregate or call.function in syntax.MEASURES
+    name = call.function.upper() if in_upper_case else call.function
     source = f"{call.part} FROM " if call.part is not None else ""
     inside = "*" if call.star else ", ".join(map(each, call.arguments))
     modifier = f"{call.modifier} " if call.modifier else ""

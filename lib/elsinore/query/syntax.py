@@ -326,6 +326,8 @@ Expression = Literal | Reference | Operation | Call | Equivalence | Case | Zoned
 
 #: Functions of RETURN and HAVING that aggregate events or trends.
 AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
+#: Functions in aggregates that read one event of each trend, or add up its events.
+MEASURES = frozenset(["first", "last", "total"])
 
 
 def operands_of(expression: Expression) -> tuple[Expression, ...]:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundOutput, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, Constant, GroupValue, Slot
 from elsinore.reference.evaluate import (
     COMPARE,
@@ -26,9 +26,9 @@ from elsinore.reference.evaluate import (
     like,
     negation,
 )
-from elsinore.reference.totals import Total
+from elsinore.reference.total import Total
 from elsinore.results.row import Bounds, Value, nearest_double
-from elsinore.timeline import MAX_INSTANT, MIN_INSTANT, Instant
+from elsinore.timeline import MAX_INSTANT, MIN_INSTANT
 
 _DOUBLE, _TIMESTAMP = AttributeType.DOUBLE, AttributeType.TIMESTAMP
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
@@ -74,11 +74,16 @@ def outputs_of_row(query: BoundQuery, row: Row) -> tuple[Output, ...] | None:
         return None
     found = (_evaluated(output.expression, row) for output in query.outputs)
     return tuple(
-        one._replace(value=Instant(one.value))
-        if output.type is _TIMESTAMP and isinstance(one.value, int)
-        else one
+        one._replace(value=_as_time(output, one.value)) if isinstance(one.value, int) else one
         for output, one in zip(query.outputs, found, strict=True)
     )
+
+
+def _as_time(output: BoundOutput, value: int) -> Value:
+    """Return an integer as a timestamp or a length of time, if it is one."""
+    if output.is_duration and not -(2**63) <= value < 2**63:
+        return None
+    return value if output.time_class is None else output.time_class(value)
 
 
 def _evaluated(expression: BoundExpression, row: Row) -> Output:

@@ -22,7 +22,8 @@ from elsinore.query.syntax import Conjunction
 from elsinore.reference.event import Event
 from elsinore.reference.keys import KeyValues
 from elsinore.reference.match import Matcher, Partial, begun
-from elsinore.reference.totals import Total, totals
+from elsinore.reference.total import Total
+from elsinore.reference.totals import totals
 from elsinore.reference.trends import Group, group_of
 
 
@@ -51,6 +52,8 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
     query = matcher.query
     if isinstance(query.pattern, Conjunction):
         _refuse(query, "it counts pairs of trends")
+    if any(item.measure is not None for item in query.aggregates):
+        _refuse(query, "it reads measures of each trend")
     begin = _Place(begun(query.pattern, matcher.keys.none), arrivals=1)
     places = _places(matcher, begin)
     for place in reversed(places):

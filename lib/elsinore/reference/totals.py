@@ -10,42 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
-from elsinore.query.expressions import Applied
-from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
+from elsinore.reference.measures import Measured, reader_of, total_of_measure
 from elsinore.reference.participation import Participants, count_distinct, participating_at
-from elsinore.results.row import Bounds, Value, bounds_of, nearest_double
+from elsinore.reference.total import Total
+from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
 #: A value and how often it counts.
 Weighted = list[tuple[Any, int]]
-
-
-class Total(NamedTuple):
-    """The value of an aggregate; for sums and averages of finite doubles also the exact value.
-
-    Attributes:
-        value: the rounded value; None if no event has a value.
-        exact: the exact value, if `value` is rounded.
-        magnitude: the same over absolute values.
-    """
-
-    value: Value
-    exact: Fraction | None = None
-    magnitude: Fraction = Fraction(0)
-
-    def bounds(self, events: int) -> Bounds | None:
-        """Return the range of values that rounding allows, for a window of `events` events.
-
-        None if the value is exact.
-        """
-        if self.exact is not None:
-            return bounds_of(self.exact, self.magnitude, events)
-        return None
 
 
 #: How many of some trends contain an event at a position.
@@ -53,7 +30,11 @@ Times = Mapping[tuple[Event, int], int]
 
 
 def totals(
-    query: BoundQuery, trends: int, times: Times, found: Participants = ()
+    query: BoundQuery,
+    trends: int,
+    times: Times,
+    found: Participants = (),
+    measured: Measured | None = None,
 ) -> tuple[Total, ...]:
     """Return the aggregates of a row, in the order of `query.aggregates`.
 
@@ -64,11 +45,18 @@ def totals(
         trends: number of trends.
         times: how many of the trends contain each event at each position.
         found: the events that participate, each with a position, for EACH and DISTINCT.
+        measured: the values of the measures of each trend, if the query has any.
     """
-    return tuple(
-        Total(trends) if aggregate.counts_trends else _total(aggregate, times, found)
-        for aggregate in query.aggregates
-    )
+
+    def total(aggregate: BoundAggregate) -> Total:
+        if aggregate.counts_trends:
+            return Total(trends)
+        if aggregate.measure is not None:
+            assert measured is not None, "the measures of each trend are known"
+            return total_of_measure(aggregate, measured[aggregate.measure])
+        return _total(aggregate, times, found)
+
+    return tuple(map(total, query.aggregates))
 
 
 def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Total:
@@ -78,7 +66,7 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
         counted = [(event, n) for (event, at), n in times.items() if at in aggregate.positions]
     if aggregate.attribute is None:
         return Total(sum(n for _, n in counted))
-    read_value = _reader_of(aggregate.attribute)
+    read_value = reader_of(aggregate.attribute)
     if aggregate.distinct:
         return Total(count_distinct(read_value(event) for event, _ in counted))
     read = [(read_value(event), n) for event, n in counted]
@@ -99,14 +87,6 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
         case AggregateFunction.MAX:
             return Total(_extreme(max, weighted, aggregate.type))
     raise AssertionError(f"{aggregate.function} has no attribute")
-
-
-def _reader_of(attribute: str | Applied) -> Callable[[Event], Any]:
-    """Return a function that reads an attribute or an expression; its integers have any size."""
-    if isinstance(attribute, str):
-        return lambda event: event.value(attribute)
-    read = reader(attribute, exact=True)
-    return lambda event: read(event, None)
 
 
 def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:

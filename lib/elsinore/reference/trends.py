@@ -59,8 +59,10 @@ def trends_by_group(matcher: Matcher) -> dict[Group, Trends]:
 def _outcome(query: BoundQuery, match: Match) -> tuple[Group, list[list[Event]]]:
     """Return the group of a match, and the events that aggregates count once per trend."""
     counted = [
-        [step.event for step in match.steps() if step.position in aggregate.positions]
-        for aggregate in query.counted
+        [step.event for step in match.steps() if step.position in positions]
+        for aggregate in query.aggregates
+        if not aggregate.each
+        for positions, _ in aggregate.read
     ]
     return group_of(query, match.values), counted
 

@@ -16,9 +16,11 @@ from elsinore.reference.budget import BUDGET, Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
+from elsinore.reference.measures import measure_trends
 from elsinore.reference.outputs import outputs_of
 from elsinore.reference.participation import participants
-from elsinore.reference.totals import Total, totals
+from elsinore.reference.total import Total
+from elsinore.reference.totals import totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.timeline import Instant, Interval
@@ -117,7 +119,8 @@ def enumerate_trends(matcher: Matcher) -> Totals:
         matches = trends.matches
         times = Counter((step.event, step.position) for one in matches for step in one.steps())
         every = participants([*matches, *trends.others]) if query.participating else ()
-        found[group] = totals(query, len(matches), times, every)
+        measured = measure_trends(query, matches)
+        found[group] = totals(query, len(matches), times, every, measured)
     return found
 
 

@@ -16,9 +16,10 @@ from elsinore.timeline import Instant
 
 #: One row per (query, group, window, aggregate). `window_end_hour` is the hour of the window's last
 #: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `type` is the
-#: `AttributeType` of the value. `value` is the nearest double (infinite beyond the largest, NULL
-#: without a value; microseconds for instants), `exact` an integer's digits in full, a string or a
-#: boolean, `log2` the size of a value (NULL for zero, NaN and doubles that are infinite).
+#: `AttributeType` of the value, or `duration`. `value` is the nearest double (infinite beyond the
+#: largest, NULL without a value; microseconds for instants and durations), `exact` an integer's
+#: digits in full, a string or a boolean, `log2` the size of a value (NULL for zero, NaN and doubles
+#: that are infinite).
 LONG_SCHEMA = pa.schema(
     [
         pa.field("window_end_hour", pa.string(), False),

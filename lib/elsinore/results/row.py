@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from elsinore.integers import to_json
-from elsinore.timeline import Instant
+from elsinore.timeline import Instant, Length
 
 # ---- the difference between sums of doubles in different orders: the only tolerance
 #
@@ -53,8 +53,8 @@ def nearest_double(value: int | float | Fraction) -> float:
 
 # ---- rows
 
-#: A group value or an aggregate; instants are `Instant`, NULL is None.
-Value = int | float | str | bool | Instant | None
+#: A group value or an aggregate; instants are `Instant`, lengths of time `Length`, NULL is None.
+Value = int | float | str | bool | Instant | Length | None
 
 
 @dataclass(frozen=True, slots=True)

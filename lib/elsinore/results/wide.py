@@ -17,7 +17,7 @@ from pyarrow import types
 from elsinore.integers import digits_of, integer_of
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow, Value, plain_value
-from elsinore.timeline import Instant
+from elsinore.timeline import Instant, Length
 
 #: The columns of every query.
 _COMMON = ("query", "window_start", "window_end")
@@ -25,7 +25,7 @@ _COMMON = ("query", "window_start", "window_end")
 _KEY = b"elsinore.results"
 _PLAIN = (
     types.is_string, types.is_integer, types.is_floating, types.is_decimal, types.is_timestamp,
-    types.is_boolean,
+    types.is_boolean, types.is_duration,
 )  # fmt: skip
 #: The metadata of a column of strings that holds integers of any size.
 _INTEGERS = {b"elsinore.type": b"integer"}
@@ -131,6 +131,8 @@ def _array(cells: Sequence[Any], kind: type) -> pa.Array:
     if kind is Instant:
         micros = [None if cell is None else int(cell) for cell in cells]
         return pa.array(micros, pa.timestamp("us", "UTC"))
+    if kind is Length:
+        return pa.array(cells, pa.int64()).cast(pa.duration("us"))
     if kind is str:
         texts = [_text(cell) for cell in cells]
         return pa.array(texts, pa.string())
@@ -183,6 +185,9 @@ def _cells_of(table: pa.Table, name: str) -> list[Any]:
     if types.is_timestamp(field.type):
         micros = column.cast(pa.timestamp("us", field.type.tz)).cast(pa.int64()).to_pylist()
         return [None if each is None else Instant(each) for each in micros]
+    if types.is_duration(field.type):
+        micros = column.cast(pa.duration("us")).cast(pa.int64()).to_pylist()
+        return [None if each is None else Length(each) for each in micros]
     cells = column.to_pylist()
     if (field.metadata or {}).items() >= _INTEGERS.items():
         return [None if each is None else integer_of(each) for each in cells]

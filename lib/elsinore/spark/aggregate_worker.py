@@ -42,6 +42,7 @@ from elsinore.results.task_rows import (
     results_of,
     split,
 )
+from elsinore.template.measures import measure_queries
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
@@ -169,9 +170,14 @@ def counting(
 
 
 def places_of(workload: Workload) -> dict[str, Place]:
-    """Return the places of partial rows by name of the query, also of `participation_query`."""
+    """Return the places of partial rows by name of the query.
+
+    So also of `participation_query` and `measure_queries` of queries.
+    """
     asking = (participation_query(query) for query in workload.queries if query.participating)
-    return {query.name: Place(n) for n, query in enumerate((*workload.queries, *asking))}
+    measuring = (part for query in workload.queries for part in measure_queries(query))
+    every = (*workload.queries, *asking, *measuring)
+    return {query.name: Place(n) for n, query in enumerate(every)}
 
 
 def aggregating(

@@ -25,7 +25,8 @@ from elsinore.results.task_rows import FINISHED_SCHEMA, with_counts
 from elsinore.spark.aggregate_worker import aggregating, finishing
 from elsinore.timeline import Interval
 
-#: Rows of one query, and of its EACH and DISTINCT, which have another name, meet in one task.
+#: Rows of one query, and of its EACH, DISTINCT and measures, which have other names, meet in one
+#: task.
 _RESULT = ("group", "window")
 
 

@@ -15,6 +15,7 @@ from elsinore.query.automaton import Automaton, Places, automaton, count_places
 from elsinore.query.bound import BoundQuery, Key, of_query
 from elsinore.query.expressions import Applied, BoundExpression, turned
 from elsinore.query.syntax import Conjunction, Negation, Pattern, Semantics, shape_of
+from elsinore.template.refine import refine
 from elsinore.template.subsets import NotUnambiguous, is_ambiguous, overlap, subset_template
 from elsinore.template.template import (
     NOTHING,
@@ -51,6 +52,11 @@ def build_templates(query: BoundQuery) -> Templates:
     Raises:
         NotUnambiguous: see `subsets.subset_template`.
     """
+    if query.refinement is not None:
+        base, trackers, _ = query.refinement
+        refined = map(_kept, refine(base, build_templates(base), trackers).templates)
+        # Trends of some templates may lack a value that is required.
+        return tuple(each for each in refined if not each.ends.keys().isdisjoint(each.trend_states))
     types = [position.type for position in query.positions if not position.negated]
     if len(set(types)) < len(types):  # local predicates may distinguish its positions
         return _Builder(query).templates(query.pattern)
@@ -234,7 +240,7 @@ def template_parts(query: BoundQuery) -> list[tuple[str, Template]]:
         NotUnambiguous: see `subsets.subset_template`.
     """
     if not isinstance(query.pattern, Conjunction):
-        only_events = query.participating and not query.counted
+        only_events = query.participating and not (query.counted or query.measured)
         built = position_templates(query) if only_events else build_templates(query)
         return [(WHOLE, template) for template in built]
     found = build_conjoined(query)

@@ -248,12 +248,14 @@ def _combinations(parts: list[Part]) -> Iterable[tuple[Part, ...]]:
 
 def _refuse_mixed(query: BoundQuery, positions: Positions) -> None:
     """Raise an error for a state if an aggregate counts only some of its positions."""
-    for aggregate in query.counted:
-        counted = positions & aggregate.positions
+    asked = ((item.label, places) for item in query.aggregates if not item.each
+             for places, _ in item.read)  # fmt: skip
+    for label, places in asked:
+        counted = positions & places
         if counted and counted != positions:
             names = _names(query, positions)
             raise NotUnambiguous(
-                f"one event of a trend can match {names}, but {aggregate.label} counts only "
+                f"one event of a trend can match {names}, but {label} counts only "
                 f"{_names(query, counted)}"
             )
 

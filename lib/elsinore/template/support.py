@@ -14,6 +14,7 @@ from elsinore.template.build import (
     position_templates,
     template_parts,
 )
+from elsinore.template.measures import measure_queries
 from elsinore.template.subsets import NotUnambiguous
 
 
@@ -24,6 +25,7 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
         return refusals
     try:
         template_parts(query)
+        measure_queries(query)
     except NotUnambiguous as reason:
         return (str(reason),)
     return ()
@@ -31,7 +33,7 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
 
 def counts_trends(query: BoundQuery) -> bool:
     """Return whether a query needs the number of trends, or sums over trends."""
-    return bool(query.counted) or not query.participating
+    return bool(query.counted or query.measured) or not query.participating
 
 
 @of_query
@@ -69,6 +71,7 @@ def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
     """
     parts = query.pattern.parts if isinstance(query.pattern, Sequence) else (query.pattern,)
     runs = {
+        "it is a part of a query of measures": query.refinement is None,
         "its pattern is more than a sequence of single events": all(
             isinstance(part, EventPattern) for part in parts
         ),

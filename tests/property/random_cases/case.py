@@ -12,8 +12,8 @@ from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item, print_output
-from elsinore.query.syntax import Expression, Item, Query, Reference, Semantics
-from elsinore.template.support import participation_refusals
+from elsinore.query.syntax import Conjunction, Expression, Item, Query, Reference, Semantics
+from elsinore.template.support import greta_refusals, participation_refusals
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
@@ -21,7 +21,13 @@ from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.parameters import with_parameters
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.repeated import with_repeated, written
-from tests.property.random_cases.results import OF_EACH, draw_each, draw_results
+from tests.property.random_cases.results import (
+    OF_EACH,
+    OF_MEASURES,
+    draw_each,
+    draw_measures,
+    draw_results,
+)
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
@@ -98,6 +104,7 @@ def _results(
     aim: str | None,
     returns: tuple[Item, ...],
     groups: tuple[Reference, ...],
+    shape: Shape,
     calendar: bool,
     share: float,
 ) -> tuple[tuple[Item, ...], Expression | None]:
@@ -113,10 +120,28 @@ def _results(
     each = Dice(f"each of {name}, {aggregates}", aim)
     if len(aggregates) > 1 and each.chance(share, *OF_EACH, "quantifier with EACH"):
         items, having = draw_each(each, aggregates), None
+    measures = Dice(f"measures of {name}, {aggregates}", aim)
+    if not isinstance(shape.pattern, Conjunction) and measures.chance(0.12, *OF_MEASURES):
+        items, having = draw_measures(measures, _measurable(shape), aggregates), None
     text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
     text += f" HAVING {having}" if having else ""
     [query] = parse_workload(text)
     return (*named, *query.returns), query.having
+
+
+def _measurable(shape: Shape) -> list[str]:
+    """The numbers and times that FIRST and LAST can read, of aliases and types; numbers often."""
+    names = [leaf.alias for leaf in shape.positive] + [
+        leaf.type for leaf in shape.positive if leaf.type in shape.types_once()
+    ]
+    kinds = {leaf.alias: leaf.type for leaf in shape.positive}
+    found = []
+    for name in names:
+        own = TYPES[kinds.get(name, name)]
+        numbers = [each for each, kind in own.items() if kind in ("long", "double")]
+        times = ["time"] + [each for each in own if each == "t"]
+        found += [f"{name}.{each}" for each in (*numbers, *numbers, *times)]
+    return found
 
 
 #: Expressions of GROUP-BY over an alias P, by the attribute that its type must have.
@@ -154,7 +179,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
     aggregates = draw_returns(dice, shape, groups)
     where, semantics = draw_where(dice, shape), draw_semantics(dice)
     each = 0.06 if semantics is Semantics.ANY else 0.4
-    returns, having = _results(name, dice.aim, aggregates, groups, calendar, each)
+    returns, having = _results(name, dice.aim, aggregates, groups, shape, calendar, each)
     query = Query(
         name="q",
         returns=returns,
@@ -173,6 +198,9 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         return None
     if participation_refusals(bound) and dice.chance(0.97):
         return None  # otherwise greta would refuse most queries with EACH
+    measured = any(item.measure is not None for item in bound.aggregates)
+    if measured and dice.chance(0.7) and greta_refusals(bound):
+        return None
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
     return RandomCase(name, Workload(schema, (bound,)), tuple(rows))

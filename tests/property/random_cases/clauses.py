@@ -117,7 +117,8 @@ def draw_window(dice: Dice, *, calendar: bool) -> tuple[Duration, Duration | Non
 def draw_semantics(dice: Dice) -> Semantics:
     """skip-till-any-match in three of four cases."""
     for name, semantics in (("next-match", Semantics.NEXT), ("contiguous", Semantics.CONTIGUOUS)):
-        if (dice.aim or "").removeprefix("quantifier with ").removeprefix("EACH ").startswith(name):
+        aim = (dice.aim or "").removeprefix("quantifier with ").removeprefix("EACH ")
+        if aim.removeprefix("measure under ").startswith(name):
             return semantics
     roll = dice.number(1, 8)
     return {1: Semantics.NEXT, 2: Semantics.CONTIGUOUS}.get(roll, Semantics.ANY)

@@ -38,6 +38,7 @@ from tests.property.random_cases.results import (
     EACH_NEXT,
     EACH_NOT,
     OF_EACH,
+    OF_MEASURES,
     OF_RESULTS,
 )
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
@@ -64,6 +65,7 @@ CONSTRUCTS = (
     *("COUNT of alias", "SUM", "AVG", "MIN", "MAX", "timestamp extreme"),
     *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
     *OF_REPEATED,
+    *OF_MEASURES,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
@@ -93,7 +95,7 @@ def constructs_of(
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
     found |= _conditions(query) | _keys(query) | _returns(query) | _results(query)
-    found |= _window(query)
+    found |= _window(query) | _measures(query, found)
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
@@ -342,7 +344,7 @@ def _carried(query: BoundQuery, part: Pattern) -> set[int]:
 def _returns(query: BoundQuery) -> set[str]:
     found = set()
     for item in query.aggregates:
-        if item.counts_trends:
+        if item.counts_trends or item.measure is not None:
             continue
         found.add("COUNT of alias" if item.attribute is None else item.function.value)
         if len(item.positions) > 1:
@@ -395,6 +397,50 @@ def _each(query: BoundQuery, others: set[str]) -> set[str]:
         "next-match": EACH_NEXT, "contiguous": EACH_CONTIGUOUS,
     }  # fmt: skip
     return found | {name for other, name in beside.items() if other in others}
+
+
+def _measures(query: BoundQuery, others: set[str]) -> set[str]:
+    """What measures of trends read; `others` are the constructs of the pattern and conditions."""
+    found = set()
+    measured = [item for item in query.aggregates if item.measure is not None]
+    for item in measured:
+        assert item.measure is not None
+        terms = item.measure.terms
+        found |= {term.kind.value for term in terms}
+        found |= {"extreme of a measure"} if item.is_extreme else set()
+        found |= {"difference of measures"} if len({t.factor > 0 for t in terms}) > 1 else set()
+        if any(term.otherwise is not None for term in terms):
+            found.add("coalesce of a measure")
+        if any(_may_be_absent(query, term.positions) for term in terms):
+            found.add("measure of an optional alias")
+    if measured:
+        found |= {"measure with NOT"} if any(p.negated for p in query.positions) else set()
+        found |= {"measure with edge predicate"} if query.edge_predicates else set()
+        if query.semantics is not Semantics.ANY:
+            next_match = query.semantics is Semantics.NEXT
+            found.add("measure under next-match" if next_match else "measure under contiguous")
+        if "LENGTH" in found and "ambiguous" in others:
+            found.add("LENGTH of an ambiguous pattern")
+    return found
+
+
+def _may_be_absent(query: BoundQuery, positions: frozenset[int]) -> bool:
+    """Whether a trend may have no event at some positions."""
+    of_place: list[int] = []
+
+    def place(leaf: EventPattern) -> int:
+        of_place.append(query.position_of(leaf))
+        return len(of_place) - 1
+
+    graph = automaton(query.pattern, place, lambda _: 0)
+    reached: set[int] = set()
+    pending = [*graph.first]
+    while pending:
+        at = pending.pop()
+        if at not in reached and of_place[at] not in positions:
+            reached.add(at)
+            pending += graph.successors[at]
+    return not reached.isdisjoint(graph.last)
 
 
 def _operations(expression: BoundExpression) -> Iterator[tuple[str, set[AttributeType]]]:

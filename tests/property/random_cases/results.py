@@ -17,6 +17,13 @@ OF_EACH = (
     *("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern"),
     *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS),
 )
+#: Constructs of measures of trends.
+OF_MEASURES = (
+    *("LENGTH", "DURATION", "FIRST", "LAST", "TOTAL", "extreme of a measure"),
+    *("difference of measures", "coalesce of a measure", "measure of an optional alias"),
+    *("measure with NOT", "measure under next-match", "measure under contiguous"),
+    *("measure with edge predicate", "LENGTH of an ambiguous pattern"),
+)
 OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
 
 _SUMS = ("SUM(", "AVG(")
@@ -65,6 +72,55 @@ def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
     if dice.chance(0.4, "EACH alone", "EACH of an ambiguous pattern"):
         kept = []
     items = [*kept, *each]
+    return list(dict.fromkeys(items))
+
+
+#: Measures of trends; a and b are attributes of an alias.
+_MEASURES = (
+    *("LENGTH", "LENGTH", "DURATION", "DURATION", "FIRST({a})", "LAST({a})", "TOTAL({a})"),
+    *("LENGTH / 2 - 1", "-LENGTH", "2 * DURATION", "LENGTH * 0.5"),
+)
+#: Measures of attributes, by construct.
+_OF_ATTRIBUTES = {
+    "FIRST": ("FIRST({a})", "FIRST({a}) + LENGTH", "1 - FIRST({a})"),
+    "LAST": ("LAST({a})", "LAST({a}) * 3 - LENGTH", "LAST({a}) / 4"),
+    "TOTAL": ("TOTAL({a})", "TOTAL({a}) - LENGTH", "-TOTAL({a})", "TOTAL({a}) + TOTAL({b})"),
+    "difference of measures": (
+        *("LAST({a}) - FIRST({a})", "LAST({a}) - FIRST({b})", "TOTAL({a}) - 2 * LAST({a})"),
+        *("FIRST({a}) - LAST({b}) + DURATION", "LAST({a}) - LENGTH", "LENGTH - DURATION"),
+    ),
+    "coalesce of a measure": (
+        *("coalesce(FIRST({a}), 2)", "coalesce(LAST({a}), 0.5)", "coalesce(TOTAL({a}), -1)"),
+        *("coalesce(FIRST({a}), 2) - LENGTH", "LAST({a}) - coalesce(TOTAL({b}), 7)"),
+        *("coalesce(LAST({a}), 3) + coalesce(FIRST({b}), 1)", "coalesce(TOTAL({a}), 0) * 2"),
+    ),
+}
+_OF_TIMES = ("FIRST({a})", "LAST({a})", "LAST({a}) - FIRST({a})")
+_FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+
+
+def draw_measures(dice: Dice, attributes: Sequence[str], aggregates: Sequence[str]) -> list[str]:
+    """Items with measures of trends, and sometimes those of events.
+
+    Args:
+        dice: draws.
+        attributes: numbers and times of some aliases, such as `A.x`.
+        aggregates: the aggregates of the query.
+    """
+    items = list(aggregates) if dice.chance(0.8) else []
+    for _ in range(dice.number(1, 3)):
+        a, b = dice.pick(attributes), dice.pick(attributes)
+        if dice.aim in ("LENGTH", "LENGTH of an ambiguous pattern", "DURATION"):
+            text = dice.aim.partition(" ")[0]
+        elif a.endswith((".time", ".t")):
+            text = dice.pick(_OF_TIMES)
+        elif dice.chance(0.5, *_OF_ATTRIBUTES):
+            aimed = dice.aim if dice.aim in _OF_ATTRIBUTES else dice.pick([*_OF_ATTRIBUTES])
+            text = dice.pick(_OF_ATTRIBUTES[aimed])
+        else:
+            text = dice.pick(_MEASURES)
+        functions = _FUNCTIONS[3:] if dice.aims("extreme of a measure") else _FUNCTIONS
+        items.append(f"{dice.pick(functions)}({text.format(a=a, b=b)})")
     return list(dict.fromkeys(items))
 
 

@@ -112,6 +112,124 @@ def test_a_mistake_has_a_position_and_a_fix(returned: str, clauses: str, said: s
     assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
 
 
+@pytest.mark.parametrize(
+    ("returned", "clauses", "said"),
+    [
+        (
+            "AVG(TOTAL(A.v) / LENGTH)", "",
+            "1:20: a measure can be divided by a constant only (write SUM(A.v) / COUNT(A) for the "
+            "mean per event)",
+        ),
+        (
+            "MAX(2 / LENGTH)", "",
+            "1:20: a measure can be divided by a constant only (add measures up, and multiply them "
+            "by constants, as in LENGTH * 2 - 1)",
+        ),
+        (
+            "MAX(LENGTH * DURATION)", "",
+            "1:20: measures cannot be multiplied by measures (add measures up, and multiply them "
+            "by constants, as in LENGTH * 2 - 1)",
+        ),
+        ("MAX(LENGTH / 0)", "", "1:20: division by zero (divide by another constant)"),
+        (
+            "MAX(abs(LENGTH))", "",
+            "1:20: this is not a sum of measures (add measures up, and multiply them by "
+            "constants, as in LENGTH * 2 - 1)",
+        ),
+        (
+            "MAX(LENGTH + A.v)", "",
+            "1:29: A.v is an attribute of events, not of trends (write FIRST(A.v), LAST(A.v) or "
+            "TOTAL(A.v))",
+        ),
+        (
+            "MAX(LENGTH + 'x')", "",
+            "1:29: a measure cannot be combined with a string (add measures up, and multiply them "
+            "by constants, as in LENGTH * 2 - 1)",
+        ),
+        (
+            "SUM(FIRST(A.t))", "",
+            "1:16: timestamps cannot be added up (write MIN or MAX, or a difference of two)",
+        ),
+        (
+            "MAX(FIRST(A.k))", "",
+            "1:20: FIRST takes a number or a timestamp, not a string (count its values, as in "
+            "COUNT(A.k))",
+        ),
+        (
+            "MAX(TOTAL(A.t))", "",
+            "1:20: TOTAL takes a number, not a timestamp (count its values, as in COUNT(A.t))",
+        ),
+        ("MAX(FIRST(A))", "", "1:20: FIRST takes an attribute of A (as in FIRST(A.time))"),
+        (
+            "MAX(FIRST(LENGTH))", "",
+            "1:20: FIRST reads an attribute of events, LENGTH is a measure of trends (as in "
+            "FIRST(V.price))",
+        ),
+        (
+            "LAST(A.v)", "",
+            "1:16: LAST is a measure of each trend (write AVG(LAST(A.v)) or MAX(LAST(A.v)))",
+        ),
+        (
+            "COUNT(*)", "HAVING LENGTH > 3",
+            "1:50: LENGTH is a measure of each trend (write AVG(LENGTH) or MAX(LENGTH))",
+        ),
+        (
+            "SUM(EACH TOTAL(A.v))", "",
+            "1:16: EACH is about events, TOTAL is a measure of trends (write AVG(TOTAL(A.v)))",
+        ),
+        (
+            "COUNT(DISTINCT LENGTH)", "",
+            "1:16: DISTINCT is about events, LENGTH is a measure of trends (write AVG(LENGTH))",
+        ),
+        (
+            "SUM(coalesce(LENGTH + 1, 0))", "",
+            "1:20: coalesce takes a measure and a constant here (as in coalesce(TOTAL(C.price), "
+            "0))",
+        ),
+        (
+            "COUNT(*)", "GROUP-BY LENGTH",
+            "1:52: measures cannot group rows yet (group by an attribute)",
+        ),
+        (
+            "COUNT(*)", "GROUP-BY FIRST(A.v)",
+            "1:52: measures cannot group rows yet (group by an attribute)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_measure(returned: str, clauses: str, said: str) -> None:
+    schema = stream_schema({"A": {"v": "long", "k": "string", "t": "timestamp"}, "B": {}})
+    with pytest.raises(QueryError) as caught:
+        read_workload(f"QUERY q RETURN {returned} PATTERN SEQ(A, B) {clauses} WITHIN 5;", schema)
+    assert [str(fault).removeprefix("<text>:") for fault in caught.value.diagnostics] == [said]
+
+
+@pytest.mark.parametrize("word", ["length", "LENGTH", "duration", "first", "last", "TOTAL"])
+def test_measures_are_still_names(word: str) -> None:
+    schema = stream_schema({word: {word: "long"}, "A": {"v": "long"}})
+    [bound] = read_workload(
+        f"QUERY {word} RETURN COUNT({word}), SUM({word}.{word}), COUNT(DISTINCT {word})"
+        f" PATTERN SEQ({word}, A) WHERE {word}.{word} > 1 GROUP-BY {word} WITHIN 5;",
+        schema,
+    ).queries
+    assert all(item.measure is None for item in bound.aggregates)
+    [bound] = read_workload(
+        f"QUERY q RETURN COUNT({word}), MAX({word}.v) PATTERN A {word} WITHIN 5;",
+        stream_schema({"A": {"v": "long"}}),
+    ).queries
+    assert all(item.measure is None for item in bound.aggregates)
+
+
+def test_an_attribute_can_have_the_name_of_a_measure() -> None:
+    schema = stream_schema({"A": {"length": "long"}})
+    query = "QUERY q RETURN MAX(length), MAX(A.length), COUNT(DISTINCT length) PATTERN A WITHIN 5;"
+    measure, attribute, distinct = read_workload(query, schema).queries[0].aggregates
+    assert (measure.measure is not None, attribute.attribute, distinct.attribute) == (
+        True,
+        "length",
+        "length",
+    )
+
+
 @pytest.mark.parametrize("word", ["as", "AS", "having", "null", "true", "next", "any"])
 def test_new_words_are_still_names(word: str) -> None:
     schema = stream_schema({word: {word: "long"}})

@@ -61,7 +61,7 @@ def climb(
     if not ordered:
         return _rungs(graph, spans, None)
     lengths = spans[:, 1] - spans[:, 0]
-    large = lengths >= (0 if graph.lanes else BY_ORDER)
+    large = are_large(spans) | (graph.lanes is not None)
     rungs = _rungs(graph, spans[~large], None)
     spans, lengths = spans[large], lengths[large]
     if not spans.shape[0]:
@@ -73,6 +73,11 @@ def climb(
         chosen = np.array([number])
         rungs.append(_climb_on(graph, spans[chosen], orders.where(chosen)).with_trend())
     return rungs
+
+
+def are_large(spans: np.ndarray) -> np.ndarray:
+    """Return as bool[R] which windows are evaluated by order statistics, not by pairs of events."""
+    return spans[:, 1] - spans[:, 0] >= BY_ORDER
 
 
 def _rungs(graph: Graph, spans: np.ndarray, orders: Orders | None) -> list[WindowRows]:

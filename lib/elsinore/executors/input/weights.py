@@ -84,6 +84,9 @@ def weigh_events(
     def counted(what: Accumulator) -> np.ndarray:
         if what.weight is Weight.EVENT:
             return np.ones(size, np.int64)
+        if what.weight is Weight.ELAPSED:
+            times = columns.times if rows is None else columns.times[rows]
+            return times - columns.times.min(initial=NO_RANK)
         column = read(what.attribute)
         if what.weight is Weight.PRESENT:
             return column.known.astype(np.int64)

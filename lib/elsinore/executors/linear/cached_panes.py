@@ -48,6 +48,8 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Return why the panes of a query cannot be cached; empty if they can."""
     if query.participating:
         return ("EACH and DISTINCT read the events of whole windows",)
+    if query.measured or query.refinement is not None:
+        return ("measures of trends are computed for whole windows",)
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)

@@ -12,6 +12,8 @@
 Partial rows are columns of numbers (`state_columns`): integers of any size
 (`numbers.exact_columns`), sums of doubles with an exponent of their own, and extremes. Integers
 become decimal text only in the long table. `finish` applies the rules of `executors.aggregates`.
+The rows of a query, of its EACH and DISTINCT, and of its measures (`measures`) are separate until
+then.
 
 A new kind of accumulator needs a class in `state_columns`, its columns in `WindowRows`, `Shape` and
 `WIRE_SCHEMA`, and a method of `aggregates.States`. A new window policy needs the bounds of windows

@@ -26,6 +26,7 @@ from elsinore.executors.input.functions import (
     part_at,
     truncated,
 )
+from elsinore.numbers.exact_columns import Integers, to_python
 from elsinore.query.expressions import (
     EXTRACT_PARTS,
     Applied,
@@ -105,6 +106,27 @@ class Values:
         if self.numbers.dtype == object:
             return np.array(list(map(nearest_double, self.numbers.tolist())), np.float64)
         return self.numbers.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Longs:
+    """The values of an aggregate in R rows, which are integers of any size."""
+
+    type: AttributeType
+    numbers: Integers
+    known: np.ndarray  #: bool[R]: the rows that have a value
+
+    def values(self) -> Values:
+        """Return the values in the format of expressions."""
+        return Values(self.type, as_doubles(to_python(self.numbers)), self.known)
+
+    def where(self, rows: np.ndarray) -> Longs:
+        """Return the values of the rows of a bool[R]."""
+        return Longs(self.type, self.numbers.take(np.flatnonzero(rows)), self.known[rows])
+
+    def to_list(self) -> list[Value]:
+        """Return the values as in result rows; None if a row has no value."""
+        return Values(self.type, to_python(self.numbers), self.known).to_list()
 
 
 def as_doubles(integers: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from math import log2
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,29 +20,32 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import (
     RULES,
     Accumulator,
-    accumulators_of,
     asked_name,
+    needs_of,
     participation_query,
 )
+from elsinore.executors.input.numbering import numbered
 from elsinore.executors.kinds import Kind
-from elsinore.executors.output.calculate import Values, as_doubles, calculate
+from elsinore.executors.output.calculate import Longs, Values, calculate
+from elsinore.executors.output.measures import extreme_of_measure, sum_of_measure
 from elsinore.executors.output.partial_rows import PartialRows, joined_groups
-from elsinore.executors.output.state_columns import Extremes, ScaledDoubles
+from elsinore.executors.output.state_columns import Extremes
+from elsinore.executors.output.states import States
 from elsinore.numbers.exact_columns import (
     Integers,
     from_python,
     nearest_doubles,
     ratios,
-    to_python,
     to_text,
     wide_rows,
 )
-from elsinore.query.bound import BoundAggregate, BoundQuery, Workload
+from elsinore.query.bound import BoundAggregate, BoundOutput, BoundQuery, Workload
 from elsinore.query.expressions import BoundExpression, GroupValue, Slot, operands_of
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.sorting import ascending
-from elsinore.timeline import Instant, hour_label
+from elsinore.template.measures import measure_queries
+from elsinore.timeline import Instant, Length, hour_label
 
 #: By the name of a query that ran: the names of the queries that its rows answer.
 Answered = Mapping[str, Sequence[str]]
@@ -69,11 +72,20 @@ def finish(
         groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
         starts = kept.window * query.window.slide
         bounds = (map(time, each.tolist()) for each in (starts, starts + query.window.within))
-        values = zip(*(column.to_list() for column in columns), strict=True)
+        lists = map(_listed, query.outputs, columns)
+        values = zip(*lists, strict=True)
         for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
             named = tuple(zip(query.value_names, own, strict=True))
             rows.append(ResultRow(query.name, groups[group], start, end, named))
     return sorted_rows(rows)
+
+
+def _listed(output: BoundOutput, column: Values | Longs) -> list[Value]:
+    """Return the values of a column as in result rows."""
+    values = column.to_list()
+    if output.is_duration:
+        return [value if value is None else Length(value) for value in values]
+    return values
 
 
 class Ran(NamedTuple):
@@ -83,7 +95,8 @@ class Ran(NamedTuple):
     rows: PartialRows
 
 
-#: The partial rows of a query and of its `participation_query`, by name. One can be missing.
+#: The partial rows of a query, of its `participation_query` and of its `measure_queries`, by name.
+#: Some can be missing.
 Parts = dict[str, Ran]
 
 
@@ -139,12 +152,27 @@ def finish_query(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Val
         finished = [each.where(kept) for each in finished]
         slots = [each.where(kept) for each in slots]
         groups = [each.where(kept) for each in groups]
-    return part, [
-        finished[output.expression.number]
-        if isinstance(output.expression, Slot)
-        else calculate(output.expression, slots, groups, len(part))
-        for output in query.outputs
-    ]
+    outputs = []
+    for output in query.outputs:
+        if isinstance(output.expression, Slot):
+            column = finished[output.expression.number]
+        else:
+            column = calculate(output.expression, slots, groups, len(part))
+        outputs.append(_within_64_bits(column) if output.is_duration else column)
+    return part, outputs
+
+
+def _within_64_bits(column: Values | Longs) -> Values | Longs:
+    """Return lengths of time without values that need more bits."""
+    if isinstance(column, Longs):
+        known = column.known.copy()
+        for band in column.numbers.wide:
+            known[band.rows] = False
+        return Longs(column.type, Integers(column.numbers.small), known)
+    if column.numbers.dtype != object:
+        return column
+    fits = np.array([-(2**63) <= number < 2**63 for number in column.numbers.tolist()], np.bool_)
+    return Values(column.type, np.where(fits, column.numbers, 0), column.known & fits)
 
 
 def _aggregates(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Values | Longs]]:
@@ -168,6 +196,8 @@ def _aggregates(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Valu
     ):
         states = States.of(parts[name].query, part)
         values |= {label: _finished(item, states) for label, item in items}
+    for own in measure_queries(query):
+        values |= _measured(own, parts, rows[0])
     return rows[0], [values[item.label] for item in query.aggregates]
 
 
@@ -182,6 +212,28 @@ def _aligned(query: BoundQuery, parts: Sequence[PartialRows]) -> list[PartialRow
     if not all(np.array_equal(keys[0], each) for each in keys):
         raise AssertionError(f"rows of {query.name} and of its EACH or DISTINCT differ")
     return [part.take(order) for part, order in zip(parts, orders, strict=True)]
+
+
+def _measured(part: BoundQuery, parts: Parts, rows: PartialRows) -> dict[str, Values | Longs]:
+    """Return the aggregates of a query of measures, in the order of the rows of its origin.
+
+    A row of the origin is missing in the part if no trend has a value.
+    """
+    run, found = parts.get(part.name) or Ran(part, PartialRows.none_of(part))
+    states = States.of(run, _with_rows_of(rows, found))
+    return {item.label: _finished(item, states) for item in part.aggregates}
+
+
+def _with_rows_of(rows: PartialRows, part: PartialRows) -> PartialRows:
+    """Return the states of a part in the order of other rows; over no trends if it lacks a row."""
+    _, groups = joined_groups([rows, part])
+    keys = (np.concatenate(groups), np.concatenate([rows.window, part.window]))
+    numbers, _ = numbered(keys, len(rows) + len(part))
+    place_of = np.full(numbers.size, len(part))
+    place_of[numbers[len(rows) :]] = np.arange(len(part))
+    places = place_of[numbers[: len(rows)]]
+    columns = (type(each).joined([each, each.zero(1)]).take(places) for each in part.columns)
+    return replace(rows, queries=part.queries, columns=tuple(columns))
 
 
 def _reads_group(expression: BoundExpression | None) -> bool:
@@ -203,46 +255,11 @@ def _group_values(query: BoundQuery, part: PartialRows) -> Iterator[Values]:
 # ---- states to values
 
 
-class States(NamedTuple):
-    """The states of the rows of one query by accumulator."""
-
-    integers: dict[Accumulator, Integers]
-    sums: dict[Accumulator, ScaledDoubles]
-    extremes: dict[Accumulator, Extremes]
-
-    @classmethod
-    def of(cls, run: BoundQuery, part: PartialRows) -> States:
-        """Return the states of rows, all of the query `run`."""
-        columns = iter(part.columns)
-        kinds = accumulators_of(run).columns
-        found: list[Any] = [{each: next(columns) for each in kind} for kind in kinds]
-        return cls(*found)
-
-
-@dataclass(frozen=True, slots=True)
-class Longs:
-    """The values of an aggregate in R rows, which are integers of any size."""
-
-    type: AttributeType
-    numbers: Integers
-    known: np.ndarray  #: bool[R]: the rows that have a value
-
-    def values(self) -> Values:
-        """Return the values in the format of expressions."""
-        return Values(self.type, as_doubles(to_python(self.numbers)), self.known)
-
-    def where(self, rows: np.ndarray) -> Longs:
-        """Return the values of the rows of a bool[R]."""
-        return Longs(self.type, self.numbers.take(np.flatnonzero(rows)), self.known[rows])
-
-    def to_list(self) -> list[Value]:
-        """Return the values as in result rows; None if a row has no value."""
-        return Values(self.type, to_python(self.numbers), self.known).to_list()
-
-
 def _finished(item: BoundAggregate, states: States) -> Values | Longs:
-    rule = RULES[item.function]
-    return rule.finish(_Columns(item.value_type, states), rule.needs(item))
+    if item.measure is None:
+        return RULES[item.function].finish(_Columns(item.value_type, states), needs_of(item))
+    compute = extreme_of_measure if item.is_extreme else sum_of_measure
+    return compute(item, item.measure, states)
 
 
 class _Columns(NamedTuple):
@@ -257,6 +274,7 @@ class _Columns(NamedTuple):
 
     def extreme(self, of: Accumulator) -> Values | Longs:
         column = self.states.extremes[of]
+        assert isinstance(column, Extremes), "no measure of trends"
         if self.type is AttributeType.DOUBLE:
             return Values(self.type, column.values, column.known)
         integers = Integers(np.where(column.known, column.values, 0))
@@ -288,8 +306,8 @@ def finish_long(
     for query, parts in _by_query(workload, partial, answered):
         rows, outputs = finish_query(query, parts)
         keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
-        for name, values in zip(query.value_names, outputs, strict=True):
-            named = {"aggregate": name, "type": values.type.value}
+        for output, values in zip(query.outputs, outputs, strict=True):
+            named = {"aggregate": output.name, "type": output.type_name}
             numbers = _of_longs(values) if isinstance(values, Longs) else _of_values(values)
             columns = keys | numbers
             columns |= {key: pa.repeat(text, len(rows)) for key, text in named.items()}

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import RULES, accumulators_of
-from elsinore.executors.output.state_columns import StateColumn
-from elsinore.query.bound import BoundQuery, of_query
+from elsinore.executors.aggregates import accumulators_of, needs_of
+from elsinore.executors.output.state_columns import (
+    Extremes,
+    ScaledDoubles,
+    StateColumn,
+    WideExtremes,
+)
+from elsinore.numbers.exact_columns import Integers
+from elsinore.query.bound import BoundAggregate, BoundQuery, of_query
 from elsinore.sorting import ascending
+
+
+class ExtremeKind(Enum):
+    """The numbers of a column of extremes."""
+
+    LONG = auto()  # 64 bits
+    WIDE = auto()  # integers in two parts
+    DOUBLE = auto()
 
 
 class Shape(NamedTuple):
@@ -25,21 +40,40 @@ class Shape(NamedTuple):
 
     integers: int  #: number of columns of integers; the first one counts trends
     sums: int  #: number of columns of sums of doubles
-    #: for each column of extremes, whether its values are doubles, and whether it has maxima.
-    extremes: tuple[tuple[bool, bool], ...]
+    #: for each column of extremes, its numbers, and whether it has maxima.
+    extremes: tuple[tuple[ExtremeKind, bool], ...]
+
+    def no_rows(self) -> tuple[StateColumn, ...]:
+        """Return columns without any row."""
+        longs, doubles, known = np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_)
+        extremes: list[StateColumn] = []
+        for kind, largest in self.extremes:
+            if kind is ExtremeKind.WIDE:
+                extremes.append(WideExtremes.of(longs, longs, known, largest=largest))
+            else:
+                values = doubles if kind is ExtremeKind.DOUBLE else longs
+                extremes.append(Extremes.of(values, known, largest=largest))
+        integers = [Integers(longs)] * self.integers
+        return (*integers, *[ScaledDoubles.of(doubles, longs)] * self.sums, *extremes)
 
 
 @of_query
 def shape_of(query: BoundQuery) -> Shape:
     """Return the columns of the partial rows of a query."""
     integers, sums, extremes = accumulators_of(query).columns
-    are_doubles = {
-        accumulator: item.type is AttributeType.DOUBLE
-        for item in query.counted
-        for accumulator in RULES[item.function].needs(item)
+    kinds = {
+        accumulator: _kind_of(item) for item in query.counted for accumulator in needs_of(item)
     }
-    sides = tuple((are_doubles[each], each.largest) for each in extremes)
+    sides = tuple((kinds[each], each.largest) for each in extremes)
     return Shape(len(integers), len(sums), sides)
+
+
+def _kind_of(item: BoundAggregate) -> ExtremeKind:
+    """Return the numbers of the extremes of an aggregate."""
+    if item.measure is not None and not item.measure.adds_doubles:
+        return ExtremeKind.WIDE
+    is_double = item.measure is not None or item.type is AttributeType.DOUBLE
+    return ExtremeKind.DOUBLE if is_double else ExtremeKind.LONG
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +86,19 @@ class PartialRows:
     group: np.ndarray  #: int32[R], positions in `groups`
     window: np.ndarray  #: int64[R], window numbers
     columns: tuple[StateColumn, ...]  #: integers, sums of doubles and extremes, see `Shape`
+
+    @classmethod
+    def none_of(cls, query: BoundQuery) -> PartialRows:
+        """Return no rows of a query."""
+        no_numbers = np.empty(0, np.int32)
+        return cls(
+            (query,),
+            pa.array([], pa.string()),
+            no_numbers,
+            no_numbers,
+            np.empty(0, np.int64),
+            shape_of(query).no_rows(),
+        )
 
     def __len__(self) -> int:
         return self.window.size

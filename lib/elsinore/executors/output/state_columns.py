@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol, Self
 
 import numpy as np
 
-from elsinore.numbers.exact_columns import Integers, to_scaled
+from elsinore.numbers.exact_columns import Integers, from_parts, to_scaled
+from elsinore.numbers.two_parts import PART
 
 #: In comparisons, 0 has this exponent, which is below all others.
 _LOWEST = -(2**40)
@@ -121,6 +123,12 @@ class ScaledDoubles:
         products = np.where(is_zero, 0.0, self.mantissas * np.where(is_zero, 1.0, factors))
         return self.of(products, self.exponents + shifts)
 
+    def times_constant(self, factor: Fraction) -> Self:
+        """Return the products with a constant."""
+        mantissa, exponent = scaled_of(factor)
+        with np.errstate(invalid="ignore"):  # 0 times infinity is NaN
+            return self.of(self.mantissas * mantissa, self.exponents + exponent)
+
     def divided_by(self, counts: Integers) -> np.ndarray:
         """Return float64[R], the sums divided by counts.
 
@@ -138,6 +146,12 @@ class ScaledDoubles:
     def _magnitudes(self) -> np.ndarray:
         """Return the exponents, and for 0 one below all others."""
         return np.where(self.mantissas == 0.0, _LOWEST, self.exponents)
+
+
+def scaled_of(number: Fraction) -> tuple[float, int]:
+    """Return a number as `mantissa * 2**exponent`, with a mantissa from 0.5 to 2, or 0."""
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    return float(number / Fraction(2) ** exponent), exponent
 
 
 def _below(mantissas: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -237,6 +251,84 @@ class Extremes:
         if self.values.dtype == np.float64:
             return np.fmax if self.largest else np.fmin
         return np.maximum if self.largest else np.minimum
+
+
+@dataclass(frozen=True, eq=False)
+class WideExtremes:
+    """R minima or maxima of integers in two parts (`numbers.two_parts`).
+
+    Values are unknown if no trend has a value. Use `of` to create a column: operations rely on the
+    fillers of unknown values.
+    """
+
+    firsts: np.ndarray  #: int64[R]; if unknown, a value that any other one replaces
+    seconds: np.ndarray  #: int64[R], from 0 to `2**PART - 1`
+    known: np.ndarray  #: bool[R]
+    largest: bool  #: whether these are maxima
+
+    @classmethod
+    def of(
+        cls, firsts: np.ndarray, seconds: np.ndarray, known: np.ndarray, *, largest: bool
+    ) -> Self:
+        """Return a column; values that are not known are ignored."""
+        filler = _filler(firsts.dtype, largest)
+        return cls(np.where(known, firsts, filler), np.where(known, seconds, 0), known, largest)
+
+    def __len__(self) -> int:
+        return self.firsts.size
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return some rows; `rows` is int64[N]."""
+        return type(self)(self.firsts[rows], self.seconds[rows], self.known[rows], self.largest)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of one or more columns as one column."""
+        return cls(
+            np.concatenate([part.firsts for part in parts]),
+            np.concatenate([part.seconds for part in parts]),
+            np.concatenate([part.known for part in parts]),
+            parts[0].largest,
+        )
+
+    def zero(self, size: int) -> Self:
+        """Return a column of `size` unknown values."""
+        nothing = np.zeros(size, np.int64)
+        return self.of(nothing, nothing, np.zeros(size, np.bool_), largest=self.largest)
+
+    def merged(self, begins: np.ndarray) -> Self:
+        """Return the extreme of each segment, see `StateColumn.merged`."""
+        if begins.size == len(self):
+            return self
+        choose = np.maximum if self.largest else np.minimum
+        firsts = choose.reduceat(self.firsts, begins)
+        is_best = self.firsts == np.repeat(firsts, np.diff(begins, append=len(self)))
+        worst = -1 if self.largest else 2**PART
+        seconds = choose.reduceat(np.where(is_best, self.seconds, worst), begins)
+        known = np.logical_or.reduceat(self.known, begins)
+        return type(self)(firsts, seconds, known, self.largest)
+
+    def plus(self, other: WideExtremes) -> Self:
+        """Return the extremes of both columns, row by row."""
+        is_more = (self.firsts > other.firsts) | (
+            (self.firsts == other.firsts) & (self.seconds > other.seconds)
+        )
+        is_ours = is_more == self.largest
+        return type(self)(
+            np.where(is_ours, self.firsts, other.firsts),
+            np.where(is_ours, self.seconds, other.seconds),
+            self.known | other.known,
+            self.largest,
+        )
+
+    def times(self, counts: Integers) -> Self:
+        """Return the same extremes, unknown if the count is 0."""
+        known = self.known & counts.nonzero
+        return self.of(self.firsts, self.seconds, known, largest=self.largest)
+
+    def to_integers(self) -> Integers:
+        """Return the values; unknown ones are 0."""
+        return from_parts(np.where(self.known, self.firsts, 0), self.seconds)
 
 
 def _filler(kind: np.dtype, largest: bool) -> float:

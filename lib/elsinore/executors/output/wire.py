@@ -6,21 +6,27 @@ depend on its query.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from elsinore.executors.output.partial_rows import PartialRows, Shape, shape_of
-from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.partial_rows import ExtremeKind, PartialRows, Shape, shape_of
+from elsinore.executors.output.state_columns import (
+    Extremes,
+    ScaledDoubles,
+    StateColumn,
+    WideExtremes,
+)
 from elsinore.numbers.exact_columns import Band, Integers
 from elsinore.query.bound import BoundQuery
 
 #: `query`, `opening` and `state` are a `Place`, and `window` is the number of a window. `integers`
 #: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
 #: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
-#: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, NULL if unknown.
+#: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, or the two parts of
+#: `WideExtremes`, one after the other; NULL if unknown.
 WIRE_SCHEMA = pa.schema(
     [
         pa.field("query", pa.int32(), False),
@@ -62,9 +68,14 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
     size, columns = len(part), part.columns
     integers = [column for column in columns if isinstance(column, Integers)]
     sums = [column for column in columns if isinstance(column, ScaledDoubles)]
-    extremes = [column for column in columns if isinstance(column, Extremes)]
-    known = _by_row([column.known for column in extremes], size, np.bool_)
-    bits = _by_row([column.values.view(np.int64) for column in extremes], size, np.int64)
+    words = [
+        (word, column.known)
+        for column in columns
+        if isinstance(column, Extremes | WideExtremes)
+        for word in _words_of(column)
+    ]
+    known = _by_row([known for _, known in words], size, np.bool_)
+    bits = _by_row([word for word, _ in words], size, np.int64)
     arrays = [
         pa.array(query, pa.int32()),
         pa.array(opening, pa.int16()),
@@ -78,6 +89,13 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
         _lists(pa.array(bits, mask=~known), size),
     ]
     return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
+
+
+def _words_of(column: Extremes | WideExtremes) -> Sequence[np.ndarray]:
+    """Return the columns of 64 bits of a column of extremes."""
+    if isinstance(column, WideExtremes):
+        return column.firsts, column.seconds
+    return (column.values.view(np.int64),)
 
 
 def _by_row(columns: Sequence[np.ndarray], size: int, kind: type) -> np.ndarray:
@@ -148,27 +166,17 @@ def from_arrow(table: pa.Table, queries: Mapping[Place, BoundQuery]) -> list[Par
 def _rows(
     table: pa.Table, queries: tuple[BoundQuery, ...], query: np.ndarray, shape: Shape
 ) -> PartialRows:
-    size = table.num_rows
     groups = _array(table, "group").dictionary_encode()
     sums = zip(
         _values(table, "sums", shape.sums, np.float64),
         _values(table, "exponents", shape.sums, np.int64),
         strict=True,
     )
-    bits = _array(table, "extremes").flatten()
-    known = np.asarray(bits.is_valid()).reshape(size, len(shape.extremes))
-    values = np.asarray(bits.fill_null(0)).reshape(size, len(shape.extremes))
-    extremes = (
-        Extremes.of(
-            np.ascontiguousarray(values[:, n]).view(np.float64 if is_double else np.int64),
-            np.ascontiguousarray(known[:, n]),
-            largest=largest,
-        )
-        for n, (is_double, largest) in enumerate(shape.extremes)
-    )
     columns: list[StateColumn] = [
-        *_integers(table, shape.integers), *(ScaledDoubles(*each) for each in sums), *extremes,
-    ]  # fmt: skip
+        *_integers(table, shape.integers),
+        *(ScaledDoubles(*each) for each in sums),
+        *_extremes(table, shape),
+    ]
     return PartialRows(
         queries,
         groups.dictionary,
@@ -177,6 +185,22 @@ def _rows(
         np.asarray(table["window"]),
         tuple(columns),
     )
+
+
+def _extremes(table: pa.Table, shape: Shape) -> Iterator[StateColumn]:
+    """Yield the columns of extremes."""
+    width = sum(2 if kind is ExtremeKind.WIDE else 1 for kind, _ in shape.extremes)
+    bits = _array(table, "extremes").flatten()
+    known = np.asarray(bits.is_valid()).reshape(table.num_rows, width)
+    values = np.asarray(bits.fill_null(0)).reshape(table.num_rows, width)
+    words = ((np.ascontiguousarray(values[:, n]), known[:, n].copy()) for n in range(width))
+    for kind, largest in shape.extremes:
+        word, is_known = next(words)
+        if kind is ExtremeKind.WIDE:
+            yield WideExtremes.of(word, next(words)[0], is_known, largest=largest)
+        else:
+            numbers = word.view(np.float64) if kind is ExtremeKind.DOUBLE else word
+            yield Extremes.of(numbers, is_known, largest=largest)
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from elsinore.executors.aggregates import participation_query
 from elsinore.query.bound import BoundQuery
+from elsinore.template.measures import measure_queries
 from elsinore.template.support import greta_refusals
 
 
@@ -35,6 +36,12 @@ def alike_in_participation(classes: Sequence[Alike]) -> Iterator[tuple[BoundQuer
             union = tuple(item for query in asking for item in query.participating)
             run = replace(first, aggregates=union)
             yield run, Alike(participation_query(run), tuple(map(participation_query, asking)))
+
+
+def alike_in_measures(classes: Sequence[Alike]) -> tuple[Alike, ...]:
+    """Return the classes of the queries of measures of all queries of some classes."""
+    found = (part for each in classes for query in each.queries for part in measure_queries(query))
+    return alike([*found])
 
 
 def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:

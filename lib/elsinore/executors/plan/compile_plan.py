@@ -23,7 +23,7 @@ from elsinore.executors.plan.choose_segments import (
     shared_segments,
     window_rate,
 )
-from elsinore.executors.plan.runtime_plan import RuntimePlan, places_within
+from elsinore.executors.plan.runtime_plan import RuntimePlan, measure_units, places_within
 from elsinore.executors.plan.units import (
     GRETA,
     HAMLET,
@@ -45,6 +45,7 @@ from elsinore.sharing.plan import StaticPlan
 from elsinore.sharing.sharable import SharableSet, sets_of, sharable_sets
 from elsinore.sharing.statistics import Statistics
 from elsinore.template import support
+from elsinore.template.measures import measure_queries
 from elsinore.template.support import (
     aseq_refusals,
     counts_trends,
@@ -357,6 +358,8 @@ def plan_for(
         counted = Workload(workload.schema, counting)
         units += _units(executor, counted, events, static_plan)
     units += [ParticipationUnit((query,)) for query in workload.queries if query.participating]
+    measured = [part for query in workload.queries for part in measure_queries(query)]
+    units += measure_units(measured, sweeping=executor is not Executor.GRETA)
     return RuntimePlan(workload.queries, (), tuple(units), ())
 
 

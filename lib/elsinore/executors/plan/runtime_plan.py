@@ -14,15 +14,23 @@ from elsinore.errors import memory_failures
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.longest import needs_only_times
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.linear.time_bounds import participation_sets
 from elsinore.executors.output.partial_rows import PartialRows
-from elsinore.executors.plan.alike import Alike, alike, alike_in_participation
+from elsinore.executors.plan.alike import (
+    Alike,
+    alike,
+    alike_in_measures,
+    alike_in_participation,
+)
 from elsinore.executors.plan.units import (
     EVERYTHING,
     AloneUnit,
     Choice,
+    ExtremesUnit,
     HamletUnit,
+    LongestUnit,
     OrderedUnit,
     ParticipationUnit,
     Request,
@@ -110,6 +118,7 @@ class RuntimePlan:
         units += [AloneUnit((query,)) for query in rest.values()]
         participating = [run for run, _ in alike_in_participation(able)]
         units += map(ParticipationUnit, participation_sets(participating))
+        units += measure_units([found.run for found in alike_in_measures(able)])
         left = tuple(q for each in classes if each.run.name in refused for q in each.queries)
         given = tuple(queries), classes, tuple(units), left, tuple(choices)
         return cls(*given, predicted, together)
@@ -145,9 +154,15 @@ class RuntimePlan:
 
     @cached_property
     def row_classes(self) -> tuple[Alike, ...]:
-        """Return the classes of all queries that rows have, also of `participation_query`."""
-        in_participation = alike_in_participation(self.classes)
-        return (*self.classes, *(found for _, found in in_participation))
+        """Return the classes of all queries that rows have.
+
+        So also of `participation_query` and `measure_queries` of queries.
+        """
+        refused = {query.name for query in self.left}
+        able = [each for each in self.classes if each.run.name not in refused]
+        in_participation = alike_in_participation(able)
+        found = (of_each for _, of_each in in_participation)
+        return (*self.classes, *found, *alike_in_measures(able))
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
@@ -218,6 +233,24 @@ class RuntimePlan:
             swept = sum(map(len, self.sweeps))
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
         return " and ".join(parts) if parts else "nothing is shared"
+
+
+def measure_units(queries: Sequence[BoundQuery], *, sweeping: bool = True) -> Iterator[Unit]:
+    """Yield the units of queries of measures.
+
+    Args:
+        queries: queries of `measure_queries`.
+        sweeping: whether queries share a pass if they can; otherwise each runs separately.
+    """
+    origins = [(query, query.refinement) for query in queries]
+    sums = {query.name: query for query, origin in origins if origin and not origin.extremes}
+    extremes = {query.name: query for query, origin in origins if origin and origin.extremes}
+    if sweeping:
+        yield from _taken(sums, map(SweepUnit.of, sweep_sets([*sums.values()])))
+        longest = sweep_sets([*filter(needs_only_times, extremes.values())])
+        yield from _taken(extremes, map(LongestUnit.of, longest))
+    yield from (AloneUnit((query,)) for query in sums.values())
+    yield from (ExtremesUnit((query,)) for query in extremes.values())
 
 
 def places_within(

@@ -11,12 +11,14 @@ import numpy as np
 
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
+from elsinore.executors.graph.best import aggregate_extremes
 from elsinore.executors.graph.reach import Reach
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.hamlet.tables import Tables, make_tables
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.longest import aggregate_longest
 from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
@@ -179,6 +181,40 @@ class ParticipationUnit(Unit):
         """Return partial rows of `participation_query`; see `Unit.run`."""
         make = Reach if needs_pairs(self.queries[0]) else TimeBounds
         return aggregate_participation(self.queries, columns, make, owned=request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremesUnit(Unit):
+    """One query of measures for MIN and MAX."""
+
+    executor = GRETA
+
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of a query of `measure_queries`; see `Unit.run`."""
+        return aggregate_extremes(self.queries[0], columns, owned=request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class LongestUnit(Unit):
+    """Queries of measures for MIN and MAX of LENGTH and DURATION, which are partitioned alike."""
+
+    executor = SWEEP
+    swept: SweepSet
+
+    @classmethod
+    def of(cls, swept: SweepSet) -> LongestUnit:
+        """Return the unit of a set."""
+        return cls(swept.queries, swept)
+
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`.
+
+        Queries whose values may not fit 64 bits run separately.
+        """
+        parts, too_large = aggregate_longest(self.swept, columns, owned=request.owned)
+        for query in too_large:
+            parts += aggregate_extremes(query, columns, owned=request.owned)
+        return by_shape(parts)
 
 
 @dataclass(frozen=True, eq=False)

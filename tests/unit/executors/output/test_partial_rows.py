@@ -12,11 +12,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elsinore.executors.output.partial_rows import PartialRows, Shape, merge, shape_of
-from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.partial_rows import (
+    ExtremeKind,
+    PartialRows,
+    Shape,
+    merge,
+    shape_of,
+)
+from elsinore.executors.output.state_columns import (
+    Extremes,
+    ScaledDoubles,
+    StateColumn,
+    WideExtremes,
+)
 from elsinore.executors.output.wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
 from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
 from elsinore.query.load_workload import read_workload
+from elsinore.template.measures import measure_queries
 from tests.draws import draws
 from tests.golden_cases import stream_schema
 
@@ -30,6 +42,13 @@ QUERIES = read_workload(
     """,
     stream_schema({"A": {"x": "long", "y": "double"}}),
 ).queries
+MEASURES = read_workload(
+    """
+    QUERY best RETURN MAX(TOTAL(A.x)), MIN(LENGTH / 2), MIN(TOTAL(A.y) - 1) PATTERN A+ WITHIN 10;
+    """,
+    stream_schema({"A": {"x": "long", "y": "double"}}),
+).queries
+QUERIES = (*QUERIES, *(part for query in MEASURES for part in measure_queries(query)))
 BY_NAME = {query.name: query for query in QUERIES}
 PLACES = {name: Place(7 + n) for n, name in enumerate(BY_NAME)}
 cases = settings(max_examples=draws(60, 2_000))
@@ -39,7 +58,9 @@ Row = tuple[str, str, int, tuple[int, ...], tuple[float, ...], tuple[float | Non
 
 integers = st.integers(-2, 2) | st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**600), 2**600)
 longs = st.none() | st.integers(-(2**63), 2**63 - 1)
+wides = st.none() | st.integers(-(2**93), 2**93) | st.integers(-(2**33), 2**33)
 floats = st.none() | st.floats().map(lambda value: value + 0.0)
+VALUES = {ExtremeKind.LONG: longs, ExtremeKind.WIDE: wides, ExtremeKind.DOUBLE: floats}
 
 
 @st.composite
@@ -50,7 +71,7 @@ def rows(draw: st.DrawFn) -> list[Row]:
         group = draw(st.sampled_from(["[]", '["ä"]', "[1, null]"]))
         own = tuple(draw(integers) for _ in range(shape.integers))
         sums = tuple(float(draw(st.integers(-99, 99))) for _ in range(shape.sums))
-        least = tuple(draw(floats if is_double else longs) for is_double, _ in shape.extremes)
+        least = tuple(draw(VALUES[kind]) for kind, _ in shape.extremes)
         found.append((name, group, draw(st.integers(-1, 1)), own, sums, least))
     return found
 
@@ -67,14 +88,8 @@ def part_of(given_rows: Sequence[Row]) -> PartialRows:
     for n in range(shape.sums):
         sums = np.array([row[4][n] for row in given_rows])
         columns.append(ScaledDoubles.of(sums, np.zeros(sums.size, np.int64)))
-    for n, (is_double, largest) in enumerate(shape.extremes):
-        values = [row[5][n] for row in given_rows]
-        known = np.array([value is not None for value in values])
-        filled: np.ndarray = np.array(
-            [0 if value is None else value for value in values],
-            np.float64 if is_double else np.int64,
-        )
-        columns.append(Extremes.of(filled, known, largest=largest))
+    for n, (kind, largest) in enumerate(shape.extremes):
+        columns.append(_extremes([row[5][n] for row in given_rows], kind, largest))
     return PartialRows(
         tuple(BY_NAME[name] for name in names),
         pa.array(groups, pa.string()),
@@ -83,6 +98,18 @@ def part_of(given_rows: Sequence[Row]) -> PartialRows:
         np.array([row[2] for row in given_rows], np.int64),
         tuple(columns),
     )
+
+
+def _extremes(values: Sequence[Any], kind: ExtremeKind, largest: bool) -> StateColumn:
+    known = np.array([value is not None for value in values])
+    if kind is ExtremeKind.WIDE:
+        parts = np.array([divmod(value or 0, 2**32) for value in values], np.int64)
+        return WideExtremes.of(parts[:, 0], parts[:, 1], known, largest=largest)
+    filled: np.ndarray = np.array(
+        [0 if value is None else value for value in values],
+        np.float64 if kind is ExtremeKind.DOUBLE else np.int64,
+    )
+    return Extremes.of(filled, known, largest=largest)
 
 
 def parts_of(given_rows: Sequence[Row], cut: int = 0) -> list[PartialRows]:
@@ -104,14 +131,20 @@ def plain(parts: Sequence[PartialRows]) -> list[tuple[Any, ...]]:
                     columns.append(to_python(column).tolist())
                 case ScaledDoubles():
                     columns.append(list(map(Fraction, column.to_doubles().tolist())))
-                case Extremes():
-                    known = zip(column.values.tolist(), column.known.tolist(), strict=True)
-                    columns.append([repr(value) if is_known else None for value, is_known in known])
+                case Extremes(values, known):
+                    columns.append(_known(values, known))
+                case WideExtremes(known=known):
+                    columns.append(_known(to_python(column.to_integers()), known))
         for at in range(len(part)):
             name, group = part.queries[part.query[at]].name, part.groups[int(part.group[at])]
             key = name, group.as_py(), int(part.window[at])
             found.append((*key, *(column[at] for column in columns)))
     return sorted(found, key=repr)
+
+
+def _known(values: np.ndarray, known: np.ndarray) -> list[str | None]:
+    cells = zip(values.tolist(), known.tolist(), strict=True)
+    return [repr(value) if is_known else None for value, is_known in cells]
 
 
 def merged(given_rows: Sequence[Row]) -> list[Row]:
@@ -144,10 +177,14 @@ def _extreme(values: Sequence[float | None], largest: bool) -> float | None:
 
 def test_shapes_follow_from_queries() -> None:
     assert shape_of(BY_NAME["counts"]) == shape_of(BY_NAME["both"]) == Shape(1, 0, ())
-    extremes = ((False, False), (True, False), (True, True))
+    long, wide, double = ExtremeKind.LONG, ExtremeKind.WIDE, ExtremeKind.DOUBLE
+    extremes = ((long, False), (double, False), (double, True))
     assert shape_of(BY_NAME["all"]) == Shape(4, 1, extremes)
     assert shape_of(BY_NAME["same"]) == shape_of(BY_NAME["all"])
-    assert shape_of(BY_NAME["others"]) == Shape(2, 1, ((False, True),))
+    assert shape_of(BY_NAME["others"]) == Shape(2, 1, ((long, True),))
+    assert shape_of(BY_NAME["best extremes 1"]) == Shape(1, 0, ((wide, True),))
+    assert shape_of(BY_NAME["best extremes 2"]) == Shape(1, 0, ((wide, False),))
+    assert shape_of(BY_NAME["best extremes 3"]) == Shape(1, 0, ((double, False),))
 
 
 # ---- merging
@@ -221,3 +258,14 @@ def test_no_rows() -> None:
     assert (table.num_rows, table.schema) == (0, WIRE_SCHEMA)
     assert from_arrow(table, {}) == []
     assert from_arrow(WIRE_SCHEMA.empty_table().combine_chunks(), {}) == []
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_query_without_rows_has_columns(name: str) -> None:
+    part = PartialRows.none_of(BY_NAME[name])
+    assert len(part) == 0
+    assert all(len(column) == 0 for column in part.columns)
+    zero = [type(column).joined([column, column.zero(1)]) for column in part.columns]
+    assert [len(column) for column in zero] == [1] * len(part.columns)
+    shape = shape_of(BY_NAME[name])
+    assert len(part.columns) == shape.integers + shape.sums + len(shape.extremes)

@@ -18,7 +18,13 @@ from elsinore.executors.input.columns import Column
 from elsinore.executors.input.weights import NO_RANK
 from elsinore.executors.input.weights import Extremes as Ranked
 from elsinore.executors.linear.cached_panes import _Trends
-from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.state_columns import (
+    Extremes,
+    ScaledDoubles,
+    StateColumn,
+    WideExtremes,
+    scaled_of,
+)
 from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
 from elsinore.results.row import nearest_double
 from tests.draws import draws
@@ -44,6 +50,14 @@ def extremes(values: Sequence[float | None], largest: bool, kind: type = np.int6
     return Extremes.of(filled, known, largest=largest)
 
 
+def wide_extremes(values: Sequence[int | None], largest: bool) -> WideExtremes:
+    known = np.array([value is not None for value in values], np.bool_)
+    parts = np.array(
+        [divmod(9 if value is None else value, 2**32) for value in values], np.int64
+    ).reshape(-1, 2)
+    return WideExtremes.of(parts[:, 0], parts[:, 1], known, largest=largest)
+
+
 def plain(column: Any) -> list[Any]:
     """The values of a column; NaN as text, so that it equals itself."""
     if isinstance(column, Integers):
@@ -55,7 +69,9 @@ def plain(column: Any) -> list[Any]:
         assert (np.abs(column.mantissas[finite]) < 1.0).all()
         assert (np.abs(column.mantissas[finite]) >= 0.5).all()
         return [(repr(m), e) for m, e in zip(*_parts(column), strict=True)]
-    values = zip(column.values.tolist(), column.known.tolist(), strict=True)
+    wide = isinstance(column, WideExtremes)
+    numbers = to_python(column.to_integers()) if wide else column.values
+    values = zip(numbers.tolist(), column.known.tolist(), strict=True)
     return [repr(value) if known else None for value, known in values]
 
 
@@ -71,6 +87,7 @@ def fraction(mantissa: float, exponent: int) -> Fraction:
 
 of_any_size = st.integers(-4, 4) | st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**90), 2**90)
 longs = st.none() | st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])
+wides = st.none() | st.integers(-(2**93), 2**93) | st.integers(-(2**33), 2**33) | st.just(2**32)
 floats = st.none() | st.floats() | st.sampled_from([0.0, -0.0, NAN, INF, -INF])
 #: Doubles whose sums and products are exact, so that laws hold exactly.
 exact_doubles = st.tuples(st.integers(-9, 9).map(float), st.integers(-3, 3))
@@ -83,6 +100,8 @@ KINDS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
     "largest long": (longs, lambda values: extremes(values, True)),
     "least double": (floats, lambda values: extremes(values, False, np.float64)),
     "largest double": (floats, lambda values: extremes(values, True, np.float64)),
+    "least of wide": (wides, lambda values: wide_extremes(values, False)),
+    "largest of wide": (wides, lambda values: wide_extremes(values, True)),
 }
 
 
@@ -109,7 +128,7 @@ def test_laws(kind: str, data: st.DataObject) -> None:
     assert plain(one.times(integers(many)).times(integers(more))) == plain(one.times(product))
     assert plain(one.times(integers([1] * size))) == plain(one)
     assert plain(one.times(integers([0] * size))) == plain(one.zero(size))
-    if kind not in ("least long", "largest long", "least double", "largest double"):
+    if kind in ("integers", "doubles"):
         both = integers([a + b for a, b in zip(many, more, strict=True)])
         assert plain(one.times(integers(many)).plus(one.times(integers(more)))) == plain(
             one.times(both)
@@ -154,7 +173,9 @@ def test_rows_are_taken_and_joined(kind: str, data: st.DataObject) -> None:
 
 
 def test_all_are_state_columns() -> None:
-    columns: list[StateColumn] = [integers([1]), doubles([(1.0, 0)]), extremes([1], False)]
+    columns: list[StateColumn] = [
+        integers([1]), doubles([(1.0, 0)]), extremes([1], False), wide_extremes([1], False),
+    ]  # fmt: skip
     for each in columns:
         empty = each.take(np.empty(0, np.int64))
         assert len(empty.merged(np.empty(0, np.int64))) == len(each.zero(0)) == len(empty) == 0
@@ -244,7 +265,28 @@ def test_a_sum_that_no_trend_has_is_zero() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "factor", [0, 1, -3, Fraction(1, 3), Fraction(10) ** 600, -(Fraction(1, 7) ** 500)]
+)
+def test_sums_are_multiplied_by_constants_of_any_size(factor: Fraction) -> None:
+    mantissa, exponent = scaled_of(Fraction(factor))
+    assert abs(fraction(mantissa, exponent) - factor) <= abs(factor) * Fraction(1, 2**52)
+    found = doubles([(0.5, 7), (0.0, 0), (INF, 0)]).times_constant(Fraction(factor))
+    first, zero, last = zip(*_parts(found), strict=True)
+    assert fraction(*first) == 64 * fraction(mantissa, exponent)
+    assert (zero, abs(last[0]) if factor else repr(last[0])) == ((0.0, 0), INF if factor else "nan")
+
+
 # ---- extremes
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@cases
+@given(st.lists(wides, min_size=1, max_size=6))
+def test_wide_extremes_are_those_of_python(largest: bool, rows: list[int | None]) -> None:
+    known = [value for value in rows if value is not None]
+    best = repr((max if largest else min)(known)) if known else None
+    assert plain(wide_extremes(rows, largest).merged(np.array([0]))) == [best]
 
 
 @pytest.mark.parametrize(("kind", "values"), [(np.int64, longs), (np.float64, floats)])

@@ -69,9 +69,9 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
             first, settled = work.cursor[0], work.cursor[1]
         else:
             _begin(graph, work, totals, row)
-        shift, size = _domain(work.orders, row)
+        shift, size = domain_of(work.orders, row)
         while first < high and not over:
-            after = _end_of_instant(graph.times, first, high)
+            after = end_of_instant(graph.times, first, high)
             if settled == first:
                 for entry in range(first, after):
                     over |= _arrive_plainly(graph, entry, entry - first, shift, work)
@@ -95,7 +95,7 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
 
 
 @inlined
-def _domain(orders, row):
+def domain_of(orders, row):
     """Return the shift from a span's entries to their indices in `orders`, and its highest rank."""
     if orders.exact.size:
         return orders.shifts[row], orders.sizes[row]
@@ -146,22 +146,22 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
     for row in range(spans.shape[0]):
         low, high = spans[row, 0], spans[row, 1]
         _begin(graph, work, totals, row)
-        _open_all(work.pairs.closed, high - low)
+        open_all(work.pairs.closed, high - low)
         run_guards(
             graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count, low, high
         )
         for state in range(graph.starts.size):
             work.member_count[state] = 0
         over = False
-        shift, size = _domain(work.orders, row)
+        shift, size = domain_of(work.orders, row)
         first = low
         while first < high and not over:
-            after = _end_of_instant(graph.times, first, high)
+            after = end_of_instant(graph.times, first, high)
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
                     over |= _arrive(graph, entry, low, shift, work)
             for entry in range(first, after):
-                _close_events(
+                close_events(
                     graph, work.upkeep, work.pairs, work.members, work.member_count, entry, low
                 )
                 if work.upkeep.closing:
@@ -186,7 +186,7 @@ def _begin(graph, work, totals, row):
 
 
 @inlined
-def _end_of_instant(times, first, high):
+def end_of_instant(times, first, high):
     """Return the index after the entries at the timestamp of entry `first`."""
     after = first + 1
     while after < high and times[after] == times[first]:
@@ -267,7 +267,7 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
 
 
 @inlined
-def _open_all(closed, size):
+def open_all(closed, size):
     """Start a window of `size` entries: no entry is closed for any slot."""
     for slot in range(closed.shape[0]):
         for place in range(size):
@@ -275,7 +275,7 @@ def _open_all(closed, size):
 
 
 @inlined
-def _close_events(graph, upkeep, pairs, members, member_count, entry, low):
+def close_events(graph, upkeep, pairs, members, member_count, entry, low):
     """Close all earlier events that an entry could extend; drop events closed for all slots.
 
     Every way out of a state whose events close one by one requires an open slot.
