@@ -67,6 +67,8 @@ def long_rows(results: elsinore.Results, groups: dict[str, int]) -> list[str]:
 def spelled(query: str, group: str, bounds: list[Any], label: str, value: Any) -> str:
     if isinstance(value, datetime):
         value = round(value.timestamp() * 1e6)
+    if isinstance(value, timedelta):
+        value = value // timedelta(microseconds=1)
     if isinstance(value, int | Decimal):
         value = str(int(value))
     return json.dumps([query, json.loads(group), bounds, label, plain_value(value)])
@@ -132,6 +134,24 @@ def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> N
     assert values["by_user", "purchases"] == "3"
     assert values["by_user", "viewed"] == 190.0
     assert values["by_price", "prices"] == "4"
+
+
+def test_measures_of_several_tasks_are_those_of_the_library(spark: SparkSession) -> None:
+    """Tasks are split by user; sums add up, and MIN and MAX are those of all users."""
+    text = """
+    QUERY visits RETURN COUNT(*), MAX(LENGTH) AS longest, AVG(DURATION) AS duration, SUM(DURATION),
+      MAX(LAST(V.price) - FIRST(V.price)) AS rise, MIN(TOTAL(V.price)), MAX(FIRST(B.time)) AS bought
+    PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < 12 WITHIN 1 hour;
+    QUERY rising RETURN MAX(LENGTH) AS longest, MIN(DURATION) AS shortest
+    PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < NEXT(V).price WITHIN 1 hour;
+    """
+    workload = elsinore.workload(text, schema=SCHEMA)
+    result = elsinore.spark.run(workload, frame(spark, CLICKS), parts=2)
+    expected = workload.run(pa.Table.from_pylist(CLICKS))
+    assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
+    types = {row["aggregate"]: (row["type"], row["exact"]) for row in result.collect()}
+    assert types["duration"][0] == types["shortest"][0] == "duration"
+    assert types["longest"] == ("long", "11")
 
 
 def test_counts_of_any_length_come_from_workers(spark: SparkSession) -> None:
