@@ -24,8 +24,9 @@ from elsinore.executors.input.entries import at_states
 from elsinore.executors.input.kernels.pair_program import Op
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import EventWeights
+from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.output.kernels.members import LISTED, Asked, Weights
-from elsinore.executors.output.participation import Found, Pass, joined_lists, take
+from elsinore.executors.output.participation import Found, Pass, take
 from elsinore.query.bound import BoundQuery
 from elsinore.template.placement import type_of
 from elsinore.template.template import Template

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import chain
 
 import numpy as np
 
 from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.entries import Entries, key_codes, make_entries
+from elsinore.executors.input.entries import Entries, key_codes, latest_entries
 from elsinore.executors.input.slots import spans_of
+from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels.longest import Cells, Longest, find_longest
 from elsinore.executors.linear.sweep_sets import Place, SweepSet
@@ -51,7 +51,7 @@ def aggregate_longest(
     """
     first = found.queries[0]
     codes = key_codes(first, columns)
-    entries = make_entries(found.placements, codes, columns)
+    entries = latest_entries(found.placements, codes, columns)
     groups = Groups.of(entries.group_texts(first, codes))
     parts, too_large = list[PartialRows](), list[BoundQuery]()
     for window in dict.fromkeys(query.window for query in found.queries):
@@ -135,8 +135,8 @@ class _Columns:
             np.array([state in template.ends for template, state in templates], np.bool_),
             own,
             ticks,
-            *_joined_lists(befores),
-            *_joined_lists(classes),
+            *joined_lists(befores),
+            *joined_lists(classes),
         )
 
     def _template(self, number: int) -> Template:
@@ -158,9 +158,3 @@ def _highest(accumulator: Accumulator, longest: int, within: int) -> int:
     """Return a bound of the absolute values of all sums."""
     per_event, per_tick = map(abs, _rates(accumulator))
     return per_event * longest + 2 * per_tick * within
-
-
-def _joined_lists(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each list begins, and their elements."""
-    begins = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    return begins, np.array([*chain.from_iterable(lists)], np.int64)

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 
 from elsinore.executors.aggregates import Weight, accumulators_of, participation_query
+from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels.bounds import (
     Entered,
@@ -21,7 +22,7 @@ from elsinore.executors.linear.kernels.bounds import (
 )
 from elsinore.executors.linear.sweep import make_runs
 from elsinore.executors.output.kernels.members import LISTED
-from elsinore.executors.output.participation import Found, Pass, joined_lists, reads_key, take
+from elsinore.executors.output.participation import Found, Pass, reads_key, take
 from elsinore.query.bound import BoundQuery
 from elsinore.template.build import position_templates
 from elsinore.template.placement import partition_signature

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -287,12 +287,6 @@ def reads_key(query: BoundQuery, accumulator: Accumulator) -> bool:
     every = {position.index for position in query.positions if not position.negated}
     keys = (key for key in query.keys if key.attribute == accumulator.attribute)
     return accumulator.positions >= every and any(key.positions >= every for key in keys)
-
-
-def joined_lists(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each list begins, and their elements."""
-    begins = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    return begins, np.array([*chain.from_iterable(lists)], np.int64)
 
 
 def take(query: BoundQuery, members: Members, *, done: bool) -> Found:
