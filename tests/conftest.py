@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
 
-    def place(item: pytest.Item) -> int:
-        folder = str(item.path.parent.relative_to(config.rootpath))
-        return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+    @cache
+    def place(directory: Path) -> int:
+        name = str(directory.relative_to(config.rootpath))
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
-    items.sort(key=place)
+    items.sort(key=lambda item: place(item.path.parent))
 
 
 class FilesWithExamples:
