@@ -82,7 +82,6 @@ wheel: $(PYTHON_READY) ## build the wheel into dist/ and test it in an empty env
 .PHONY: test-long
 test-long: test-faults test-topology test-site ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology, the site
 	@ELSINORE_LONG=1 $(MAKE) test
-	@$(BIN)/python -m tests.simulation --seeds 20
 	@$(BIN)/python -m tests.property --pairs 20000
 
 .PHONY: test-topology
@@ -94,9 +93,11 @@ test-site: site ## open each page of the site in Chromium, wide and narrow; need
 	@ELSINORE_SITE=1 $(BIN)/python -m pytest -q tests/site
 
 .PHONY: test-faults
-test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points
+test-faults: setup $(TOOLS_READY) ## kills, full disks, lost workers and overlapping runs at POINTS (200) seeded points; days of trouble
 	@$(BIN)/python -m tests.faults --points $(or $(POINTS),200)
 	@ELSINORE_FAULTS=1 $(BIN)/python -m pytest -q tests/faults/test_store.py
+	@$(BIN)/python -m tests.simulation --seeds 20
+	@$(BIN)/python -m tests.simulation --first 20 --hours 336
 
 .PHONY: lint
 lint: $(PYTHON_READY) ## style, format, types, import rules and prose; changes nothing
