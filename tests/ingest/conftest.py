@@ -5,6 +5,7 @@ Each test has a session of its own: PySpark binds checkpoints to the session ope
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +24,22 @@ def ingest_session(server: Settings) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.fixture(scope="session")
+def empty_lakes() -> dict[str, Path]:
+    """Lakes with empty tables that Spark has created, by their ids: 2 CPU seconds each."""
+    return {}
+
+
 @pytest.fixture
-def new_tables(ingest_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewTables:
-    """Makes a lake with empty tables and an empty landing zone; `ids` are its ids; empty: none."""
+def new_tables(
+    ingest_session: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    empty_lakes: dict[str, Path],
+) -> NewTables:
+    """Makes a lake with empty tables and an empty landing zone; `ids` are its ids; empty: none.
+
+    Only the first lake with some ids is created by Spark; the others are copies of its tables.
+    """
 
     def make(ids: str = "{field: id}") -> tuple[IngestTables, Path]:
         home = tmp_path_factory.mktemp("home")
@@ -37,7 +51,12 @@ def new_tables(ingest_session: SparkSession, tmp_path_factory: pytest.TempPathFa
         settings = settings.model_copy(update={"schema_file": schema})
         settings.landing.mkdir(parents=True)
         tables = IngestTables.open(ingest_session, settings)
-        tables.create()
+        if ids in empty_lakes:
+            shutil.copytree(empty_lakes[ids], settings.stream_lake)
+        else:
+            tables.create()
+            empty_lakes[ids] = tmp_path_factory.mktemp("empty") / "lake"
+            shutil.copytree(settings.stream_lake, empty_lakes[ids])
         return tables, settings.landing
 
     return make
