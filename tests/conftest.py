@@ -31,10 +31,12 @@ os.environ.setdefault("AIRFLOW_HOME", str(Path(__file__).parents[1] / ".airflow"
 
 # No server lives long enough to win back what the optimising compiler and parallel collectors cost.
 # The classes of Spark are not verified again in each server: 3.5 of 27.6 CPU seconds.
+# A larger young generation is collected a third as often: 10 of 93 CPU seconds of six ingests.
 if not os.environ.get("ELSINORE_TOPOLOGY"):
     os.environ.setdefault(
         "ELSINORE_SPARK_JAVA_OPTIONS",
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+        " -Xmn384m -XX:MetaspaceSize=256m"
         " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
     )
 
