@@ -7,6 +7,7 @@ processes are compared: this one, the JVM and its Python workers.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -113,8 +114,13 @@ def ingest_hour(folder: Path, size: int) -> dict[str, object]:
 
 
 def _peak(process: psutil.Process) -> float:
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+    """Return the peak resident megabytes of a process; 0 for a worker that has just ended."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)  # zombies have none
+    return int(found[1]) * 1024 / 1e6 if found else 0.0
 
 
 if __name__ == "__main__":
