@@ -80,9 +80,10 @@ wheel: $(PYTHON_READY) ## build the wheel into dist/ and test it in an empty env
 	@ELSINORE_LONG=1 $(BIN)/python -m pytest -q tests/unit/deployment/test_wheel.py
 
 .PHONY: test-long
-test-long: test-faults test-topology test-site ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the topology, the site
+test-long: test-faults test-topology test-site ## all tests on more cases, 20,000 random pairs, 200 faults, days of trouble, the year of flights, the topology, the site
 	@ELSINORE_LONG=1 $(MAKE) test
 	@$(BIN)/python -m tests.property --pairs 20000
+	@$(BIN)/python -m tests.e2e
 
 .PHONY: test-topology
 test-topology: setup $(TOOLS_READY) ## backfills of 48 hours on PostgreSQL, a Spark cluster and the real scheduler

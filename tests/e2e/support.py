@@ -71,10 +71,10 @@ class Home:
         )
         return done.returncode, done.stdout
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, start: str = START, end: str = END) -> subprocess.Popen[str]:
         """Starts a replay, in a process group of its own."""
         return subprocess.Popen(
-            [ELSINORE, "replay", "--start", START, "--end", END],
+            [ELSINORE, "replay", "--start", start, "--end", end],
             cwd=ROOT,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -83,9 +83,9 @@ class Home:
             start_new_session=True,
         )
 
-    def replay(self) -> str:
+    def replay(self, start: str = START, end: str = END) -> str:
         """Runs a replay to its end and returns what it printed."""
-        process = self.start()
+        process = self.start(start, end)
         output, _ = process.communicate()
         assert process.returncode == 0, output
         return output

@@ -19,6 +19,7 @@ from elsinore.reference.two_step import two_step
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
 from elsinore.timeline import Interval
+from tests.e2e.__main__ import compared
 from tests.e2e.conftest import CleanRun
 from tests.e2e.support import END, START
 from tests.results_lake import as_staged, computed, staged
@@ -44,6 +45,13 @@ def test_published_rows_are_those_that_the_raw_files_give(published: Any) -> Non
     workload, events, rows = published
     assert rows
     assert rows == computed(workload, events, Interval.parse(START, END))
+
+
+def test_published_values_are_those_of_run(clean: CleanRun) -> None:
+    """As `python -m tests.e2e` compares the values of a year."""
+    number, different = compared(Settings(home=clean[0].path / "var"), Interval.parse(START, END))
+    assert number > 0
+    assert different == []
 
 
 def test_the_reference_finds_the_published_rows_in_the_raw_files(published: Any) -> None:
