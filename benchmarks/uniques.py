@@ -7,15 +7,15 @@ B+ with EACH, against the 20 queries with COUNT(*).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.claim import Measured, benchmark
-from benchmarks.streams import auto, comparable, events_of, medians, stream_of, workload_of
+from benchmarks.streams import auto, events_of, medians, stream_of, workload_of
 from elsinore.events import EventTable
-from elsinore.executors.output.finish import finish
+from elsinore.library.results import answer
 
 EVENTS, KEYS, ROUNDS, SHARING = 1_000_000, 1_000, 3, 20
 WITHIN = 50_000
@@ -71,11 +71,12 @@ def _measured(window: str, compared: str, rising: str) -> dict[str, float | str]
         for name, returned in (("COUNT(*)", "COUNT(*)"), ("EACH", EACH))
     }
     ways = {name: auto(workload, events) for name, workload in workloads.items()}
-    rows = finish(workloads["EACH"], ways["EACH"]())
+    rows = answer(workloads["EACH"], events)
     found = {row.window_start: tuple(value for _, value in row.values) for row in rows}
     slide = WITHIN if window == "tumbling" else WITHIN // 10
     assert found == dict(_expected(events.table, slide, bool(rising)))
-    ways["COUNT(*)"]()
+    for way in ways.values():
+        way()
     seconds = medians(ways, ROUNDS)
     ratio = seconds["EACH"] / seconds["COUNT(*)"]
     return {"windows": window, "comparison": compared, **seconds, "ratio": ratio}
@@ -130,22 +131,25 @@ def shared() -> Measured:
 
 def _shared(compared: str, rising: str) -> dict[str, float | str]:
     events, clause = _events(), WINDOWS["tumbling"]
-
-    def run(returned: str, numbers: range) -> Callable[[], pa.Table]:
-        texts = [_query(f"S{n}", clause, rising, returned) for n in numbers]
-        return auto(workload_of(STREAM, texts), events)
-
-    ways = {
-        "COUNT(*)": run("COUNT(*)", range(SHARING)),
-        "EACH": run(EACH_OF_B, range(SHARING)),
+    workloads = {
+        name: workload_of(
+            STREAM, [_query(f"S{n}", clause, rising, returned) for n in range(SHARING)]
+        )
+        for name, returned in (("COUNT(*)", "COUNT(*)"), ("EACH", EACH_OF_B))
     }
     alone = (
-        (f"q{n}{str(name).removeprefix('q0')}", *rest)
+        (n, row.window_start, row.values)
         for n in range(SHARING)
-        for name, *rest in comparable([run(EACH_OF_B, range(n, n + 1))()])
+        for row in answer(workload_of(STREAM, [_query(f"S{n}", clause, rising, EACH_OF_B)]), events)
     )
-    assert comparable([ways["EACH"]()]) == sorted(alone)
-    ways["COUNT(*)"]()
+    found = (
+        (int(row.query[1:]), row.window_start, row.values)
+        for row in answer(workloads["EACH"], events)
+    )
+    assert sorted(found) == sorted(alone)
+    ways = {name: auto(workload, events) for name, workload in workloads.items()}
+    for way in ways.values():
+        way()
     seconds = medians(ways, ROUNDS)
     ratio = seconds["EACH"] / seconds["COUNT(*)"]
     return {"comparison": compared, **seconds, "ratio": ratio}

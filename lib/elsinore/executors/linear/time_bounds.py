@@ -167,7 +167,8 @@ class _Tables:
         classes, states = len(self._classes), self.states.starts.size
         columns = self._found.sought.weights.longs.shape[0] if self.spots.weights.size else 0
         begin, end, present = np.zeros((3, classes), np.int64)
-        times, rows = np.empty((2, longest), np.int64)
+        times = np.empty(longest, np.int64)
+        rows = np.empty(0 if {*self._kinds} <= {-1, Kind.INTEGER} else longest, np.int64)
         low, high = np.empty((2, states), np.int64)
         totals = np.empty((columns, longest, 2), np.int64)
         return Scratch(begin, end, present, np.zeros(1, np.int64), times, rows, totals, low, high)

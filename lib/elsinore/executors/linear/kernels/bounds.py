@@ -100,7 +100,7 @@ class Scratch(NamedTuple):
     Attributes:
         begin, end: int64[C], the events of each class.
         present: int64[C], the classes that have events, and `amount` int64[1], their number.
-        times, rows: int64[L], see `Entered`.
+        times, rows: int64[L], see `Entered`; `rows` is empty if no accumulator reads it.
         totals: int64[*, L, 2], for each column of integer weights the sums over the events of the
             class so far, in the parts of `members.PART`.
         low, high: int64[S], the bounds of each state.
@@ -131,6 +131,7 @@ def find_members(states, spots, entered, runs, within, slide, scratch, members):
             state[At.ENTRY], state[At.NUMBER] = run[WindowRun.FIRST], run[WindowRun.NUMBER]
             state[At.BEGUN] = 1
         i, number, end = state[At.ENTRY], state[At.NUMBER], run[WindowRun.END]
+        j = i
         while i < end:
             number = max(number, (times[i] - within) // slide + 1)
             if number > run[WindowRun.LAST]:
@@ -140,7 +141,7 @@ def find_members(states, spots, entered, runs, within, slide, scratch, members):
                 i += 1
             if i == end or times[i] - start >= within:
                 continue
-            j = i
+            j = max(i, j)
             while j < end and times[j] - start < within:
                 j += 1
             room = members.events.shape[0] - state[At.LISTED]
@@ -185,7 +186,9 @@ def _sort(spots, entered, first, after, scratch):
         code = entered.codes[i]
         place = end[code]
         end[code] = place + 1
-        scratch.times[place], scratch.rows[place] = entered.times[i], entered.rows[i]
+        scratch.times[place] = entered.times[i]
+        if scratch.rows.size:
+            scratch.rows[place] = entered.rows[i]
         for n in range(spots.weight_start[code], spots.weight_start[code + 1]):
             source = spots.weights[n]
             value = entered.longs[source, i]
