@@ -178,11 +178,12 @@ def _make_private(path: Path) -> None:
     path.mkdir(exist_ok=True)  # fails if it is a file
 
 
-def require_own_links(path: Path) -> None:
-    """Refuse a path that follows a link of another user in a directory that others can write to.
+def resolve_own_links(path: Path) -> Path:
+    """Return a path without links; refuse links of other users in directories that they write to.
 
     Programs that open a path get this check from the kernel (`fs.protected_symlinks`), but not
-    programs that resolve links themselves, in order to replace the file at their end.
+    programs that resolve links themselves, in order to replace the file at their end. Use only the
+    returned path: another user can put a link at the given path after the check.
 
     Raises:
         DataError: the path follows such a link.
@@ -198,24 +199,47 @@ def require_own_links(path: Path) -> None:
         try:
             status = step.lstat()
         except (FileNotFoundError, NotADirectoryError):
-            return  # it follows no other link
+            return step.joinpath(*reversed(rest))  # it follows no other link
         if not stat.S_ISLNK(status.st_mode):
             at = step
             continue
         links += 1
         if links > _MOST_LINKS:
             raise OSError(ELOOP, os.strerror(ELOOP), str(path))
-        _require_own_link(step, status, at.stat())
+        _require_own(step, status, at.stat(), "a symbolic link")
         target = Path(os.readlink(step))
         at = Path(target.anchor) if target.anchor else at
         rest += [part for part in reversed(target.parts) if part != target.anchor]
+    return at
 
 
-def _require_own_link(path: Path, link: os.stat_result, directory: os.stat_result) -> None:
+def open_special(path: Path) -> BinaryIO:
+    """Open a pipe or a device for writing; create and truncate nothing, and follow no link.
+
+    In a directory that other users can write to, they could replace it, or read from their pipe.
+
+    Raises:
+        DataError: it is a regular file, or may be the pipe of another user.
+        OSError: it is a link or cannot be opened.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_NOFOLLOW)
+    try:
+        status, directory = os.fstat(descriptor), path.parent.stat()
+        if stat.S_ISREG(status.st_mode):
+            problem = f"{_shown(path)} was replaced by a file while it was opened"
+            raise DataError(problem, hint="use a directory that other users cannot write to")
+        _require_own(path, status, directory, "a pipe or device")
+    except DataError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "wb")
+
+
+def _require_own(path: Path, at: os.stat_result, directory: os.stat_result, what: str) -> None:
     is_shared = directory.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if is_shared and link.st_uid not in (os.geteuid(), directory.st_uid, 0):
+    if is_shared and at.st_uid not in (os.geteuid(), directory.st_uid, 0):
         raise DataError(
-            f"{_shown(path)} is a symbolic link of user {link.st_uid}",
+            f"{_shown(path)} is {what} of user {at.st_uid}",
             hint="use a directory that other users cannot write to",
         )
 

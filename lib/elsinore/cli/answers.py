@@ -28,7 +28,7 @@ from elsinore.results.published import (
 )
 from elsinore.results.row import ResultRow, encode_row, plain_value
 from elsinore.results.wide import wide_table
-from elsinore.safe_files import NO_PROGRAM, require_own_links
+from elsinore.safe_files import NO_PROGRAM, open_special, resolve_own_links
 from elsinore.terminal import unguarded
 from elsinore.timeline import Instant, Length
 from elsinore.wording import FORMULA, command, escaped
@@ -77,7 +77,7 @@ def require_apart(read: Iterable[Path | None], **written: Path | None) -> None:
     """
     files, seen = [path for path in read if path], dict[str, str]()
     for option, path in written.items():
-        if path is None or _is_special(path):
+        if path is None or is_special(path):
             continue
         if path.is_file() and any(file.samefile(path) for file in _files_of(files)):
             raise ParameterError(
@@ -156,37 +156,41 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         yield out
         out.flush()
         return
-    if (descriptor := _descriptor(path)) is None:
-        _require_own_links(path)
-    whole, is_special = path.resolve(), _is_special(path)
-    part = whole if is_special else whole.with_name(f".{uuid4().hex}.part")
+    descriptor = _descriptor(path)
+    whole = path if descriptor is not None else _resolved(path)
+    special = is_special(whole)
+    part = whole if special else whole.with_name(f".{uuid4().hex}.part")
     try:
-        if descriptor is None:
-            # A name that exists is not opened: it might be a link that another user has put there.
-            file = part.open("wb" if is_special else "xb")
-        else:  # opened again, a file would be truncated
+        if descriptor is not None:  # opened again, a file would be truncated
             for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
             file = os.fdopen(descriptor, "wb", closefd=False)
+        elif special:
+            file = open_special(whole)
+        else:
+            # A name that exists is not opened: it might be a link that another user has put there.
+            file = part.open("xb")
+    except DataError as error:
+        raise ParameterError(f"cannot write {path}: {error.message}", hint=error.hint) from error
     except OSError as error:
         hint = None if whole.parent.exists() else command("mkdir", "-p", path.parent)
         raise ParameterError(f"cannot write {path}: {error.strerror}", hint=hint) from error
     try:
         with file:
-            if not is_special:
+            if not special:
                 _keep_mode(file, whole)
             yield file
-        if not is_special:
+        if not special:
             part.replace(whole)
     finally:
-        if not is_special:
+        if not special:
             part.unlink(missing_ok=True)
 
 
-def _require_own_links(path: Path) -> None:
-    """Refuse a path through a link of another user, which could name any file of this user."""
+def _resolved(path: Path) -> Path:
+    """Return a path without links; links of other users could name any file of this user."""
     try:
-        require_own_links(path)
+        return resolve_own_links(path)
     except DataError as error:
         raise ParameterError(f"cannot write {path}: {error.message}", hint=error.hint) from error
     except OSError as error:
@@ -212,7 +216,7 @@ def _descriptor(path: Path) -> int | None:
     return int(number) if number != name and number.isdecimal() else None
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
     """Return whether a path is a pipe, a device or an open file, which no file replaces."""
     return _descriptor(path) is not None or (path.exists() and not path.is_file())
 

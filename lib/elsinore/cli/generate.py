@@ -131,9 +131,9 @@ def _generate(
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file, replacing a link of that name; append to a pipe or a device."""
-    if (path.exists() and not path.is_file()) or path.is_relative_to("/dev"):
-        path.write_text(text, encoding="utf-8")
-        return
-    with whole_file(path) as out:
+    """Write a file, replacing a link of that name; write to a pipe or a device."""
+    # Lazy import: help does not need it, and it loads Arrow.
+    from elsinore.cli.answers import is_special, opened
+
+    with (opened if is_special(path) else whole_file)(path) as out:
         out.write(text.encode())

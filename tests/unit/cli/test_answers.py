@@ -17,6 +17,7 @@ import pytest
 from pyarrow import csv, ipc
 
 from elsinore.choices import InputFormat
+from elsinore.cli import answers
 from elsinore.cli.main import run_command
 
 SCHEMA = """
@@ -211,6 +212,50 @@ def test_no_output_follows_a_link_of_another_user(
     assert run(option, output) == 2
     assert "is a symbolic link of user 65534 (use a directory" in capsys.readouterr().err
     assert Path("v.json").read_text() == "precious"
+
+
+@OF_ANOTHER
+def test_no_output_follows_a_link_that_was_made_after_the_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve = answers.resolve_own_links
+    Path("v.json").write_text("precious")
+    Path("shared").mkdir()
+    Path("shared").chmod(0o1777)
+
+    def swapped(path: Path) -> Path:
+        resolved = resolve(path)
+        path.symlink_to("../v.json")
+        os.lchown(path, 65534, -1)
+        return resolved
+
+    monkeypatch.setattr(answers, "resolve_own_links", swapped)
+    assert run("--output", "shared/o.json") == 0
+    assert Path("v.json").read_text() == "precious"
+    assert not Path("shared/o.json").is_symlink()
+
+
+@OF_ANOTHER
+def test_no_output_goes_to_a_pipe_of_another_user(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("shared").mkdir()
+    Path("shared").chmod(0o1777)
+    os.mkfifo("shared/o.json")
+    os.chown("shared/o.json", 65534, -1)
+    reader = os.open("shared/o.json", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("--output", "shared/o.json") == 2
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+    error = capsys.readouterr().err
+    assert "shared/o.json is a pipe or device of user 65534 (use a directory" in error
+
+
+def test_a_pipe_that_becomes_a_file_is_not_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("o.json").write_text("precious")
+    monkeypatch.setattr(answers, "is_special", lambda _: True)
+    assert run("--output", "o.json") == 2
+    assert Path("o.json").read_text() == "precious"
 
 
 def test_an_output_follows_links_of_its_user(tmp_path: Path) -> None:
