@@ -27,6 +27,7 @@ from elsinore.files import (
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.ingest import collect
 from elsinore.query import functions, parse, resolve
+from elsinore.results import wide
 from elsinore.template import build, subsets
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,8 @@ CODE = [
     ("windows that contain", (windows.MOST_OVERLAPPING,)),
     ("windows with", (row_bound.MOST_WINDOWS,)),
     ("result rows", (row_bound.MOST_ROWS,)),
+    ("values of these rows", (row_bound.MOST_VALUES,)),
+    ("cells of results", (wide.MOST_CELLS,)),
     ("events and values", (participation.MOST_LISTED,)),
     ("steps", (choices.BUDGET,)),
     ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),
@@ -85,7 +88,8 @@ CODE = [
     ("partition values", (read_delta._MOST_PARTITION_VALUES,)),
     ("rejected records", (read_events.MOST_REJECTED,)),
     ("result file", (diff._MOST_VALUES, diff._LONGEST_ROW >> 20)),
-    ("events of all cases", (cases.MOST_EVENTS,)),
+    ("events of all cases", (cases.MOST_EVENTS, cases.MOST_EVENT_TEXT)),
+    ("cases in a file", (cases.MOST_CASE_TEXT,)),
     ("hours", (collect.MOST_HOURS, collect.MOST_EMPTY)),
 ]
 

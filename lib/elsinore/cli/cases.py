@@ -80,9 +80,15 @@ _NULLS = ("", "null", "~")
 _NUMBERS = {".nan": "NaN", ".inf": "Infinity", "-.inf": "-Infinity"}
 #: Maximum number of events in the cases of a file.
 MOST_EVENTS = 1_000_000
+#: Maximum number of characters of these events as JSON: a short case can repeat a long value.
+MOST_EVENT_TEXT = 100_000_000
+#: Maximum number of characters of all cases, with the settings that they share and with the files
+#: that they name. They are read once per case.
+MOST_CASE_TEXT = 5_000_000
 #: Differing rows of a case that are printed by default.
 _SHOWN = 20
 _TOO_MANY = f"there are more than {MOST_EVENTS:,} events"
+_TOO_LONG = f"the events have more than {MOST_EVENT_TEXT:,} characters"
 _EXAMPLE = "`elsinore init DIRECTORY` writes a valid case"
 
 
@@ -194,14 +200,20 @@ def cases_in(document: Any, path: Path, given: tuple[Given, ...] = ()) -> list[C
     if not is_list or not entries:
         raise ParameterError(f"{path} has no list of cases", hint=_EXAMPLE)
     shared = {name: value for name, value in common.items() if name != "cases"}
-    found, events = list[Case](), 0
+    found, events, size, length = list[Case](), 0, 0, 0
     for number, entry in enumerate(entries, 1):
         case = {"name": f"case {number}"} | shared | entry
         try:
-            found.append(_case(_Entry.model_validate(case), path, given))
+            valid = _Entry.model_validate(case)
+            length += _length(valid, path)
+            if length > MOST_CASE_TEXT:
+                message = f"the cases have more than {MOST_CASE_TEXT:,} characters with the"
+                raise _Invalid(f"{message} settings and files that they share", "split the file")
+            found.append(_case(valid, path, given))
             events += len(found[-1].events.table)
-            if events > MOST_EVENTS:
-                raise _Invalid(_TOO_MANY, "split the file")
+            size += found[-1].events.table.nbytes
+            if events > MOST_EVENTS or size > MOST_EVENT_TEXT:
+                raise _Invalid(_TOO_MANY if events > MOST_EVENTS else _TOO_LONG, "split the file")
         except pydantic.ValidationError as error:
             message, hint = _setting_error(error)
             raise ParameterError(f"{path}: {case['name']}: {message}", hint=hint) from error
@@ -209,6 +221,16 @@ def cases_in(document: Any, path: Path, given: tuple[Given, ...] = ()) -> list[C
             hint = error.hint if isinstance(error, _Invalid) else _EXAMPLE
             raise ParameterError(f"{path}: {case['name']}: {error}", hint=hint) from error
     return found
+
+
+def _length(entry: _Entry, path: Path) -> int:
+    """Return the number of characters of a case and of the files that it names."""
+    length = len(entry.query) + len(str(entry.given)) + len(str(entry.events))
+    named = [entry.workload, entry.given if isinstance(entry.given, str) else None]
+    for file in filter(None, named):
+        with suppress(OSError, ValueError):  # the reader reports it
+            length += (path.parent / file).stat().st_size
+    return length
 
 
 def _setting_error(error: pydantic.ValidationError) -> tuple[str, str]:
@@ -224,14 +246,14 @@ def _case(entry: _Entry, path: Path, given: tuple[Given, ...]) -> Case:
     given = tuple(({one.name: one for one in own} | {one.name: one for one in given}).values())
     at, text, events = f"{path}: {entry.name}", entry.query, entry.events
     schema = (
-        load_schema(path.parent / entry.given)
+        load_schema(path.parent / _ending(entry.given, ".yaml", ".yml"))
         if isinstance(entry.given, str)
         else stream_schema(entry.given, entry.time, f"{at}: schema")
     )
     if entry.workload is None:
         query = bound_query(text, schema, at, given)
     else:
-        known = load_workload(path.parent / entry.workload, schema, given).by_name
+        known = load_workload(path.parent / _ending(entry.workload, ".sase"), schema, given).by_name
         if text not in known:
             hint = suggest(text, known) or f"there are {', '.join(known)}"
             raise _Invalid(f"the workload has no query {text}", hint)
@@ -245,6 +267,16 @@ def _case(entry: _Entry, path: Path, given: tuple[Given, ...]) -> Case:
     rows = [_row(query.name, calendar, row) for row in entry.rows]
     executors = entry.executors and tuple(entry.executors)
     return Case(entry.name, query, table, rows, executors or None)
+
+
+def _ending(name: str, *endings: str) -> str:
+    """Return the name of a file that a case reads, whose errors show a line of it.
+
+    Other files could contain secrets, and the author of a case may not be trusted to read them.
+    """
+    if not name.endswith(endings):
+        raise _Invalid(f"not a file in {' or '.join(endings)}: {name!r}", "rename the file")
+    return name
 
 
 def stream_schema(
@@ -298,7 +330,7 @@ def _bare(kind: EventType) -> EventType:
 
 def _lines(text: str, schema: StreamSchema) -> list[str]:
     """Compact events as lines of JSON."""
-    calendar, lines, end = schema.time_unit.is_calendar, list[str](), 0
+    calendar, lines, end, size = schema.time_unit.is_calendar, list[str](), 0, 0
     names = {name.lower(): name for name in schema.by_name} | {n: n for n in schema.by_name}
     # From one event to the next, because a search would try every position of other text.
     while match := _EVENT.match(text, end):
@@ -318,6 +350,9 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             raise _Invalid(_TOO_MANY, "write a shorter range")
         kind = schema.by_name[own]
         values = {key: _value(kind, key, cell) for key, cell in re.findall(_PAIR, pairs or "")}
+        size += len(times) * len(pairs or "")
+        if size > MOST_EVENT_TEXT:
+            raise _Invalid(_TOO_LONG, "write fewer events, or shorter values")
         for time in times:
             at = format_instant(time * _UNITS[unit]) if calendar else time
             lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))

@@ -1,4 +1,4 @@
-"""Limit the windows and result rows of a run, so that no query can take all memory.
+"""Limit the windows, result rows and values of a run, so that no query can take all memory.
 
 The number of windows that may contain one event is checked when a query is bound
 (`windows.MOST_OVERLAPPING`). Only the executors can count the windows that contain events, and the
@@ -20,6 +20,10 @@ from elsinore.query.bound import BoundQuery
 #: finished row takes about 750 bytes of Python objects.
 MOST_ROWS = 5_000_000
 
+#: Maximum number of values of these rows. A value takes about 100 bytes, and a query can have
+#: thousands of them.
+MOST_VALUES = 25_000_000
+
 #: Maximum number of windows, over all groups of a query, that contain an event of its pattern. The
 #: executors greta and hamlet need about 150 bytes per window, whether or not it contains a trend.
 MOST_WINDOWS = 20_000_000
@@ -36,10 +40,19 @@ def require_few_windows(query: BoundQuery, windows: int) -> None:
         raise _refused(query, what)
 
 
-def require_few_rows(query: BoundQuery, rows: int) -> None:
-    """Raise QueryError if there are more than `MOST_ROWS` rows; the error names `query`."""
+def require_few_rows(query: BoundQuery, rows: int, values: int) -> None:
+    """Raise QueryError if there are too many rows or values; the error names `query`.
+
+    Args:
+        query: a query.
+        rows: number of rows; at most `MOST_ROWS`.
+        values: number of their values; at most `MOST_VALUES`.
+    """
     if rows > MOST_ROWS:
         raise _refused(query, f"more than {MOST_ROWS:,} result rows, the limit of a run")
+    if values > MOST_VALUES:
+        what = f"more than {MOST_VALUES:,} values in result rows, the limit of a run"
+        raise _refused(query, what)
 
 
 def _refused(query: BoundQuery, what: str) -> QueryError:
@@ -67,8 +80,10 @@ class RowBound:
 
     queries: Sequence[BoundQuery]  #: the queries, by their numbers
     _rows: np.ndarray = field(init=False)
+    _widths: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
+        self._widths = np.array([len(query.value_names) for query in self.queries], np.int64)
         self._rows = np.zeros(len(self.queries), np.int64)
 
     def add(self, owners: np.ndarray) -> None:
@@ -78,11 +93,13 @@ class RowBound:
             owners: int64[R], the number of the query of each row.
 
         Raises:
-            QueryError: a query has more than `MOST_ROWS` rows.
+            QueryError: a query has more than `MOST_ROWS` rows, or `MOST_VALUES` values.
         """
         self._rows += np.bincount(owners, minlength=len(self.queries))
-        most = int(self._rows.argmax())
-        require_few_rows(self.queries[most], int(self._rows[most]))
+        for rows in (self._rows, self._rows * self._widths):
+            most = int(rows.argmax())
+            number = int(self._rows[most])
+            require_few_rows(self.queries[most], number, number * int(self._widths[most]))
 
     def counted(self, parts: Iterable[R]) -> Iterator[R]:
         """Yield rows of windows unchanged, and count them; see `add`."""

@@ -22,7 +22,7 @@ from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import EVERYTHING, Executor, Request, RuntimePlan, plan_for
 from elsinore.executors.plan.alike import answered_by
-from elsinore.executors.row_bound import require_few_rows
+from elsinore.executors.row_bound import MOST_VALUES, require_few_rows
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.print_query import count_of
@@ -79,16 +79,22 @@ def _few_rows(
     """Yield partial rows.
 
     Raises:
-        QueryError: there are too many rows; the error names the query with the most rows.
+        QueryError: there are too many rows or values; the error names the query with the most.
     """
     rows, answered = Counter[str](), answered_by(plan.row_classes)
+    values = Counter[str]()
     for part in chain.from_iterable(found):
         numbers = np.bincount(part.query, minlength=len(part.queries)).tolist()
         for run, number in zip(part.queries, numbers, strict=True):
             for name in answered.get(run.name, (run.name,)):
                 rows[name] += number
-        most = asked_name(rows.most_common(1)[0][0])
-        require_few_rows(workload.by_name[most], rows.total())
+                query = workload.by_name[asked_name(name)]
+                # Several partial rows can belong to one row.
+                width = len(query.value_names)
+                values[query.name] = max(values[query.name], rows[name] * width)
+        most = values if values.total() > MOST_VALUES else rows
+        query = workload.by_name[asked_name(most.most_common(1)[0][0])]
+        require_few_rows(query, rows.total(), values.total())
         yield part
 
 

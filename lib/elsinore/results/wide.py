@@ -14,11 +14,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import types
 
+from elsinore.errors import ParameterError
 from elsinore.integers import digits_of, integer_of
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow, Value, plain_value
 from elsinore.timeline import Instant, Length
 
+#: Maximum number of cells of a table, of which those of other queries are NULL. A cell takes 16
+#: bytes, and its value about 30.
+MOST_CELLS = 100_000_000
 #: The columns of every query.
 _COMMON = ("query", "window_start", "window_end")
 #: The key of the metadata; its value is a JSON object of `_Layout` by query.
@@ -52,9 +56,12 @@ def wide_table(rows: Sequence[ResultRow], *, calendar: bool) -> pa.Table:
         trailing `_`. Integers have all digits (`exact_integers`).
     """
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
+    rows_by_query: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        rows_by_query.setdefault(row.query, []).append(at)
     columns = _Columns(len(rows), taken=_COMMON)
     for kind in ("group", "values"):
-        columns.add(kind, [dict(getattr(row, kind)) for row in rows], [row.query for row in rows])
+        columns.add(kind, [dict(getattr(row, kind)) for row in rows], rows_by_query)
     arrays = {
         "query": pa.array([row.query for row in rows], pa.string()),
         "window_start": pa.array([int(row.window_start) for row in rows], time),
@@ -84,10 +91,18 @@ class _Columns:
         self._kinds: dict[str, tuple[str, type] | None] = dict.fromkeys(taken)
         self._cells: dict[str, list[Value]] = {}
 
-    def add(self, role: str, named: Sequence[dict[str, Value]], queries: Sequence[str]) -> None:
-        """Add the group attributes or the values of all rows."""
-        for query in dict.fromkeys(queries):
-            mine = [at for at, name in enumerate(queries) if name == query]
+    def add(
+        self,
+        role: str,
+        named: Sequence[dict[str, Value]],
+        rows_by_query: Mapping[str, Sequence[int]],
+    ) -> None:
+        """Add the group attributes or the values of all rows.
+
+        Raises:
+            ParameterError: the table has too many cells.
+        """
+        for query, mine in rows_by_query.items():
             layout = self.layouts.setdefault(query, {}).setdefault(role, {})
             for label in dict.fromkeys(label for at in mine for label in named[at]):
                 kind = _kind_of([named[at].get(label) for at in mine])
@@ -102,6 +117,10 @@ class _Columns:
             name += "_"
         if name not in self._kinds:
             self._kinds[name] = kind
+            if (len(self._cells) + 1) * self._size > MOST_CELLS:
+                problem = f"the results have more than {MOST_CELLS:,} cells as one table"
+                hint = "write JSON, as in --output FILE.jsonl, or fewer queries"
+                raise ParameterError(problem, hint=hint)
             self._cells[name] = [None] * self._size
         return name
 

@@ -159,6 +159,8 @@ def test_the_golden_cases_of_the_papers_are_such_cases(capsys: pytest.CaptureFix
         ("view0min(user=ann)", "view0min", "event 1: user is missing; allow it with nullable"),
         ("buy1h(user=bob)", "buy1h(user=null)", "event 4: user is missing; allow it"),
         ("w.sase", "none.sase", "cannot read in/none.sase"),
+        ("workload: w.sase", "workload: secret.txt", "not a file in .sase: 'secret.txt'"),
+        ("schema: {A: {v: long}}", "schema: secret.txt", "not a file in .yaml or .yml: "),
         ("a1(v=1)", "a1(v 1)", "not an event: '(v 1) a2..3(v=2)'"),
         ("a1(v=1)", "a1(w=1)", "A has no attribute w (its attributes: v)"),
         ("a1(v=1)", "a1(v=1.5)", "event 1: v: 1.5 is not a whole number"),
@@ -226,6 +228,31 @@ def test_the_events_of_all_cases_of_a_file_are_bounded(
     monkeypatch.setattr(cases, "MOST_EVENTS", 30)
     assert run_command(["test", "many.yaml"]) == 2
     assert "many.yaml: case 4: there are more than" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shared", ["events: a1", "events: a1..9(s=long-long-value)"])
+@pytest.mark.parametrize("many", ["{}", "{}, {}, {}"])
+def test_the_text_of_events_is_bounded(
+    many: str, shared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = "schema: {A: {s: string}}\nquery: RETURN COUNT(*) PATTERN A+ WITHIN 1\nrows: []\n"
+    Path("many.yaml").write_text(f"{case}{shared}\ncases: [{many}]\n")
+    monkeypatch.setattr(cases, "MOST_EVENT_TEXT", 50)
+    is_too_long = "long" in shared or many != "{}"
+    assert run_command(["test", "many.yaml"]) == (2 if is_too_long else 1)
+    said = "many.yaml: case" in capsys.readouterr().err
+    assert said == is_too_long
+
+
+def test_the_text_of_cases_and_of_files_that_they_share_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("w.sase").write_text("QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 20;" + " " * 1000)
+    case = "schema: {A: {}}\nquery: q\nworkload: w.sase\nevents: a1\nrows: []\n"
+    Path("many.yaml").write_text(f"{case}cases: [{{}}, {{}}, {{}}, {{}}]\n")
+    monkeypatch.setattr(cases, "MOST_CASE_TEXT", 4000)
+    assert run_command(["test", "many.yaml"]) == 2
+    assert "many.yaml: case 4: the cases have more than" in capsys.readouterr().err
 
 
 LONE = """

@@ -102,6 +102,34 @@ def test_rows_are_counted_while_they_are_made(
         answer(workload, events, executor)
 
 
+@pytest.mark.parametrize("name", PATTERNS)
+def test_values_are_counted_while_they_are_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PATTERNS[name].replace("RETURN", "RETURN COUNT(*) AS one, COUNT(*) AS two,")
+    query = bound_query(text, STREAM)
+    events = event_table(" ".join(f"a{n}(v={n}) b{n + 1}(v=1)" for n in range(0, 400, 2)), STREAM)
+    workload = Workload(STREAM, (query,))
+    values = sum(len(row.values) for row in answer(workload, events))
+    monkeypatch.setattr(row_bound, "MOST_VALUES", values)
+    answer(workload, events)
+    monkeypatch.setattr(row_bound, "MOST_VALUES", values - 1)
+    with pytest.raises(
+        QueryError, match=f"query q: more than {values - 1:,} values in result rows"
+    ):
+        answer(workload, events)
+
+
+def test_values_of_all_queries_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "RETURN COUNT(*), COUNT(EACH A) AS {} PATTERN A+ WITHIN 10"
+    queries = [bound_query(f"QUERY {n} {text.format(n)}", STREAM) for n in ("one", "two")]
+    events = event_table("a1(v=1) a21(v=2)", STREAM)
+    workload = Workload(STREAM, (*queries,))
+    monkeypatch.setattr(row_bound, "MOST_VALUES", 8)
+    assert len(answer(workload, events)) == 4
+    monkeypatch.setattr(row_bound, "MOST_VALUES", 7)
+    with pytest.raises(QueryError, match="more than 7 values in result rows"):
+        answer(workload, events)
+
+
 def test_rows_of_each_side_of_a_conjunction_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     query = bound_query("RETURN COUNT(*) PATTERN A AND B WITHIN 10 SLIDE 1", STREAM)
     events = event_table("a1..9 b200", STREAM)
