@@ -160,6 +160,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
     whole = path if descriptor is not None else _resolved(path)
     special = is_special(whole)
     part = whole if special else whole.with_name(f".{uuid4().hex}.part")
+    file: BinaryIO
     try:
         if descriptor is not None:  # opened again, a file would be truncated
             for stream in filter(None, (sys.stdout, sys.stderr)):
