@@ -20,8 +20,8 @@ from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow, Value, plain_value
 from elsinore.timeline import Instant, Length
 
-#: Maximum number of cells of a table, of which those of other queries are NULL. A cell takes 16
-#: bytes, and its value about 30.
+#: Maximum number of cells of a table. Rows have cells in the columns of all queries. A cell takes
+#: 16 bytes, and a value about 30.
 MOST_CELLS = 100_000_000
 #: The columns of every query.
 _COMMON = ("query", "window_start", "window_end")
