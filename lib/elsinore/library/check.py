@@ -16,6 +16,7 @@ from elsinore.library.arguments import path_of
 from elsinore.library.count_advice import is_never_true, repeats_hint
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Key, Workload
+from elsinore.query.comments import Texts, headline_warnings, query_texts
 from elsinore.query.print_query import (
     print_bound,
     print_item,
@@ -41,7 +42,11 @@ class Checked(Drawn):
     def __init__(self, workload: Workload) -> None:
         calendar = workload.schema.time_unit.is_calendar
         self._queries = workload.queries
-        self._found = [_described(query, calendar=calendar) for query in workload.queries]
+        texts = query_texts(workload)
+        self._found = [
+            _described(query, texts.get(query.name, Texts()), calendar=calendar)
+            for query in workload.queries
+        ]
 
     def to_list(self) -> list[dict[str, Any]]:
         """The same as mappings that JSON can hold, one a query.
@@ -134,7 +139,7 @@ def _key_line(key: dict[str, Any]) -> str:
     return f"{key['attribute']}: {'; '.join(uses)}; {reach}"
 
 
-def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
+def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, Any]:
     refusals = greta_refusals(query)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
     parts = [] if refusals else template_parts(query)
@@ -183,7 +188,7 @@ def _described(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
         "notes": _notes(query),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
-        "warnings": [_NEVER_TRUE] if is_never_true(query) else [],
+        "warnings": [*[_NEVER_TRUE] * is_never_true(query), *headline_warnings(query, texts)],
         "hints": [hint] if (hint := repeats_hint(query)) else [],
     }
 

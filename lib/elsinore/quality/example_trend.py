@@ -18,7 +18,7 @@ from elsinore.settings import LakePath
 from elsinore.timeline import HOUR, Interval, instant_of, parse_instant
 from elsinore.wording import visible
 
-#: Results with more trends are skipped: building the trends would take longer than the report.
+#: Results with a larger count are skipped: building the trends would take longer than the report.
 MOST_TRENDS = 500
 #: Results that are tried until one has a trend of several events.
 _TRIES = 4
@@ -76,11 +76,10 @@ def find_example(
             "window_start": top.window_start,
             "window_end": top.window_end,
         }
-        trends, _ = build_trends(lake, state, workload, result, publication_of(state, hour))
-        if trends:
-            longest = max(trends, key=len)
-            example = _example(bound, top, longest)
-            if len(longest) > 1:
+        trends, cut = build_trends(lake, state, workload, result, publication_of(state, hour))
+        if trends and cut is None:
+            example = _example(bound, top, trends)
+            if len(example.events) > 1:
                 return example
             single = single or example
     return single
@@ -94,17 +93,23 @@ def _candidates(
         if not story.text:
             continue
         for top in story.tops:
-            if top.aggregate == "COUNT(*)" and 0 < integer_of(top.exact) <= MOST_TRENDS:
-                yield workload.by_name[story.query], top
+            query = workload.by_name[story.query]
+            counted = [top.value_of(name)[1] for name in query.size_names]
+            if all(
+                0 < integer_of(digits or "0") <= MOST_TRENDS for digits in (*counted, top.exact)
+            ):
+                yield query, top
                 break
 
 
-def _example(query: BoundQuery, top: TopResult, trend: list[dict[str, Any]]) -> ExampleTrend:
+def _example(query: BoundQuery, top: TopResult, trends: list[list[dict[str, Any]]]) -> ExampleTrend:
+    """Return the longest of some trends as an example."""
+    trend = max(trends, key=len)
     window = Interval(instant_of(top.window_start), instant_of(top.window_end))
     keys = {key.attribute for key in query.keys} & set(json.loads(top.group_key))
     shown = tuple(_event(event, window, keys) for event in trend[:MOST_EVENTS])
     more = len(trend) - len(shown)
-    return ExampleTrend(query.name, top.group_key, window, integer_of(top.exact), shown, more)
+    return ExampleTrend(query.name, top.group_key, window, len(trends), shown, more)
 
 
 def _event(event: Mapping[str, Any], window: Interval, keys: set[str]) -> ExampleEvent:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery, Workload
+from elsinore.query.comments import Headline, Texts, query_texts
 from elsinore.query.expressions import Slot
 
 #: A query's name and fingerprint: results of another text may have other values.
@@ -32,19 +33,29 @@ def measures_of(workload: Workload | None) -> dict[QueryText, Measure]:
     """Return the measure of each query that returns a count."""
     if workload is None:
         return {}
-    chosen = {query: _measure_of(query) for query in workload.queries}
+    texts = query_texts(workload)
+    chosen = {
+        query: _measure_of(query, texts.get(query.name, Texts()).headline)
+        for query in workload.queries
+    }
     return {
         (query.name, query.fingerprint): measure for query, measure in chosen.items() if measure
     }
 
 
-def _measure_of(query: BoundQuery) -> Measure | None:
-    """Return distinct values before events, and events before trends; None without a count."""
+def _measure_of(query: BoundQuery, headline: Headline) -> Measure | None:
+    """Return the first count of the headline, or of RETURN; None without a count.
+
+    In RETURN, distinct values come before events, and events before trends.
+    """
+    places = {name: place for place, name in enumerate(headline.names)}
+    last = len(places)
     counts = []
     for output in query.outputs:
         match output.expression:
             case Slot(number) if query.aggregates[number].function is AggregateFunction.COUNT:
-                counts.append((_preference(query.aggregates[number]), output))
+                key = places.get(output.name, last), *_preference(query.aggregates[number])
+                counts.append((key, output))
     if not counts:
         return None
     _, chosen = min(counts, key=lambda one: one[0])

@@ -40,7 +40,7 @@ from elsinore.quality.lake import TopResult
 from elsinore.quality.open_windows import replay_command, show_minute
 from elsinore.quality.report_data import ReportData
 from elsinore.quality.result_files import sql_command, write_csv_files
-from elsinore.quality.stories import MOST_HOURS, Story, in_words
+from elsinore.quality.stories import MOST_HOURS, RESULTS, Story, in_words
 from elsinore.query.bound import Workload
 from elsinore.query.print_query import count_of, print_length
 from elsinore.results.published import shorten_count
@@ -476,6 +476,51 @@ def show_value(top: TopResult, label: str, time_class: Callable[[int], int] | No
     return time[:16].replace("T", " ") if time_class is Instant else time
 
 
+class Figure(NamedTuple):
+    """The main text of a query's card, what is around it, and whether it is a headline."""
+
+    before: str
+    main: str
+    after: str
+    is_headline: bool = False
+
+
+def show_figure(story: Story) -> Figure:
+    """Return the headline of the result with the most, or else the measure of the query."""
+    name, results = show_measure(story.measure.name), count_of(story.results, "result")
+    if story.headline.text and story.tops:
+        top = story.tops[0]
+        of_several = f": the largest of {results}" if story.results > 1 else ""
+        place = f"{show_place(top)}{of_several}"
+        return Figure("", show_headline(story, top), place, is_headline=True)
+    if story.measure == RESULTS:
+        return Figure("", show_size(story.size), plural("result", story.number))
+    if story.measure.name == "COUNT(*)":
+        return Figure("", show_size(story.size), f"{plural('trend', story.number)} in {results}")
+    if story.measure.adds_up:
+        return Figure(f"{name}:", show_size(story.size), f"in {results}")
+    return Figure(f"{name}: at most", show_size(story.size), f"in one of {results}")
+
+
+def show_headline(story: Story, top: TopResult) -> str:
+    """Return the headline of a query with the values of a result."""
+
+    def show(name: str, noun: str | None) -> str:
+        value, digits = top.value_of(name)
+        text = show_value(top, name, story.times.get(name))
+        if digits is None and value is not None and math.isfinite(value):
+            text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+        return text if noun is None else f"{text} {plural(noun, 1 if text == '1' else 2)}"
+
+    return story.headline.fill(show)
+
+
+def show_place(top: TopResult) -> str:
+    """Return the group and the window of a result; without GROUP-BY, only the window."""
+    window = show_window(top)
+    return window if top.group_key == "{}" else f"{show_group(top.group_key)}, {window}"
+
+
 def show_interval(interval: Interval) -> str:
     """Return whole hours, UTC."""
     start, end = (hour_label(border).replace("T", " ") for border in (interval.start, interval.end))
@@ -523,6 +568,15 @@ def show_measure(name: str) -> str:
     ('Late flights', 'COUNT(EACH D)')
     """
     return in_words(name) if name.isidentifier() else name
+
+
+def show_label(name: str) -> str:
+    """Return the name of a value in a list; the text of a value without AS stays as it is.
+
+    >>> show_label("mean_delay"), show_label("COUNT(EACH D)")
+    ('mean delay', 'COUNT(EACH D)')
+    """
+    return name.replace("_", " ") if name.isidentifier() else name
 
 
 def change_in_words(now: float, then: float, hours: str) -> str:
@@ -618,8 +672,10 @@ FILTERS = {
     "hour": show_hour,
     "group": show_group,
     "outcome": show_outcome,
-    "window": show_window,
+    "place": show_place,
     "value": show_value,
+    "words": show_label,
+    "figure": show_figure,
     "in_words": change_in_words,
     "measure": show_measure,
     "story_ticks": story_ticks,

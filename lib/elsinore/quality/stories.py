@@ -6,10 +6,8 @@ Sizes are binary logarithms, because a count can exceed all doubles; -inf means 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +16,7 @@ from elsinore.ledger.results import Publication
 from elsinore.quality.lake import ResultCounts, TopResult, results_by_day
 from elsinore.quality.measures import Measure, Measures, QueryText, chosen_measures, measures_of
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.comments import Headline, Texts, query_texts
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.query.syntax import Conjunction, single_types
 from elsinore.settings import LakePath
@@ -58,17 +57,6 @@ class Bar(NamedTuple):
     own: bool
 
 
-class Texts(NamedTuple):
-    """A query as its workload file has it; empty if the file has another query of this name.
-
-    `title` is the first sentence of the comment above the query, `about` the rest of the comment.
-    """
-
-    title: str = ""
-    about: str = ""
-    text: str = ""
-
-
 class Story(NamedTuple):
     """The results of one query.
 
@@ -76,6 +64,7 @@ class Story(NamedTuple):
         query: its name.
         title: a heading: the first sentence of the comment above the query, or its name in words.
         about: the rest of the comment.
+        headline: a sentence about the result with the most; empty if the comment has none.
         text: the query as written; empty if the workload file has another query of this name.
         cautions: sentences about what the counts include.
         measure: the count that represents the query, or `RESULTS`.
@@ -93,6 +82,7 @@ class Story(NamedTuple):
     query: str
     title: str
     about: str
+    headline: Headline
     text: str
     cautions: tuple[str, ...]
     measure: Measure
@@ -161,7 +151,7 @@ def tell(
         earlier=earlier,
         of_others=frozenset(of_others),
         known={query.name: query for query in workload.queries} if workload else {},
-        texts=_texts(workload) if workload else {},
+        texts=query_texts(workload) if workload else {},
         measures=measures,
         sizes=sizes,
     )
@@ -205,7 +195,8 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
     # Results of another text of this name belong to another story.
     sizes = {hour: size for hour, (text, size) in of_query.items() if text == own_print}
     is_known = name in known and current == own_print
-    title, about, text = source.texts[name] if is_known else Texts()
+    texts = source.texts.get(name, Texts()) if is_known else Texts()
+    title = texts.title
     if title and (listed := [one for one in known[name].source.chosen if one.of_list]):
         values = ", ".join(f"{one.parameter} = {one.text}" for one in listed)
         title = f"{title.rstrip('.')} ({values})"
@@ -215,8 +206,9 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
     return Story(
         query=name,
         title=title or in_words(name),
-        about=about,
-        text=text,
+        about=texts.about,
+        headline=texts.headline,
+        text=texts.text,
         cautions=_cautions(known[name]) if is_known else (),
         measure=measure,
         size=_total(sizes, measure, source.interval),
@@ -339,32 +331,13 @@ def _labels(
 
 
 def _cautions(query: BoundQuery) -> tuple[str, ...]:
-    """Return sentences about counts that readers may take for something else."""
+    """Return sentences about numbers of trends that readers may take for something else."""
     found = []
-    if not isinstance(query.pattern, Conjunction):
+    if query.size_names and not isinstance(query.pattern, Conjunction):
         single = sorted(single_types(query.pattern))
         if single:
             found.append(f"A trend can be a single {' or '.join(single)}.")
-    if (windows := query.window.overlapping) > 1:
+    additive = any(output.additive for output in query.outputs)
+    if additive and (windows := query.window.overlapping) > 1:
         found.append(f"Windows overlap: a trend counts in each of up to {windows:,} windows.")
     return tuple(found)
-
-
-def _texts(workload: Workload) -> dict[str, Texts]:
-    """Return each query's comment and text as its file has them."""
-    if not workload.queries:
-        return {}
-    lines = Path(workload.queries[0].at.file).read_text(encoding="utf-8-sig").split("\n")
-    begins = {query.name: (query.at.line or 1) - 1 for query in workload.queries}
-    found = {}
-    for name, begin in begins.items():
-        end = min((other for other in begins.values() if other > begin), default=len(lines))
-        while end > begin + 1 and lines[end - 1].strip()[:2] in ("", "--"):
-            end -= 1  # lines above the next query
-        above = begin
-        while above and lines[above - 1].lstrip().startswith("--"):
-            above -= 1
-        comment = " ".join(line.strip(" -\r") for line in lines[above:begin])
-        title, _, about = re.sub(r"(?<=[.?!])\s+", "\n", comment, count=1).partition("\n")
-        found[name] = Texts(title, about, "\n".join(lines[begin:end]).strip())
-    return found

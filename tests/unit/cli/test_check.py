@@ -299,3 +299,22 @@ def test_conditions_on_any_are_shown_once_and_its_types_by_name(as_json: Any) ->
     assert found["local_predicates"] == [{"alias": "x", "condition": "x.v > 1"}]
     assert [key["aliases"] for key in found["keys"]] == [["x"]]
     assert found["templates"][0]["text"][0].startswith("A x (1)  starts a trend")
+
+
+def test_a_headline_names_values_of_the_query(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def warnings(headline: str) -> list[str]:
+        query = "QUERY q RETURN COUNT(EACH A) AS flights PATTERN A+ WITHIN 10 seconds;"
+        (tmp_path / "w.sase").write_text(f"-- headline: {headline}\n{query}", encoding="utf-8")
+        (tmp_path / "s.yaml").write_text(SCHEMA.replace("TIME", "iso"), encoding="utf-8")
+        files = [str(tmp_path / "w.sase"), "--schema", str(tmp_path / "s.yaml")]
+        assert run_command(["check", *files, "--json"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        return list(found["warnings"])
+
+    assert warnings("{flights:flight} left") == []
+    assert warnings("{flihts} left, {mean}") == [
+        "the headline names 'flihts', which RETURN lacks: did you mean flights?",
+        "the headline names 'mean', which RETURN lacks: it returns flights",
+    ]

@@ -196,6 +196,33 @@ def test_distinct_values_represent_a_query_and_are_not_added_up(tmp_path: Path) 
     assert "Different values, the largest value per hour in which windows end, UTC." in text
 
 
+def test_a_headline_shows_the_result_with_the_most(tmp_path: Path) -> None:
+    file = tmp_path / "own.sase"
+    file.write_text("""-- Which values are there?
+-- headline: {events:event}, {mean:minute} on average, {numbers:value} of {lost}
+-- Per hour.
+QUERY values RETURN COUNT(DISTINCT A.x) AS numbers, COUNT(EACH A) AS events, AVG(EACH A.x) AS mean
+PATTERN A+ WITHIN 1 hour;
+""")
+    own = load_workload(file, stream_schema({"A": {"x": "long"}}, time="iso"))
+    rows = [
+        found("values", hour, number or 0, group, aggregate=name, **other)
+        for hour, group, numbers, events, mean in (
+            (HOURS[2], '{"c":"UA"}', 9, 20, 3.0), (HOURS[2], '{"c":"AA"}', 1, 1234, 12.3456),
+        )
+        for name, number, other in (
+            ("numbers", numbers, {}), ("events", events, {}),
+            ("mean", None, {"exact": None, "value": mean}),
+        )
+    ]  # fmt: skip
+    story = read(tmp_path, rows, own).stories[0]
+    assert (story.title, story.about) == ("Which values are there?", "Per hour.")
+    assert (story.measure.name, story.tops[0].group_key) == ("events", '{"c":"AA"}')
+    text = page(tmp_path)
+    assert "<b>1,234 events, 12.3 minutes on average, 1 value of –</b>" in text
+    assert "c AA, 2013-01-01 10:00 to 11:00 UTC: the largest of 2 results" in text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("week", [True, False])
 def test_the_same_hours_of_the_week_before_are_compared_if_they_are_published(
