@@ -30,6 +30,14 @@ def test_shipped_workloads_keep_their_fingerprints(workload: str) -> None:
     assert found == pinned["queries"]
 
 
+@pytest.mark.parametrize("schema", PINS["earlier"])
+def test_queries_of_earlier_workloads_keep_their_texts_and_fingerprints(schema: str) -> None:
+    stream = load_schema(ROOT / schema)
+    for text, fingerprint in PINS["earlier"][schema].items():
+        [query] = read_workload(text, stream).queries
+        assert (query.text, query.fingerprint) == (text, fingerprint)
+
+
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_random_queries_keep_their_texts_and_fingerprints(kind: str) -> None:
     """Queries that the random generators drew before RETURN took expressions."""
