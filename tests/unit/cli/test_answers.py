@@ -19,6 +19,7 @@ from pyarrow import csv, ipc
 from elsinore.choices import InputFormat
 from elsinore.cli import answers
 from elsinore.cli.main import run_command
+from elsinore.safe_files import resolve_own_links
 
 SCHEMA = """
 stream: rides
@@ -218,13 +219,12 @@ def test_no_output_follows_a_link_of_another_user(
 def test_no_output_follows_a_link_that_was_made_after_the_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    resolve = answers.resolve_own_links
     Path("v.json").write_text("precious")
     Path("shared").mkdir()
     Path("shared").chmod(0o1777)
 
     def swapped(path: Path) -> Path:
-        resolved = resolve(path)
+        resolved = resolve_own_links(path)
         path.symlink_to("../v.json")
         os.lchown(path, 65534, -1)
         return resolved
