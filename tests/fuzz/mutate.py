@@ -69,7 +69,8 @@ def corpus() -> tuple[Source, ...]:
 
 
 def _statements(workload: str) -> tuple[str, ...]:
-    return tuple(f"{part};\n" for part in workload.split(";")[:-1])
+    """Split a workload at the semicolons that are not in comments."""
+    return tuple(f"{part};\n" for part in re.findall(r"((?:--[^\n]*|-(?!-)|[^;-])*);", workload))
 
 
 def _golden() -> list[Source]:

@@ -63,6 +63,7 @@ def with_bounds(
         item
         for item in query.aggregates
         if item.type is AttributeType.DOUBLE
+        and not item.measure
         and item.function in (AggregateFunction.SUM, AggregateFunction.AVG)
     ]
     if not summed:
