@@ -341,6 +341,16 @@ def test_streams_and_workloads_have_sessions_of_their_own(
         assert (first.range(2).count(), second.range(3).count()) == (2, 3)
 
 
+def test_processes_with_and_without_kernels_share_a_server(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Importing kernels sets the variable."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    without = running_server(settings)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(settings.home))
+    assert running_server(settings) == without
+
+
 def test_a_server_of_other_code_is_replaced(settings: Settings, changed: Settings) -> None:
     old = running_server(settings)
     new = running_server(changed)

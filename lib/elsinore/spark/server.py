@@ -74,6 +74,8 @@ _JARS = ("delta-spark_*.jar", "delta-storage-*.jar")
 _OF_CLIENTS = {"SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED"}
 _DRIVER = Path(__file__).with_name("server_driver.py")
 _DRIVER_JAVA = "spark.driver.extraJavaOptions"
+#: The place of compiled kernels; importing `elsinore.numbers` sets the variable.
+_KERNELS = "spark.executorEnv.NUMBA_CACHE_DIR"
 
 #: The directory for temporary files of the server's processes; only its owner can enter it.
 _SCRATCH = "scratch"
@@ -180,7 +182,7 @@ def running_server(settings: Settings) -> Server:
         _CLIENT_OF[folder] = _open_private(folder / "clients")
         fcntl.flock(_CLIENT_OF[folder], fcntl.LOCK_SH)
     conf = _configuration(settings)
-    digest = _digest(f"{settings.spark_master} {conf} {user_options(settings)}")
+    digest = _digest(settings, conf)
     with _locked(folder / "starting"):
         found = _find(folder)
         if found is not None and found.digest == digest:
@@ -207,9 +209,12 @@ def stop_server(settings: Settings) -> bool:
     return found is not None
 
 
-def _digest(configured: str) -> str:
+def _digest(settings: Settings, conf: Mapping[str, str]) -> str:
     """Return a digest of the configuration, and of the sources that workers have imported."""
+    # Processes that have imported kernels have set the directory, others have not. Each is right.
+    compared = {name: value for name, value in conf.items() if name != _KERNELS}
     program = f"{version('pyspark')} {_spark_home()} {sys.executable}"
+    configured = f"{settings.spark_master} {compared} {user_options(settings)}"
     digest = hashlib.sha256(f"{program} {configured}".encode())
     for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(f"{source}\0".encode() + source.read_bytes())
@@ -444,9 +449,9 @@ def _configuration(settings: Settings) -> dict[str, str]:
         "spark.python.daemon.module": "elsinore.spark.worker_daemon",
     }
     # Workers use the same directory of compiled kernels, and the same memory limit.
-    for name in ("NUMBA_CACHE_DIR", MEMORY_LIMIT):
-        if value := os.environ.get(name):
-            configuration[f"spark.executorEnv.{name}"] = value
+    for name in (_KERNELS, f"spark.executorEnv.{MEMORY_LIMIT}"):
+        if value := os.environ.get(name.removeprefix("spark.executorEnv.")):
+            configuration[name] = value
     if settings.spark_master.startswith("local"):
         configuration |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
     configuration |= store_options(scheme(settings.landing), os.environ)
