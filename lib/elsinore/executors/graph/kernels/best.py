@@ -169,10 +169,9 @@ def find_bests(in_graph, in_weights, spans, in_work, in_scratch, in_found):
                     _close_states(graph, graph.states[entry], first - low, work, scratch)
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    _settle(
-                        graph, weights, entry, base, low, high, shift, size, work, scratch, found,
-                        row,
-                    )  # fmt: skip
+                    _settle(graph, entry, base, low, high, shift, size, work, scratch)
+                    place, length = entry - base, high - low
+                    _end_trends(graph, weights, entry, place, length, work, scratch, found, row)
             first = after
 
 
@@ -252,8 +251,8 @@ def _first_at(times, first, end, bound):
 
 
 @inlined
-def _settle(graph, weights, entry, base, low, high, shift, size, work, scratch, found, row):
-    """Make an entry a predecessor of later entries, and end trends at it if it is an END event."""
+def _settle(graph, entry, base, low, high, shift, size, work, scratch):
+    """Make an entry a predecessor of later entries, if trends end at it."""
     place, state, entries = entry - base, graph.states[entry], scratch.entries
     if entries.sizes[place] == 0:
         return
@@ -274,8 +273,16 @@ def _settle(graph, weights, entry, base, low, high, shift, size, work, scratch, 
         while i <= high - low:
             _raise_to(scratch.reached, start + i, entries, place)
             i += i & -i
-    if may_end(graph, work.pairs.floors, entry, high - low):
-        _copy(scratch.ended, 0, entries, place)
+
+
+@inlined
+def _end_trends(graph, weights, entry, place, length, work, scratch, found, row):
+    """Raise the best sum of a window to the sum of an entry, if trends can end at the entry.
+
+    `place` is the entry's place in `scratch.entries`, and `length` the entries of the window.
+    """
+    if scratch.entries.sizes[place] and may_end(graph, work.pairs.floors, entry, length):
+        _copy(scratch.ended, 0, scratch.entries, place)
         _add_value(scratch.ended.values, 0, weights.ends, entry)
         _raise_to(found, row, scratch.ended, 0)
 
