@@ -26,7 +26,7 @@ from elsinore.files import (
 )
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.ingest import collect
-from elsinore.query import functions, parse, resolve
+from elsinore.query import expression_sizes, functions, parse, resolve
 from elsinore.results import wide
 from elsinore.template import build, subsets
 
@@ -43,6 +43,7 @@ MIB = 1 << 20
 CODE = [
     ("workload", (parse.MAX_TEXT, 4 * parse.MAX_TEXT, parse.MAX_QUERIES)),
     ("query", (parse.MAX_TOKENS, parse.MAX_NESTING)),
+    ("parts", (expression_sizes.MAX_PARTS, expression_sizes.MAX_LEVELS)),
     ("name", (parse.MAX_NAME, parse.MAX_STRING)),
     ("pattern", (resolve.MAX_PARTS,)),
     ("[quantifier]", (resolve.MAX_COPIES,)),

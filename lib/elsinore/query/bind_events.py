@@ -32,6 +32,7 @@ class EventScope(Scope):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope.schema, scope.pattern, scope.faults, scope.well_shaped)
+        self.sizes = scope.sizes.inside()
         self.read: list[tuple[Position, ...]] = []
 
     def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:

@@ -74,8 +74,18 @@ def bind_expression(scope: Scope, expression: Expression) -> BoundExpression:
     if isinstance(expression, Equivalence):
         message = "[...] applies to whole trends: it is allowed only at the top level of WHERE"
         scope.refuse(message, expression.at, "join it with AND, as in WHERE [user] AND V.price > 5")
-    if (other := scope.other_meaning(expression)) is not None:
-        return other
+    with scope.sizes.binding():
+        bound = scope.other_meaning(expression)
+        if bound is None:
+            bound = _bind_usual(scope, expression)
+        if problem := scope.sizes.problem(bound):
+            hint = "IN, BETWEEN and named values repeat what they contain: nest fewer of them"
+            scope.refuse(problem, expression.at, hint)
+    return bound
+
+
+def _bind_usual(scope: Scope, expression: Expression) -> BoundExpression:
+    """Return the bound form of an expression that means the same in every clause."""
     match expression:
         case Literal():
             return _bind_literal(scope, expression)

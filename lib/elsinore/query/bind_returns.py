@@ -100,7 +100,7 @@ class RowScope(Scope):
 
     def __init__(self, scope: Scope, query: syntax.Query, keys: Sequence[Key]) -> None:
         super().__init__(scope.schema, scope.pattern, scope.faults, scope.well_shaped)
-        self.example, self.exact = "COUNT(*) > 1", True
+        self.example, self.exact, self.sizes = "COUNT(*) > 1", True, scope.sizes
         self.clause = "RETURN"
         self.aggregates: dict[str, BoundAggregate] = {}
         self.values: dict[str, BoundExpression | None] = {}

@@ -13,6 +13,7 @@ from elsinore.errors import Diagnostic, Location
 from elsinore.query import syntax
 from elsinore.query.automaton import neighbours
 from elsinore.query.bound import Key, Position
+from elsinore.query.expression_sizes import ExpressionSizes
 from elsinore.query.expressions import TIME, BoundExpression
 from elsinore.query.print_query import print_pattern
 from elsinore.wording import listed, some_of, suggest
@@ -39,6 +40,8 @@ class Scope:
     example: str = "V.price > 5"
     #: Integers are exact at any size, not only up to 64 bits.
     exact: bool = False
+    #: The sizes of all expressions of the query.
+    sizes: ExpressionSizes = field(default_factory=ExpressionSizes)
 
     def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
         """Return the bound form of an expression that has another meaning than in WHERE.

@@ -15,6 +15,19 @@ from tests.unit.hostile.measure import refused_cheaply
 SCHEMA = stream_schema({"A": {"x": "long", "s": "string"}}, "us")
 
 
+def nested(first: str, form: str, levels: int) -> str:
+    """An expression in itself, `levels` times."""
+    for _ in range(levels):
+        first = form.replace("@", first)
+    return first
+
+
+def named_values(form: str, number: int) -> str:
+    """A query with values that each name the one before: v0, v1, and so on."""
+    values = "".join(f", {form.replace('@', f'v{i}')} AS v{i + 1}" for i in range(number))
+    return f"QUERY q RETURN COUNT(*) AS v0{values} PATTERN A+ WITHIN 1;"
+
+
 def query(pattern: str = "A+", where: str = "A.x > 1") -> str:
     return f"QUERY q RETURN COUNT(*) PATTERN {pattern} WHERE {where} WITHIN 1;\n"
 
@@ -48,6 +61,43 @@ HUGE = {
         query(where="A.s LIKE '" + "%a" * 4_000 + "'"),
         "the LIKE pattern is longer than 1000",
     ),
+    "IN in IN": (
+        query(where=nested("A.x > 1", "(@) IN (TRUE, FALSE)", 40)),
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "BETWEEN in BETWEEN": (
+        query(where=nested("A.x", "CASE WHEN @ BETWEEN 0 AND 1 THEN 1 ELSE 0 END", 30) + " > 0"),
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "BETWEEN in groups": (
+        "QUERY q RETURN COUNT(*) PATTERN A+ GROUP-BY "
+        + nested("A.x", "CASE WHEN @ BETWEEN 0 AND 1 THEN 1 ELSE 0 END", 30)
+        + " AS g WITHIN 1;",
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "many aggregates of BETWEEN": (
+        "QUERY q RETURN "
+        + ", ".join(
+            f"SUM({nested('A.x', f'CASE WHEN @ BETWEEN 0 AND {n} THEN 1 ELSE 0 END', 10)}) AS v{n}"
+            for n in range(50)
+        )
+        + " PATTERN A+ WITHIN 1;",
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "values of values": (
+        named_values("@ + @", 1_000),
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "many values of values": (
+        named_values("@ + 1", 1_000),
+        "the expressions of the query have more than 50,000 parts",
+    ),
+    "HAVING": (
+        "QUERY q RETURN COUNT(*) PATTERN A+ WITHIN 1 HAVING "
+        + nested("COUNT(*)", "CASE WHEN @ BETWEEN 0 AND 1 THEN 1 ELSE 0 END", 30)
+        + " > 0;",
+        "the expressions of the query have more than 50,000 parts",
+    ),
 }
 
 
@@ -57,6 +107,21 @@ def test_what_is_too_large_is_refused_cheaply(text: str, message: str) -> None:
     error = refused_cheaply(QueryError, lambda: read_workload(text, SCHEMA))
     assert message in str(error)
     assert error.exit_code == 2
+
+
+def test_a_long_list_of_values_is_read() -> None:
+    values = ", ".join(map(str, range(4_500)))
+    [found] = read_workload(query(where=f"A.x + 1 IN ({values})"), SCHEMA).queries
+    assert len(found.local_predicates) == 1
+
+
+def test_the_place_of_an_expression_that_is_too_large() -> None:
+    text = named_values("@ + @", 20)
+    with pytest.raises(QueryError) as caught:
+        read_workload(text, SCHEMA, "w.sase")
+    # v14 has 2^15 - 1 parts, and the values before it have together as many without 15.
+    column = text.index("v13 + v13") + 1
+    assert str(caught.value).startswith(f"w.sase:1:{column}: ")
 
 
 def test_the_place_of_the_query_that_is_one_too_many() -> None:
