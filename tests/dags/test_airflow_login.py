@@ -30,9 +30,18 @@ def code(method, path, **more):
 
 kind = {"Content-Type": "application/json"}
 bad = ["[" * 5_000, "9" * 5_000, '{"a":' + "9" * 5_000 + "}", "{}" + " " * 70_000, "not JSON"]
+def pieces():
+    yield from [b"[]," * 100_000] * 20
+places = ["POST /api/v2/variables", "PATCH /api/v2/variables", "POST /execution/variables/keys",
+          "PUT /execution/variables/k", "POST /elsinore/reports/x", "POST /auth/login"]
+long = {f"{place} {how}": code(*place.split(), headers=kind, content=body())
+        for place in places for how, body in [("whole", lambda: b"[]," * 2_000_000),
+                                              ("in pieces", pieces)]}
 file = os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]
 given = {"username": "admin", "password": json.load(open(file))["admin"]}
 said = {
+    "long": long,
+    "short": code("POST", "/api/v2/variables", content=b"[" + b"0," * 1_000_000 + b"0]", headers=kind),
     "token": code("GET", "/auth/token"),
     "wrong": code("POST", "/auth/token", json=given | {"password": "admin"}),
     "variable": code("POST", "/api/v2/variables", json=variable),
@@ -61,6 +70,12 @@ def test_strangers_get_nothing(root: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
     assert said.pop("token") in (401, 403)
+    long = said.pop("long")
+    assert {code for place, code in long.items() if place.endswith("whole")} == {413}
+    # Where no body is expected, none is read.
+    assert {code for place, code in long.items() if place.endswith("pieces")} <= {413, 405}
+    assert long["POST /api/v2/variables in pieces"] == 413
+    assert said.pop("short") == 401
     assert said == {
             "right for the command line": 201, "form": 201, "[[[[[[[[[": 422, "999999999": 422,
         '{"a":9999': 422, "{}       ": 422, "not JSON": 422,

@@ -37,8 +37,8 @@ from elsinore.timeline import hour_label
 DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
 _LOGINS = ("/auth/token", "/auth/token/cli")
-#: Bytes of a name and a password.
-_MOST_BODY = 64 << 10
+#: Bytes of a name and a password, and of every other body. What tasks return can have megabytes.
+_MOST_LOGIN, _MOST_BODY = 64 << 10, 4 << 20
 _LOOPBACK = ("127.0.0.1", "localhost")
 #: A page runs no script, so it cannot act for the signed-in user. Its CSV files can be downloaded.
 _HEADERS = {
@@ -157,36 +157,60 @@ def trusted_hosts() -> list[str]:
     return sorted({*_LOOPBACK, *filter(None, names)})
 
 
-class LoginBodies:
-    """Reject a login whose body is not a short JSON object, before Airflow fails on it.
+class ShortBodies:
+    """Reject a request with a long body, and a login whose body is not a short JSON object.
 
-    Airflow's own parser answers such a request with status 500, and logs a stack trace.
+    Airflow parses the body of a request before it looks for a token: 200 MB of brackets, from any
+    user of the machine, took 5 GB and two minutes, in which nobody else got an answer. Its parser
+    of logins answers an odd body with status 500, and logs a stack trace.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with status 422, or pass the request on."""
-        path = scope.get("path", "").rstrip("/")
-        if scope["type"] != "http" or scope["method"] != "POST" or not path.endswith(_LOGINS):
+        """Answer with status 413 or 422, or pass the request on."""
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request, body = Request(scope, receive), b""
+        request = Request(scope, receive)
+        path = request.url.path.rstrip("/")
+        if scope["method"] == "POST" and path.endswith(_LOGINS):
+            await self._log_in(request, send)
+            return
+        stated = request.headers.get("content-length", "0")
+        if not stated.isdecimal() or int(stated[:20]) > _MOST_BODY:
+            answer = PlainTextResponse("the body is too long", status_code=413)
+            await answer(scope, receive, send)
+            return
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > _MOST_BODY:  # it was sent in pieces, without its length
+                raise HTTPException(413, "the body is too long")
+            return message
+
+        await self._app(scope, counted, send)
+
+    async def _log_in(self, request: Request, send: Send) -> None:
+        body = b""
         async for piece in request.stream():
             body += piece
-            if len(body) > _MOST_BODY:
+            if len(body) > _MOST_LOGIN:
                 break
         is_json = request.headers.get("content-type", "").startswith("application/json")
-        if len(body) > _MOST_BODY or (is_json and not _is_object(body)):
+        if len(body) > _MOST_LOGIN or (is_json and not _is_object(body)):
             answer = PlainTextResponse("not a short JSON object", status_code=422)
-            await answer(scope, receive, send)
+            await answer(request.scope, request.receive, send)
             return
 
         async def again() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self._app(scope, again, send)
+        await self._app(request.scope, again, send)
 
 
 def _is_object(body: bytes) -> bool:
@@ -207,6 +231,6 @@ class Pages(AirflowPlugin):
             "middleware": TrustedHostMiddleware,
             "kwargs": {"allowed_hosts": trusted_hosts(), "www_redirect": False},
         },
-        {"name": "Login bodies", "middleware": LoginBodies},
+        {"name": "Short bodies", "middleware": ShortBodies},
     ]
     listeners: ClassVar = [sys.modules[__name__]]
