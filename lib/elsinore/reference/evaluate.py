@@ -173,7 +173,7 @@ def _arithmetic(sign: str, left: Any, right: Any, kind: AttributeType) -> Any:
     if left is None or right is None:
         return None
     if kind is _DOUBLE:
-        return _double_arithmetic(sign, float(left), float(right))
+        return _double_arithmetic(sign, nearest_double(left), nearest_double(right))
     return _long_arithmetic(sign, left, right)
 
 

@@ -62,16 +62,26 @@ def _rounded(value: int | float, decimals: int = 0) -> int | float | None:
         return value
     if decimals > 400:  # more decimals than any double has
         return value
-    if decimals < -400 and abs(value) < 10**400:
-        return value * 0
+    if isinstance(value, int):
+        return _rounded_integer(value, -decimals)
+    if decimals < -400:
+        return 0.0
     with localcontext() as context:
         context.prec = 2_000
-        exact = Decimal(repr(value) if isinstance(value, float) else value)
-        nearest = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
-    if isinstance(value, int):
-        return int(nearest)
+        nearest = Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
     found = float(nearest) + 0.0
     return None if math.isinf(found) else found
+
+
+def _rounded_integer(value: int, zeros: int) -> int:
+    """Return an integer rounded to a multiple of `10**zeros`, halves away from zero."""
+    if zeros <= 0:
+        return value
+    if zeros > abs(value).bit_length():  # the unit is more than twice the value
+        return 0
+    whole, rest = divmod(abs(value), 10**zeros)
+    whole += rest * 2 >= 10**zeros
+    return whole * 10**zeros * (1 if value > 0 else -1)
 
 
 def _sign(value: int | float) -> int | float:
@@ -97,7 +107,8 @@ def _double(function: Callable[..., float], *values: int | float) -> float | Non
         found = function(*map(nearest_double, values))
     except (ValueError, OverflowError):
         return None
-    too_large = math.isinf(found) and all(math.isfinite(value) for value in values)
+    finite = [isinstance(value, int) or math.isfinite(value) for value in values]
+    too_large = math.isinf(found) and all(finite)
     return None if too_large else found + 0.0
 
 

@@ -44,7 +44,7 @@ def rounded(value: int | float, decimals: int = 0) -> int | float | None:
     if isinstance(value, int):
         if decimals >= 0:
             return value
-        if -decimals > len(str(abs(value))):
+        if -decimals > value.bit_length():  # at least as many as it has digits
             return 0
         unit = 10**-decimals
         nearest = (2 * abs(value) + unit) // (2 * unit) * unit
@@ -83,7 +83,8 @@ def _of_doubles(function: Callable[..., float]) -> Callable[..., float | None]:
             result = function(*doubles) + 0.0
         except (ValueError, OverflowError):
             return None
-        finite = all(map(math.isfinite, values))
+        # An integer may be beyond all doubles.
+        finite = all(isinstance(value, int) or math.isfinite(value) for value in values)
         return None if finite and math.isinf(result) else result
 
     return computed

@@ -10,6 +10,7 @@ import pytest
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.output.calculate import Values, calculate
 from elsinore.query.load_workload import read_workload
+from elsinore.reference.functions import function_value
 from tests.golden_cases import stream_schema
 
 SCHEMA = stream_schema({"A": {"v": "long", "x": "double", "k": "string", "t": "timestamp"}})
@@ -100,3 +101,39 @@ def test_timestamps(expression: str, expected: list[Any]) -> None:
         ("MIN(A.t)", AttributeType.TIMESTAMP, [0, 0, None]),
     )
     assert values_of(expression, *columns) == expected
+
+
+#: A count of 30,103 digits, which no double is near, and more than Python converts to text.
+COUNT = 2**100_000
+AS_LONG = 10**30_103
+LONG_INTEGERS = [
+    ("round(COUNT(*), -30102)", "round", [COUNT, -30_102], AS_LONG),
+    ("round(COUNT(*), -30103)", "round", [COUNT, -30_103], AS_LONG),
+    ("round(COUNT(*), -30104)", "round", [COUNT, -30_104], 0),
+    ("round(COUNT(*), -2000000000)", "round", [COUNT, -2_000_000_000], 0),
+    ("round(COUNT(*), 2)", "round", [COUNT, 2], COUNT),
+    ("power(COUNT(*), 2)", "power", [COUNT, 2], None),
+    ("power(COUNT(*), -1)", "power", [COUNT, -1], 0.0),
+    ("power(COUNT(*), 0)", "power", [COUNT, 0], 1.0),
+    ("exp(COUNT(*))", "exp", [COUNT], None),
+    ("exp(-COUNT(*))", "exp", [-COUNT], 0.0),
+    ("sqrt(COUNT(*))", "sqrt", [COUNT], None),
+    ("ln(COUNT(*))", "ln", [COUNT], 100_000 * math.log(2)),
+    ("sign(COUNT(*))", "sign", [COUNT], 1),
+    ("ceil(COUNT(*))", "ceil", [COUNT], COUNT),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "name", "values", "expected"),
+    LONG_INTEGERS,
+    ids=[expression for expression, *_ in LONG_INTEGERS],
+)
+def test_functions_of_integers_beyond_all_doubles(
+    expression: str, name: str, values: list[int], expected: float | None
+) -> None:
+    """2^100,000 is 9.99e30102, by its logarithm 30102.9996 and 10^0.9996 = 9.990."""
+    [found] = values_of(expression, ("COUNT(*)", AttributeType.LONG, [COUNT]))
+    assert type(found) is type(expected)
+    assert found == (pytest.approx(expected) if isinstance(expected, float) else expected)
+    assert function_value(name, values) == found
