@@ -30,6 +30,7 @@ from elsinore.safe_files import (
     open_directory,
     open_file,
     private_directory,
+    resolve_own_links,
 )
 from elsinore.wording import command
 
@@ -274,16 +275,21 @@ def whole_file(
     Args:
         path: the file; missing directories are created.
         level: of gzip; None: not compressed.
-        below: a trusted directory that contains the file; no link below it is followed.
+        below: a trusted directory that contains the file; no link below it is followed. None:
+            links are followed, except links of other users in directories that they write to.
         like: the file gets its times and, without set-id and execute bits, its mode.
 
     Raises:
-        DataError: a directory on the way to the file is a link.
+        DataError: a directory on the way to the file is such a link.
     """
     with ExitStack() as stack:
         temporary = None if is_here(path) else stack.enter_context(TemporaryDirectory())
         parent = path.parent if temporary is None else Path(temporary)
-        below = below if temporary is None else None
+        if temporary is None and below is None:
+            # Between the check and the write, other users could put a link there again.
+            parent, below = resolve_own_links(parent), Path("/")
+        elif temporary is not None:
+            below = None
         directory = stack.enter_context(open_directory(parent, below, make=True))
         # Until the file has the mode of `like`, which may be private, only its owner can read it.
         with naming(path):

