@@ -37,7 +37,7 @@ from elsinore.timeline import hour_label
 DAGS = {"backfill_replay", "catch_up", "hourly_replay", "nightly_replay"}
 _PREFIX = "/elsinore"
 _LOGINS = ("/auth/token", "/auth/token/cli")
-#: Bytes of a name and a password, and of every other body. What tasks return can have megabytes.
+#: Maximum number of bytes of a login, and of every other body: results of tasks can have megabytes.
 _MOST_LOGIN, _MOST_BODY = 64 << 10, 4 << 20
 _LOOPBACK = ("127.0.0.1", "localhost")
 #: A page runs no script, so it cannot act for the signed-in user. Its CSV files can be downloaded.
@@ -161,8 +161,8 @@ class ShortBodies:
     """Reject a request with a long body, and a login whose body is not a short JSON object.
 
     Airflow parses the body of a request before it looks for a token: 200 MB of brackets, from any
-    user of the machine, took 5 GB and two minutes, in which nobody else got an answer. Its parser
-    of logins answers an odd body with status 500, and logs a stack trace.
+    user of the machine, took 5 GB and blocked all other requests for two minutes. Its parser of
+    logins answers an odd body with status 500, and logs a stack trace.
     """
 
     def __init__(self, app: ASGIApp) -> None:

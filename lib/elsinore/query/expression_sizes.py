@@ -34,7 +34,7 @@ class ExpressionSizes:
 
     @contextmanager
     def binding(self) -> Iterator[None]:
-        """Bind an expression, or a part of the one that is being bound."""
+        """Mark that an expression, or a part of it, is being bound."""
         self._level += 1
         try:
             yield
