@@ -28,7 +28,8 @@ from elsinore.executors.input.entries import (
     key_codes,
     make_entries,
 )
-from elsinore.executors.input.evaluate import evaluate, input_values
+from elsinore.executors.input.evaluate import evaluate
+from elsinore.executors.input.exact import fitting_values
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.query.expressions import Applied, BoundExpression, sides_of
 from elsinore.query.syntax import Semantics
@@ -345,7 +346,7 @@ def _weights(parts: Partitions, number: int, found: StateEntries) -> np.ndarray:
         mine = counted[found.states]
         row[mine] = 1
         if aggregate.attribute is not None:
-            column = input_values(aggregate.attribute, parts.columns, found.rows[mine])
+            column = fitting_values(aggregate.attribute, parts.columns, found.rows[mine])
             assert column.known.all(), "sums of attributes that may be NULL are not for figures"
             row[mine] = column.values
     return weights

@@ -180,7 +180,7 @@ def _query_text(
 def _draw_aggregate(dice: Dice, types: list[str], names: list[str]) -> str:
     place = dice.number(0, len(types) - 1)
     target = types[place] if dice.chance(0.3) else names[place]
-    function = dice.pick(("COUNT", "SUM", "AVG", "MIN", "MAX"))
+    function = dice.pick(("COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV", "VAR_POP"))
     if function == "COUNT":
         return f"COUNT({target})"
     carried = [name for name in "xy" if name in TYPES[types[place]]]
@@ -260,9 +260,10 @@ _COMPARISONS = (
 _RETURNS = (
     *("COUNT(*)", "COUNT(*)", "COUNT(*)", "COUNT(K)", "SUM(K.x)", "AVG(K.y)", "SUM(K.y)"),
     *("MIN(K.x)", "MAX(K.y)", "MAX(X.x)", "AVG(K.x)", "COUNT(X)"),
+    *("STDDEV(K.x)", "VARIANCE(K.y)", "VAR_POP(X.x)"),
 )
 #: What can be an expression over snapshots; half of the workloads ask for nothing else.
-_LINEAR = ("COUNT(*)", "COUNT(*)", "COUNT(K)", "SUM(K.x)", "AVG(K.x)", "COUNT(X)")
+_LINEAR = ("COUNT(*)", "COUNT(*)", "COUNT(K)", "SUM(K.x)", "AVG(K.x)", "COUNT(X)", "STDDEV(K.x)")
 _SPANS = (
     *("WITHIN 8", "WITHIN 20", "WITHIN 20 SLIDE 10", "WITHIN 12 SLIDE 4", "WITHIN 10 SLIDE 3"),
     *("WITHIN 30 SLIDE 1", "WITHIN 1000", "WITHIN 1000"),

@@ -2,8 +2,11 @@
 
 Every aggregate is computed from a few linear accumulators and extremes (GRETA, section 4.2, here
 for all aggregates; Hamlet, section 2): a count of trends; for COUNT(X) a count of events; for SUM a
-weighted count; for AVG a sum and the number of values; for MIN and MAX an extreme. Aggregates share
-equal accumulators.
+weighted count; for AVG a sum and the number of values; for MIN and MAX an extreme; for VARIANCE the
+number, the sum and the sum of squares of the values. Aggregates share equal accumulators.
+
+Some sums are exact although what events add exceeds 64 bits: products of longs, squares, and
+doubles in VARIANCE. Executors add up their digits instead, each an ordinary integer (`DigitQuery`).
 
 No other executor module distinguishes functions. A new function of these kinds needs a rule in
 `RULES`, its name in `query.syntax.AGGREGATES` and `query.bound.AggregateFunction`, the types of its
@@ -16,11 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
+from functools import partial
 from typing import Protocol, TypeVar
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.executors.integer_bounds import fits_64_bits
 from elsinore.executors.kinds import Kind
 from elsinore.query.bound import (
     AggregateFunction,
@@ -47,6 +52,37 @@ class Weight(Enum):
     VALUE = auto()  # the attribute, 0 if it is NULL
     DISTINCT = auto()  # 1 for the first event with a value of the attribute
     ELAPSED = auto()  # the time since the first event of the table
+    EXACT = auto()  # the attribute, exactly; 0 if it is NULL, NaN or infinite
+    SQUARE = auto()  # the square of `EXACT`
+    NOT_FINITE = auto()  # 1 if the attribute is NaN or infinite
+    DIGIT = auto()  # a digit of one of the last three
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether amounts can exceed 64 bits, so that executors add up their digits."""
+        return self in (Weight.EXACT, Weight.SQUARE, Weight.NOT_FINITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """A digit of exact amounts: an amount is the sum of its digits times `2**shift`.
+
+    Attributes:
+        of: the weight whose amounts it is a part of.
+        number: its number; the lowest is 0.
+        width: the distance of two digits in bits.
+        scale: the shift of digit 0.
+    """
+
+    of: Weight
+    number: int
+    width: int
+    scale: int
+
+    @property
+    def shift(self) -> int:
+        """Return the power of two by which the digit is multiplied."""
+        return self.scale + self.number * self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +95,7 @@ class Accumulator:
     attribute: Source | None  #: what the weight reads; None for `Weight.EVENT`
     largest: bool = False  #: for extremes: whether it is the maximum
     measure: BoundMeasure | None = None  #: for extremes: the measure of trends, instead of a weight
+    digit: Digit | None = None  #: for `Weight.DIGIT`: the digit
 
     def counts_at(self, positions: frozenset[int]) -> bool:
         """Return whether events at a state with these positions add to the accumulator.
@@ -83,6 +120,8 @@ class Accumulators:
 
     #: by `Kind`. The first integer is `TRENDS`. Minima come before maxima.
     columns: tuple[tuple[Accumulator, ...], ...]
+    #: exact sums, which are in no column; executors have their digits in the first column.
+    exact: tuple[Accumulator, ...] = ()
 
     @property
     def weighed(self) -> tuple[tuple[Accumulator, ...], ...]:
@@ -125,6 +164,32 @@ def asked_name(name: str) -> str:
     return _PARTS.sub("", name)
 
 
+#: The digits of exact sums that are not 0 for all events.
+Digits = Mapping[Accumulator, tuple[Digit, ...]]
+
+
+@dataclass(frozen=True)
+class DigitQuery(BoundQuery):
+    """A query whose exact sums are replaced by the digits that the events of a table need.
+
+    Attributes:
+        digits: the digits of each exact sum of the query.
+    """
+
+    digits: tuple[tuple[Accumulator, tuple[Digit, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, query: BoundQuery, digits: Digits) -> DigitQuery:
+        """Return the query with these digits."""
+        own = {each.name: getattr(query, each.name) for each in fields(BoundQuery)}
+        return cls(**own, digits=tuple(digits.items()))
+
+
+def of_digit(accumulator: Accumulator, digit: Digit) -> Accumulator:
+    """Return the accumulator of a digit of an exact sum."""
+    return replace(accumulator, weight=Weight.DIGIT, digit=digit)
+
+
 @of_query
 def accumulators_of(query: BoundQuery) -> Accumulators:
     """Return all accumulators of a query, in the order of first use in RETURN.
@@ -134,8 +199,15 @@ def accumulators_of(query: BoundQuery) -> Accumulators:
     found: dict[Accumulator, None] = {TRENDS: None}
     for aggregate in query.counted:
         found |= dict.fromkeys(needs_of(aggregate))
-    columns = ([each for each in found if each.kind is kind] for kind in Kind)
-    return Accumulators(tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns))
+    exact = tuple(each for each in found if each.weight.is_exact)
+    if isinstance(query, DigitQuery):
+        digits = dict.fromkeys(of_digit(own, digit) for own, all_ in query.digits for digit in all_)
+        found, exact = found | digits, ()
+    columns = (
+        [each for each in found if each.kind is kind and not each.weight.is_exact] for kind in Kind
+    )
+    ordered = (tuple(sorted(each, key=lambda a: a.largest)) for each in columns)
+    return Accumulators(tuple(ordered), exact)
 
 
 @dataclass(frozen=True)
@@ -184,6 +256,15 @@ class States(Protocol[V_co]):
     def mean(self, present: Accumulator, of: Accumulator) -> V_co:
         """Return a sum divided by the number of values; there is none if that is 0."""
 
+    def dispersion(self, function: AggregateFunction, moments: Sequence[Accumulator]) -> V_co:
+        """Return a variance or its root; there is none if there are too few values.
+
+        Args:
+            function: the function.
+            moments: the number, sum, and sum of squares of the values; for doubles, also the
+                number of values that are not finite.
+        """
+
 
 class Finish(Protocol):
     """A function from the accumulators of an aggregate, as in `Rule.needs`, to its value."""
@@ -207,7 +288,16 @@ def is_exact(aggregate: BoundAggregate) -> bool:
     """Return whether an aggregate's values are integers that can exceed 64 bits."""
     if aggregate.measure is not None and aggregate.is_extreme:
         return aggregate.type is AttributeType.LONG and not _fits_64_bits(aggregate.measure)
+    if aggregate.is_extreme:
+        return exceeds_64_bits(aggregate.attribute)
     return RULES[aggregate.function].is_exact(aggregate)
+
+
+def exceeds_64_bits(source: Source | None) -> bool:
+    """Return whether the values of an expression are integers that can exceed 64 bits."""
+    if not isinstance(source, Applied) or source.type is not AttributeType.LONG:
+        return False
+    return not fits_64_bits(source)
 
 
 def _fits_64_bits(measure: BoundMeasure) -> bool:
@@ -250,11 +340,18 @@ def accumulators_of_term(term: MeasureTerm) -> tuple[Accumulator, ...]:
         case MeasureKind.DURATION:
             ends = (marks.adds, marks.subtracts)
             return tuple(Accumulator(Kind.INTEGER, Weight.ELAPSED, of, None) for of in ends)
-    kind = Kind.DOUBLE if term.type is AttributeType.DOUBLE else Kind.INTEGER
     return (
-        Accumulator(kind, Weight.VALUE, marks.adds, term.value),
+        _sum_of(marks.adds, term.value, term.type),
         Accumulator(Kind.INTEGER, Weight.PRESENT, marks.has, term.value),
     )
+
+
+def _sum_of(positions: frozenset[int], source: Source | None, kind: AttributeType) -> Accumulator:
+    """Return the sum of the values of some events."""
+    if kind is AttributeType.DOUBLE:
+        return Accumulator(Kind.DOUBLE, Weight.VALUE, positions, source)
+    weight = Weight.EXACT if exceeds_64_bits(source) else Weight.VALUE
+    return Accumulator(Kind.INTEGER, weight, positions, source)
 
 
 def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
@@ -266,11 +363,20 @@ def _counted(item: BoundAggregate) -> tuple[Accumulator, ...]:
 
 
 def _summed(item: BoundAggregate) -> tuple[Accumulator, ...]:
-    kind = Kind.DOUBLE if item.type is AttributeType.DOUBLE else Kind.INTEGER
     return (
         Accumulator(Kind.INTEGER, Weight.PRESENT, item.positions, item.attribute),
-        Accumulator(kind, Weight.VALUE, item.positions, item.attribute),
+        _sum_of(item.positions, item.attribute, item.type),
     )
+
+
+def _moments(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    def total(weight: Weight) -> Accumulator:
+        return Accumulator(Kind.INTEGER, weight, item.positions, item.attribute)
+
+    if item.type is AttributeType.DOUBLE:
+        exact = map(total, (Weight.EXACT, Weight.SQUARE, Weight.NOT_FINITE))
+        return total(Weight.PRESENT), *exact
+    return (*_summed(item), total(Weight.SQUARE))
 
 
 def _least(item: BoundAggregate) -> tuple[Accumulator, ...]:
@@ -302,6 +408,12 @@ def _mean(states: States[V], needs: Sequence[Accumulator], /) -> V:
     return states.mean(*needs)
 
 
+def _dispersion(
+    function: AggregateFunction, states: States[V], needs: Sequence[Accumulator], /
+) -> V:
+    return states.dispersion(function, needs)
+
+
 def _always(item: BoundAggregate) -> bool:
     return True
 
@@ -321,4 +433,8 @@ RULES: Mapping[AggregateFunction, Rule] = {
     AggregateFunction.AVG: Rule(_summed, _mean, _never),
     AggregateFunction.MIN: Rule(_least, _extreme, _never),
     AggregateFunction.MAX: Rule(_largest, _extreme, _never),
+} | {
+    function: Rule(_moments, partial(_dispersion, function), _never)
+    for function in AggregateFunction
+    if function.is_dispersion
 }

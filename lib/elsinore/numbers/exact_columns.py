@@ -159,6 +159,31 @@ def from_parts(firsts: np.ndarray, seconds: np.ndarray) -> Integers:
     return from_limbs(np.stack([low, high], axis=-1)[:, None])[0]
 
 
+def shifted_left(values: Integers, bits: int) -> Integers:
+    """Return each row times `2**bits`."""
+    if not bits:
+        return values
+    words, shift = divmod(bits, 64)
+    rows = np.flatnonzero(values.small)
+    parts = [Band(rows, values.small[rows, None].view(np.uint64)), *values.wide]
+    return _narrowest(
+        np.zeros(len(values), np.int64), [_shifted(part, words, shift) for part in parts]
+    )
+
+
+def _shifted(band: Band, words: int, shift: int) -> Band:
+    """Return the rows of a band times `2**(64 * words + shift)`, with a limb for the sign."""
+    size, width = band.limbs.shape
+    found = np.zeros((size, words + width + 1), np.uint64)
+    found[:, words:-1] = band.limbs << np.uint64(shift)
+    top = band.limbs[:, -1].view(np.int64) >> 63
+    if shift:
+        found[:, words + 1 : -1] |= band.limbs[:, :-1] >> np.uint64(64 - shift)
+        top = band.limbs[:, -1].view(np.int64) >> (64 - shift)
+    found[:, -1] = top.view(np.uint64)
+    return Band(band.rows, found)
+
+
 def repeated(value: int, size: int) -> Integers:
     """Return a column of `size` equal rows."""
     return from_python([value]).take(np.zeros(size, np.int64))

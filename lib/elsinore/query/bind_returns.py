@@ -314,7 +314,7 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
     each = call.modifier is not None
     if call.star:
         if function is not AggregateFunction.COUNT:
-            scope.refuse(f"{function} needs an attribute", call.at, "as in SUM(A.price)")
+            scope.refuse(f"{function} needs an attribute", call.at, f"as in {function}(A.price)")
         every = _in_trends(scope, scope.positions) if each else ()
         positions = frozenset(position.index for position in every)
         return BoundAggregate(label, function, positions, None, AttributeType.LONG, each)

@@ -94,6 +94,32 @@ class AggregateFunction(StrEnum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    STDDEV = "STDDEV"
+    STDDEV_SAMP = "STDDEV"  # a synonym, and so is VAR_SAMP
+    STDDEV_POP = "STDDEV_POP"
+    VARIANCE = "VARIANCE"
+    VAR_SAMP = "VARIANCE"
+    VAR_POP = "VAR_POP"
+
+    @property
+    def is_root(self) -> bool:
+        """Return whether it is the root of a variance."""
+        return self in (AggregateFunction.STDDEV, AggregateFunction.STDDEV_POP)
+
+    @property
+    def is_dispersion(self) -> bool:
+        """Return whether it is a variance, or the root of one."""
+        return self.is_root or self in (AggregateFunction.VARIANCE, AggregateFunction.VAR_POP)
+
+    @property
+    def is_of_sample(self) -> bool:
+        """Return whether it divides by the number of values less one."""
+        return self in (AggregateFunction.STDDEV, AggregateFunction.VARIANCE)
+
+    @property
+    def adds_up(self) -> bool:
+        """Return whether it adds up values, or their distances from the mean."""
+        return self.is_dispersion or self in (AggregateFunction.SUM, AggregateFunction.AVG)
 
 
 class MeasureKind(StrEnum):
@@ -214,14 +240,15 @@ class BoundAggregate:
 
     @property
     def value_type(self) -> AttributeType:
-        """Return the type of its value; an average is a double, or a length of time."""
-        if self.function is not AggregateFunction.AVG or self.is_duration:
-            return self.type
-        return AttributeType.DOUBLE
+        """Return the type of its value; averages and deviations are doubles, or lengths of time."""
+        averages = self.function is AggregateFunction.AVG or self.function.is_dispersion
+        return AttributeType.DOUBLE if averages and not self.is_duration else self.type
 
     @property
     def is_duration(self) -> bool:
-        """Return whether it reads a length of time."""
+        """Return whether it reads a length of time; a variance has the square of one."""
+        if self.function.is_dispersion and not self.function.is_root:
+            return False
         return self.measure is not None and self.measure.is_duration
 
     @property
@@ -236,7 +263,7 @@ class BoundAggregate:
         A sum of LENGTH is a number of events. Other measures need a query of their own, see
         `template.measures`.
         """
-        if self.measure is None or self.is_extreme:
+        if self.measure is None or self.is_extreme or self.function.is_dispersion:
             return self.measure is None
         return all(term.kind is MeasureKind.LENGTH for term in self.measure.terms)
 

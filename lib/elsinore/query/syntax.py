@@ -324,8 +324,10 @@ class Parameter:
 
 Expression = Literal | Reference | Operation | Call | Equivalence | Case | Zoned | Parameter
 
+#: Aggregates of how far values are from their mean; some are synonyms.
+DISPERSIONS = frozenset(["stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"])
 #: Functions of RETURN and HAVING that aggregate events or trends.
-AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
+AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"]) | DISPERSIONS
 #: Functions in aggregates that read one event of each trend, or add up its events.
 MEASURES = frozenset(["first", "last", "total"])
 

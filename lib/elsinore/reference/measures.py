@@ -20,6 +20,7 @@ from elsinore.query.bound import (
     MeasureTerm,
 )
 from elsinore.query.expressions import Applied
+from elsinore.reference.dispersion import dispersion, nearest_root, variance
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event
 from elsinore.reference.match import Match, Step
@@ -112,6 +113,8 @@ def total_of_measure(aggregate: BoundAggregate, found: Sequence[Measurement]) ->
         return Total(None)
     if aggregate.is_extreme:
         return _extreme(aggregate, measure, found)
+    if function.is_dispersion:
+        return _dispersion(aggregate, found)
     special = [one.value for one in found if isinstance(one.value, float)]
     if special:
         return Total(float(sum(special)))
@@ -128,6 +131,15 @@ def total_of_measure(aggregate: BoundAggregate, found: Sequence[Measurement]) ->
     if function is AggregateFunction.AVG:
         magnitude /= len(found)
     return Total(nearest_double(total), total, magnitude)
+
+
+def _dispersion(aggregate: BoundAggregate, found: Sequence[Measurement]) -> Total:
+    """Return a variance or a standard deviation; lengths of time deviate by a length of time."""
+    weighted = [(one.value, 1) for one in found]
+    if not aggregate.is_duration:
+        return Total(dispersion(aggregate.function, weighted))
+    exact = variance(weighted, sample=aggregate.function.is_of_sample)
+    return Total(None if exact is None else nearest_root(Fraction(exact)))
 
 
 def _extreme(

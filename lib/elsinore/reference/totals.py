@@ -14,6 +14,7 @@ from typing import Any
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
+from elsinore.reference.dispersion import dispersion
 from elsinore.reference.event import Event
 from elsinore.reference.measures import Measured, reader_of, total_of_measure
 from elsinore.reference.participation import Participants, count_distinct, participating_at
@@ -86,6 +87,8 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
             return Total(_extreme(min, weighted, aggregate.type))
         case AggregateFunction.MAX:
             return Total(_extreme(max, weighted, aggregate.type))
+        case function if function.is_dispersion:
+            return Total(dispersion(function, weighted))
     raise AssertionError(f"{aggregate.function} has no attribute")
 
 

@@ -18,6 +18,7 @@ from tests.property.random_cases.clauses import draw_returns, draw_semantics, dr
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.dispersions import EACH_DISPERSION, with_dispersions
 from tests.property.random_cases.parameters import with_parameters
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.repeated import with_repeated, written
@@ -114,11 +115,14 @@ def _results(
     """
     named = [item for item in returns if isinstance(item.expression, Reference)]
     aggregates = [print_item(item) for item in returns if item not in named]
+    dispersions = Dice(f"dispersions of {name}, {aggregates}", aim)
+    aggregates = with_dispersions(dispersions, aggregates, 0.12)
     texts = [print_output(reference) for reference in groups]
     dice = Dice(f"results of {name}, {aggregates}", aim)
     items, having = draw_results(dice, aggregates, texts, calendar=calendar)
     each = Dice(f"each of {name}, {aggregates}", aim)
-    if len(aggregates) > 1 and each.chance(share, *OF_EACH, "quantifier with EACH"):
+    of_each = (*OF_EACH, "quantifier with EACH", EACH_DISPERSION)
+    if len(aggregates) > 1 and each.chance(share, *of_each):
         items, having = draw_each(each, aggregates), None
     measures = Dice(f"measures of {name}, {aggregates}", aim)
     if not isinstance(shape.pattern, Conjunction) and measures.chance(0.12, *OF_MEASURES):

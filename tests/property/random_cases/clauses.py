@@ -8,6 +8,7 @@ from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item
 from elsinore.query.syntax import Call, Conjunction, Duration, Item, Reference, Semantics
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.dispersions import OF_DISPERSIONS, OF_EXPRESSION
 from tests.property.random_cases.results import OF_EACH
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape
 from tests.property.random_cases.signed import SIGNED
@@ -39,7 +40,7 @@ def draw_returns(dice: Dice, shape: Shape, groups: tuple[Reference, ...]) -> tup
     every = [_aggregate("COUNT", "*", None)]
     if not isinstance(shape.pattern, Conjunction):
         wanted = dice.aim in _AIMS or dice.aims(
-            "timestamp extreme", _APART, *OF_EACH, *_OF_REPEATED
+            "timestamp extreme", _APART, *OF_EACH, *_OF_REPEATED, *OF_DISPERSIONS
         )
         more = dice.number(1 if wanted else 0, 3)
         every += [found for _ in range(more) if (found := _draw_aggregate(dice, shape))]
@@ -63,17 +64,12 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
         return None  # An aggregate of one of several occurrences is mostly ambiguous.
     if shape.overlaps(leaf) and dice.chance(0.9):
         return None
-    function = dice.pick(_FUNCTIONS)
-    if dice.aim in _AIMS and dice.chance(0.7):
-        function = _AIMS[dice.aim]
-    if dice.aims("timestamp extreme"):
-        function = dice.pick(_EXTREMES)
-    if dice.chance(0.12, "aggregate of an expression", "CASE"):
+    function = _draw_function(dice)
+    if dice.chance(0.12, "aggregate of an expression", "CASE", OF_EXPRESSION):
         among = _CASES if dice.aims("CASE") else _EXPRESSIONS
         fitting = [text for needs, text in among if set(needs) <= set(TYPES[leaf.type])]
         if fitting:
-            # Some values of x are close to 64 bits, which greta refuses to exceed.
-            text = dice.pick(fitting).replace("P.x", "(P.x % 1000)").replace("P.", f"{target}.")
+            text = dice.pick(fitting).replace("P.", f"{target}.")
             return _parsed_item(f"{function}({text})")
     if function == "COUNT":
         return _aggregate(function, target, None)
@@ -85,6 +81,17 @@ def _draw_aggregate(dice: Dice, shape: Shape) -> Item | None:
     if dice.aims(SIGNED) and "y" in names:
         return _aggregate(dice.pick(("SUM", "AVG")), target, "y")
     return _aggregate(function, target, dice.pick(names))
+
+
+def _draw_function(dice: Dice) -> str:
+    function = dice.pick(_FUNCTIONS)
+    if dice.aim in _AIMS and dice.chance(0.7):
+        function = _AIMS[dice.aim]
+    if dice.aims("timestamp extreme"):
+        function = dice.pick(_EXTREMES)
+    if dice.aims(*OF_DISPERSIONS) and dice.chance(0.7):
+        function = "AVG"  # which another function replaces
+    return function
 
 
 def _parsed_item(text: str) -> Item:

@@ -30,6 +30,7 @@ from elsinore.query.syntax import (
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
+from tests.property.random_cases.dispersions import OF_DISPERSIONS, dispersions_of
 from tests.property.random_cases.parameters import OF_PARAMETERS, WITHIN
 from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
 from tests.property.random_cases.results import (
@@ -66,6 +67,7 @@ CONSTRUCTS = (
     *("aggregate over several positions", SIGNED, *OF_RESULTS, *OF_EACH),
     *OF_REPEATED,
     *OF_MEASURES,
+    *OF_DISPERSIONS,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
@@ -95,7 +97,7 @@ def constructs_of(
         negated = any(position.negated for position in query.positions)
         found |= {"ambiguous with NOT"} if negated else set()
     found |= _conditions(query) | _keys(query) | _returns(query) | _results(query)
-    found |= _window(query) | _measures(query, found)
+    found |= _window(query) | _measures(query, found) | {*dispersions_of(query)}
     if "ambiguous" in found and _told_apart(query):
         found.add("aliases told apart by conditions")
     found |= _semantics(query, found) | _stream(schema, rows)
@@ -346,7 +348,8 @@ def _returns(query: BoundQuery) -> set[str]:
     for item in query.aggregates:
         if item.counts_trends or item.measure is not None:
             continue
-        found.add("COUNT of alias" if item.attribute is None else item.function.value)
+        if not item.function.is_dispersion:
+            found.add("COUNT of alias" if item.attribute is None else item.function.value)
         if len(item.positions) > 1:
             found.add("aggregate over several positions")
         if isinstance(item.attribute, Applied):

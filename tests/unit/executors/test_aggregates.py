@@ -78,6 +78,11 @@ def test_accumulators_of_other_positions_share_a_column_of_weights() -> None:
         ("COUNT(A)", AttributeType.LONG, True),
         ("SUM(A.x)", AttributeType.LONG, True),
         ("SUM(A.y)", AttributeType.DOUBLE, False),
+        ("SUM(A.x * A.x)", AttributeType.LONG, True),
+        ("MAX(A.x * A.x)", AttributeType.LONG, True),
+        ("MAX(A.x % 7)", AttributeType.LONG, False),
+        ("VARIANCE(A.x)", AttributeType.DOUBLE, False),
+        ("STDDEV(A.y)", AttributeType.DOUBLE, False),
         ("AVG(A.x)", AttributeType.DOUBLE, False),
         ("MIN(A.x)", AttributeType.LONG, False),
         ("MAX(A.time)", AttributeType.LONG, False),
@@ -89,5 +94,5 @@ def test_types_of_results(returned: str, kind: AttributeType, exact: bool) -> No
 
 
 def test_every_function_has_a_name_in_queries_and_a_rule() -> None:
-    assert {function.lower() for function in AggregateFunction} == AGGREGATES
+    assert {function.lower() for function in AggregateFunction.__members__} == AGGREGATES
     assert set(AggregateFunction) == set(RULES)

@@ -34,7 +34,23 @@ def faults(text: str) -> list[str]:
             "to count events, or GROUP-BY u for a row per value)",
             "COUNT(b)",
         ),
-        ("MEDIAN(v)", "unknown aggregate MEDIAN (use one of COUNT, SUM, AVG, MIN, MAX)", None),
+        (
+            "MEDIAN(v)",
+            "unknown aggregate MEDIAN (use one of COUNT, SUM, AVG, MIN, MAX, STDDEV, STDDEV_SAMP, "
+            "STDDEV_POP, VARIANCE, VAR_SAMP, VAR_POP)",
+            None,
+        ),
+        ("STDEV(v)", "unknown aggregate STDEV (did you mean STDDEV?)", None),
+        (
+            "STDDEV(v)",
+            "STDDEV needs the alias before v (write STDDEV(a.v) or STDDEV(b.v))",
+            "STDDEV(a.v)",
+        ),
+        (
+            "VAR_POP(v)",
+            "VAR_POP needs the alias before v (write VAR_POP(a.v) or VAR_POP(b.v))",
+            "VAR_POP(b.v)",
+        ),
         ("SUM(x)", "the pattern has no x (it has A, B, C, a, b)", None),
     ],
 )

@@ -14,8 +14,10 @@ import pyarrow as pa
 from elsinore.events import EventTable
 from elsinore.executors.graph.run_template import run_template
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import in_digits
 from elsinore.executors.input.entries import key_codes
 from elsinore.executors.input.key_codes import KeyCodes
+from elsinore.executors.output.digits import restored
 from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.output.window_rows import Groups, Reading, partial_rows
 from elsinore.executors.row_bound import RowBound
@@ -45,12 +47,14 @@ def aggregate_query(
     codes = key_codes(query, columns)
     if isinstance(query.pattern, Conjunction):
         return conjoined_rows(query, codes, columns, owned)
-    bound, parts, templates = RowBound([query]), list[PartialRows](), build_templates(query)
+    run, templates = in_digits(query, columns), build_templates(query)
+    bound, parts = RowBound([run]), list[PartialRows]()
     for template in templates:
-        found = run_template(query, template, codes, columns, owned)
+        found = run_template(run, template, codes, columns, owned)
         groups = Groups.of(found.entries.group_texts(query, codes))
-        parts += partial_rows(bound.counted(found.rungs), [Reading(query, groups, found.extremes)])
-    return merge(parts) if len(templates) > 1 else parts
+        parts += partial_rows(bound.counted(found.rungs), [Reading(run, groups, found.extremes)])
+    rows = restored(parts, [query])
+    return merge(rows) if len(templates) > 1 else rows
 
 
 # ---- AND: the number of pairs of trends, one from each side (GRETA section 9)

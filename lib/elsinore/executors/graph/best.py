@@ -31,7 +31,7 @@ from elsinore.executors.graph.layout import Layout, lay_out
 from elsinore.executors.graph.run_template import build_graph, last_events
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import StateEntries, at_states, key_codes, make_entries
-from elsinore.executors.input.evaluate import input_values
+from elsinore.executors.input.exact import fitting_values
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import EventWeights, stack_rows
@@ -252,7 +252,7 @@ class _Part:
             starts = -ends
         else:
             assert term.value is not None
-            column = input_values(term.value, found.columns, placed.rows)
+            column = fitting_values(term.value, found.columns, placed.rows)
             own = np.where(inside & column.known, column.values, 0)
             null = inside & ~column.known & (term.kind is not MeasureKind.TOTAL)
         self.values = own, starts, ends

@@ -6,6 +6,8 @@
 | keys as small integers | `key_codes` | `KeyCodes`, with the JSON of each value |
 | partitions and event classes | `entries` | `Entries`, by partition and time |
 | states of one template | `entries.at_states` | `StateEntries` |
+| integers of any size in aggregates | `exact` | `ExactColumn` |
+| exact sums as digits | `digits` | the query that runs instead |
 | amounts that events add | `weights` | `EventWeights`, with the ranks of MIN and MAX |
 | edge predicates | `conditions`, `slots` | programs (`kernels.pair_program`) and their columns |
 | windows | `slots.spans_of` | ranges of entries (`kernels.entries`) |

@@ -13,12 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.errors import QueryError
 from elsinore.executors.input import functions
 from elsinore.executors.input.columns import Column, EventColumns, in_one_dictionary
 from elsinore.numbers.arithmetic import long_columns
 from elsinore.query.expressions import EXTRACT_PARTS, Applied, BoundExpression, Constant, Field
-from elsinore.query.print_query import print_bound
 from elsinore.template.placement import Admission
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
@@ -73,36 +71,6 @@ def values_of(expression: BoundExpression, columns: EventColumns) -> Column:
     return columns.once((Column, expression), make)
 
 
-def input_values(source: str | Applied, columns: EventColumns, rows: np.ndarray | None) -> Column:
-    """Return what an aggregate reads of some events.
-
-    Args:
-        source: a column, or an expression.
-        columns: the events.
-        rows: int64[N], the events; None: all in their order.
-
-    Raises:
-        QueryError: a value of an expression of integers does not fit 64 bits.
-    """
-    if isinstance(source, str):
-        column = columns.column(source)
-        return column if rows is None else column.take(rows)
-    column, too_large = columns.once(("input", source), lambda: _input_values(source, columns))
-    if np.any(too_large if rows is None else too_large[rows]):
-        text = print_bound(source)
-        hint = f"compute with doubles, as in {text} * 1.0"
-        raise QueryError(f"a value of {text}, which is aggregated, exceeds 64 bits", hint=hint)
-    return column if rows is None else column.take(rows)
-
-
-def _input_values(source: Applied, columns: EventColumns) -> tuple[Column, np.ndarray]:
-    """Return the values of an expression, and whether a step of each one exceeds 64 bits."""
-    size = columns.times.size
-    misfits: list[np.ndarray] = [np.zeros(size, np.bool_)]
-    column = work_out(source, lambda f: columns.column(f.attribute), size, misfits)
-    return column, np.logical_or.reduce(misfits)
-
-
 def work_out(
     expression: BoundExpression,
     read: Callable[[Field], Column],
@@ -116,7 +84,7 @@ def work_out(
         read: returns the values of an attribute.
         size: number of values.
         misfits: receives a bool[size] per operation: whether an integer exceeds 64 bits, which is
-            NULL otherwise.
+            NULL here.
     """
     match expression:
         case Constant():
@@ -183,17 +151,9 @@ def _with_constants(
         case Applied("regexp_like", (operand, Constant(str(pattern)))):
             return functions.regexp_like(inner(operand), pattern)
         case Applied("date_trunc", (Constant(str(unit)), operand, *zone)):
-            return functions.date_trunc(unit, inner(operand), _zone(zone))
+            return functions.date_trunc(unit, inner(operand), functions.zone_name(zone))
         case Applied(part, (operand, *zone)) if part in EXTRACT_PARTS:
-            return functions.extract(part, inner(operand), _zone(zone))
-    return None
-
-
-def _zone(operands: list[BoundExpression]) -> str | None:
-    """Return the name of the zone after the operand of a function; None for UTC."""
-    for operand in operands:
-        assert isinstance(operand, Constant)
-        return str(operand.value)
+            return functions.extract(part, inner(operand), functions.zone_name(zone))
     return None
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.input.columns import Column, in_one_dictionary, recoded
 from elsinore.executors.input.numbering import numbered
+from elsinore.query.expressions import EXTRACT_PARTS, Applied, BoundExpression, Constant
 from elsinore.results.row import nearest_double
 from elsinore.timeline import DAY, HOUR, MAX_INSTANT, MIN_INSTANT, MINUTE, SECOND
 from elsinore.zones import FIXED, Zone, civil_of, days_of, unit_start, zone_of
@@ -153,6 +154,28 @@ SCALARS: dict[str, Callable[..., Any]] = {
     "trim": lambda text: text.strip(" "),
     "upper": str.upper,
 }
+
+
+def function_of(expression: Applied) -> Callable[..., Any]:
+    """Return a function of single values, which are not None unless it is `concat`."""
+    match expression:
+        case Applied("concat"):
+            return joined
+        case Applied("date_trunc", (_, _, *zone)):
+            name = zone_name(zone)
+            return lambda unit, instant, *_: truncated(unit, int(instant), name)
+        case Applied(part, (_, *zone)) if part in EXTRACT_PARTS:
+            name = zone_name(zone)
+            return lambda instant, *_: part_at(part, int(instant), name)
+    return SCALARS[expression.name]
+
+
+def zone_name(operands: Sequence[BoundExpression]) -> str | None:
+    """Return the name of the zone after the operand of a function; None for UTC."""
+    for operand in operands:
+        assert isinstance(operand, Constant)
+        return str(operand.value)
+    return None
 
 
 # ---- functions of columns
@@ -343,6 +366,16 @@ def regexp_like(column: Column, pattern: str) -> Column:
     matches = np.asarray(found).astype(np.bool_)
     values = matches[column.values] if matches.size else np.zeros(column.known.size, np.bool_)
     return Column(values, column.known)
+
+
+def matches(expression: Applied, text: str) -> bool:
+    """Return LIKE or `regexp_like` of a single string."""
+    match expression:
+        case Applied("LIKE", (_, Constant(str(pattern)), Constant(str() | None as escape))):
+            pattern = like_expression(pattern, escape)
+        case Applied(_, (_, Constant(str(pattern)))):
+            pass
+    return bool(pc.match_substring_regex(pa.array([text], pa.string()), pattern)[0].as_py())
 
 
 def like_expression(pattern: str, escape: str | None) -> str:

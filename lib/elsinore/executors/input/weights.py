@@ -13,8 +13,9 @@ from elsinore.executors.aggregates import (
     WeightColumns,
     accumulators_of,
 )
-from elsinore.executors.input.columns import Column, EventColumns
-from elsinore.executors.input.evaluate import input_values
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import digit_weights
+from elsinore.executors.input.exact import ExactColumn, exact_values
 from elsinore.executors.kinds import Kind
 from elsinore.query.bound import BoundQuery
 
@@ -25,10 +26,16 @@ class Extremes:
     """The values of a MIN or MAX aggregate as ranks, where a smaller rank is more extreme.
 
     NaN ranks behind every number, so it is the result only if all values are NaN.
+
+    Attributes:
+        distinct: the value of each rank: int64[*] or float64[*], or Python's integers if one needs
+            more bits.
+        ranks: int64[N], `NO_RANK` for NULL.
     """
 
-    def __init__(self, column: Column, used: np.ndarray, *, largest: bool) -> None:
-        distinct, ranks = np.unique(column.values[used], return_inverse=True)
+    def __init__(self, values: ExactColumn, *, largest: bool) -> None:
+        used = values.column.known
+        distinct, ranks = np.unique(values.numbers[used], return_inverse=True)
         numbers = int(np.count_nonzero(distinct == distinct))
         if largest:
             distinct[:numbers] = distinct[:numbers][::-1].copy()
@@ -36,10 +43,6 @@ class Extremes:
         self.distinct = distinct
         self.ranks = np.full(used.size, NO_RANK, np.int64)
         self.ranks[used] = ranks
-
-    def value(self, rank: int) -> int | float | None:
-        """Return the value of a rank; None for "no value"."""
-        return self.distinct[rank].item() if rank < self.distinct.size else None
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,9 @@ def weigh_events(
     """
     size = columns.times.size if rows is None else rows.size
 
-    def read(source: Source | None) -> Column:
+    def read(source: Source | None) -> ExactColumn:
         assert source is not None
-        return input_values(source, columns, rows)
+        return exact_values(source, columns).take(rows)
 
     def counted(what: Accumulator) -> np.ndarray:
         if what.weight is Weight.EVENT:
@@ -87,21 +90,23 @@ def weigh_events(
         if what.weight is Weight.ELAPSED:
             times = columns.times if rows is None else columns.times[rows]
             return times - columns.times.min(initial=NO_RANK)
-        column = read(what.attribute)
+        if what.weight is Weight.DIGIT:
+            digits = digit_weights(what, columns)
+            return digits if rows is None else digits[rows]
+        column = read(what.attribute).column
         if what.weight is Weight.PRESENT:
             return column.known.astype(np.int64)
         return column.values * column.known
 
     def summed(what: Accumulator) -> np.ndarray:
-        column = read(what.attribute)
+        column = read(what.attribute).column
         return np.where(column.known, column.values, 0.0)
 
     longs = [counted(each) for each in [*asked.columns[Kind.INTEGER]][first:]]
     doubles = [summed(each) for each in asked.columns[Kind.DOUBLE]]
     extremes = {}
     for each in asked.columns[Kind.RANK]:
-        column = read(each.attribute)
-        extremes[each] = Extremes(column, column.known, largest=each.largest)
+        extremes[each] = Extremes(read(each.attribute), largest=each.largest)
     return EventWeights(
         stack_rows(longs, size, np.int64),
         stack_rows(doubles, size, np.float64),

@@ -9,6 +9,7 @@ import numpy as np
 
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import in_digits
 from elsinore.executors.input.entries import Entries, key_codes, latest_entries
 from elsinore.executors.input.weights import weigh_events
 from elsinore.executors.linear.kernels.sweep_program import Events
@@ -16,7 +17,8 @@ from elsinore.executors.linear.panes import cheaper_by_panes, run_panes
 from elsinore.executors.linear.run import Swept, joined, read_events, run_sweep, run_wide
 from elsinore.executors.linear.sweep_sets import Place, SweepSet
 from elsinore.executors.linear.sweep_tables import Lowered, lower_window
-from elsinore.executors.output.partial_rows import PartialRows, by_shape
+from elsinore.executors.output.digits import restored
+from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.timeline import Interval
@@ -41,8 +43,9 @@ def aggregate_sweep(
         panes: whether to compute overlapping windows of COUNT(*) as products of panes; None if this
             is predicted to cost less.
     """
-    columns = EventColumns.of(events)
-    query = sweep_set.queries[0]
+    columns, asked = EventColumns.of(events), sweep_set.queries
+    sweep_set = sweep_set.running([in_digits(query, columns) for query in asked])
+    query = asked[0]
     codes = key_codes(query, columns)
     entries = latest_entries(sweep_set.placements, codes, columns)
     groups, found = Groups.of(entries.group_texts(query, codes)), list[PartialRows]()
@@ -56,7 +59,7 @@ def aggregate_sweep(
         swept = _sweep_parts(lowered, swept_events, parts, window, panes, bound)
         rows = _with_wide(swept, lowered, swept_events, window, bound)
         found += partial_rows(rows, [Reading(q, groups, weights.meanings(q)) for q in queries])
-    return by_shape(found)
+    return restored(found, asked)
 
 
 def _with_wide(

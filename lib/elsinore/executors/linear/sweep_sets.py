@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import is_
 
 from elsinore.executors.aggregates import Accumulators, accumulators_of
 from elsinore.query.bound import BoundQuery
@@ -137,6 +138,12 @@ class SweepSet:
 
     queries: tuple[BoundQuery, ...]  #: one or more, with windows of any kind
     templates: tuple[Template, ...]  #: the template of each query
+
+    def running(self, queries: Sequence[BoundQuery]) -> SweepSet:
+        """Return the set with queries that run for its queries, with other accumulators."""
+        if all(map(is_, queries, self.queries)):
+            return self
+        return SweepSet(tuple(queries), self.templates)
 
     @cached_property
     def placements(self) -> Placements[Place]:

@@ -6,6 +6,7 @@
 | partial rows | `window_rows.partial_rows` | `PartialRows`, one row per group and window |
 | EACH and DISTINCT | `participation`, given a pass that finds the events | the same |
 | rows of several tasks | `partial_rows.merge` | the same, one row per query, group and window |
+| exact sums of digits | `digits`, `exact_states` | the same, one column per exact sum |
 | rows that tasks exchange | `wire` | `WIRE_SCHEMA`: lists of numbers |
 | values of aggregates | `finish` | `ResultRow`, or the long table of results |
 

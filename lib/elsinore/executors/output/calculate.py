@@ -19,16 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.input.functions import (
-    SCALARS,
-    joined,
-    like_expression,
-    part_at,
-    truncated,
-)
+from elsinore.executors.input.functions import function_of, like_expression
 from elsinore.numbers.exact_columns import Integers, to_python
 from elsinore.query.expressions import (
-    EXTRACT_PARTS,
     Applied,
     BoundExpression,
     Constant,
@@ -343,26 +336,8 @@ def _case(operands: list[Values], kind: AttributeType) -> Values:
 
 def _mapped(expression: Applied, operands: list[Values]) -> Values:
     """Return a function of the values of each row, NULL if one of them is NULL."""
-    function = _function(expression)
+    function = function_of(expression)
     rows = zip(*(operand.to_list() for operand in operands), strict=True)
     skips_null = expression.name == "concat"
     found = [function(*row) if skips_null or None not in row else None for row in rows]
     return Values.of(expression.type, found)
-
-
-def _function(expression: Applied) -> Callable[..., Any]:
-    match expression:
-        case Applied("concat"):
-            return joined
-        case Applied("date_trunc", (_, _, *zone)):
-            name = _zone(zone)
-            return lambda unit, instant, *_: truncated(unit, int(instant), name)
-        case Applied(part, (_, *zone)) if part in EXTRACT_PARTS:
-            name = _zone(zone)
-            return lambda instant, *_: part_at(part, int(instant), name)
-    return SCALARS[expression.name]
-
-
-def _zone(operands: list[BoundExpression]) -> str | None:
-    """Return the name of the zone after the operand of a function; None for UTC."""
-    return str(operands[0].value) if operands and isinstance(operands[0], Constant) else None

@@ -27,6 +27,8 @@ from elsinore.executors.aggregates import (
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Longs, Values, calculate
+from elsinore.executors.output.dispersion import Moments
+from elsinore.executors.output.exact_states import IntegerExtremes
 from elsinore.executors.output.measures import extreme_of_measure, sum_of_measure
 from elsinore.executors.output.partial_rows import PartialRows, joined_groups
 from elsinore.executors.output.state_columns import Extremes
@@ -39,7 +41,13 @@ from elsinore.numbers.exact_columns import (
     to_text,
     wide_rows,
 )
-from elsinore.query.bound import BoundAggregate, BoundOutput, BoundQuery, Workload
+from elsinore.query.bound import (
+    AggregateFunction,
+    BoundAggregate,
+    BoundOutput,
+    BoundQuery,
+    Workload,
+)
 from elsinore.query.expressions import BoundExpression, GroupValue, Slot, operands_of
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, Value, sorted_rows
@@ -274,6 +282,8 @@ class _Columns(NamedTuple):
 
     def extreme(self, of: Accumulator) -> Values | Longs:
         column = self.states.extremes[of]
+        if isinstance(column, IntegerExtremes):
+            return Longs(self.type, column.integers, column.known)
         assert isinstance(column, Extremes), "no measure of trends"
         if self.type is AttributeType.DOUBLE:
             return Values(self.type, column.values, column.known)
@@ -284,15 +294,25 @@ class _Columns(NamedTuple):
         known = self.states.integers[present].nonzero
         if of.kind is Kind.DOUBLE:
             return Values(self.type, self.states.sums[of].to_doubles(), known)
-        return Longs(self.type, self.states.integers[of], known)
+        return Longs(self.type, self.states.whole(of), known)
 
     def mean(self, present: Accumulator, of: Accumulator) -> Values | Longs:
         counts = self.states.integers[present]
         if of.kind is Kind.DOUBLE:
             means = self.states.sums[of].divided_by(counts)
         else:
-            means = ratios(self.states.integers[of], counts)
+            means = ratios(self.states.whole(of), counts)
         return Values(self.type, means, counts.nonzero)
+
+    def dispersion(
+        self, function: AggregateFunction, moments: Sequence[Accumulator]
+    ) -> Values | Longs:
+        present, first, square, *not_finite = moments
+        found = Moments(
+            self.states.integers[present], self.states.sum_of(first), self.states.sum_of(square)
+        )
+        odd = self.states.sum_of(*not_finite).integers.nonzero if not_finite else None
+        return found.dispersion(function, odd)
 
 
 # ---- the same values as rows of the long table of results

@@ -14,6 +14,7 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import accumulators_of_term, measured_trends, needs_of
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Longs, Values
+from elsinore.executors.output.exact_states import IntegerExtremes
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles
 from elsinore.executors.output.states import States
 from elsinore.numbers.exact_columns import (
@@ -71,6 +72,7 @@ def extreme_of_measure(
     """
     [accumulator] = needs_of(item)
     column = states.extremes[accumulator]
+    assert not isinstance(column, IntegerExtremes), "no measure of trends"
     if isinstance(column, Extremes):
         with np.errstate(over="ignore"):
             values = column.values + nearest_double(measure.constant)
@@ -105,7 +107,7 @@ def _divided(
 def _parts(term: MeasureTerm, counts: Integers, states: States) -> tuple[Integers, Integers]:
     """Return the sum of a measure of integers, and how many of the trends have none."""
     first, *others = accumulators_of_term(term)
-    own, rest = states.integers[first], _rest(term, counts, states)
+    own, rest = states.whole(first), _rest(term, counts, states)
     if term.kind is MeasureKind.DURATION:
         own = own.plus(_times(states.integers[others[0]], -1))
     return own, rest

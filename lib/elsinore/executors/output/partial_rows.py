@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import accumulators_of, needs_of
+from elsinore.executors.aggregates import accumulators_of, exceeds_64_bits, needs_of
+from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.state_columns import (
     Extremes,
     ScaledDoubles,
@@ -33,6 +34,7 @@ class ExtremeKind(Enum):
     LONG = auto()  # 64 bits
     WIDE = auto()  # integers in two parts
     DOUBLE = auto()
+    INTEGER = auto()  # integers of any size
 
 
 class Shape(NamedTuple):
@@ -42,6 +44,7 @@ class Shape(NamedTuple):
     sums: int  #: number of columns of sums of doubles
     #: for each column of extremes, its numbers, and whether it has maxima.
     extremes: tuple[tuple[ExtremeKind, bool], ...]
+    exact: int = 0  #: number of columns of exact sums
 
     def no_rows(self) -> tuple[StateColumn, ...]:
         """Return columns without any row."""
@@ -50,28 +53,34 @@ class Shape(NamedTuple):
         for kind, largest in self.extremes:
             if kind is ExtremeKind.WIDE:
                 extremes.append(WideExtremes.of(longs, longs, known, largest=largest))
+            elif kind is ExtremeKind.INTEGER:
+                extremes.append(IntegerExtremes(Integers(longs), known, largest))
             else:
                 values = doubles if kind is ExtremeKind.DOUBLE else longs
                 extremes.append(Extremes.of(values, known, largest=largest))
         integers = [Integers(longs)] * self.integers
-        return (*integers, *[ScaledDoubles.of(doubles, longs)] * self.sums, *extremes)
+        exact = [ExactSums(Integers(longs), 0)] * self.exact
+        return (*integers, *[ScaledDoubles.of(doubles, longs)] * self.sums, *extremes, *exact)
 
 
 @of_query
 def shape_of(query: BoundQuery) -> Shape:
     """Return the columns of the partial rows of a query."""
-    integers, sums, extremes = accumulators_of(query).columns
+    accumulators = accumulators_of(query)
+    integers, sums, extremes = accumulators.columns
     kinds = {
         accumulator: _kind_of(item) for item in query.counted for accumulator in needs_of(item)
     }
     sides = tuple((kinds[each], each.largest) for each in extremes)
-    return Shape(len(integers), len(sums), sides)
+    return Shape(len(integers), len(sums), sides, len(accumulators.exact))
 
 
 def _kind_of(item: BoundAggregate) -> ExtremeKind:
     """Return the numbers of the extremes of an aggregate."""
     if item.measure is not None and not item.measure.adds_doubles:
         return ExtremeKind.WIDE
+    if item.measure is None and exceeds_64_bits(item.attribute):
+        return ExtremeKind.INTEGER
     is_double = item.measure is not None or item.type is AttributeType.DOUBLE
     return ExtremeKind.DOUBLE if is_double else ExtremeKind.LONG
 
@@ -85,7 +94,8 @@ class PartialRows:
     query: np.ndarray  #: int32[R], positions in `queries`
     group: np.ndarray  #: int32[R], positions in `groups`
     window: np.ndarray  #: int64[R], window numbers
-    columns: tuple[StateColumn, ...]  #: integers, sums of doubles and extremes, see `Shape`
+    #: integers, sums of doubles, extremes and exact sums, see `Shape`.
+    columns: tuple[StateColumn, ...]
 
     @classmethod
     def none_of(cls, query: BoundQuery) -> PartialRows:

@@ -30,14 +30,19 @@ from elsinore.executors.aggregates import (
     WeightColumns,
     accumulators_of,
     asked_name,
+    exceeds_64_bits,
     participation_query,
 )
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import in_digits
 from elsinore.executors.input.entries import Entries, key_codes, latest_entries
+from elsinore.executors.input.exact import exact_values
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
 from elsinore.executors.kinds import Kind
+from elsinore.executors.output.digits import restored
+from elsinore.executors.output.exact_states import IntegerExtremes
 from elsinore.executors.output.kernels.members import (
     LISTED,
     PART,
@@ -92,7 +97,8 @@ def aggregate_participation(
     Raises:
         QueryError: there are too many rows, or too many events in lists.
     """
-    sought = Sought([*map(participation_query, queries)], EventColumns.of(events))
+    columns, asked = EventColumns.of(events), [*map(participation_query, queries)]
+    sought = Sought([in_digits(query, columns) for query in asked], columns)
     templates = zip(*map(position_templates, queries), strict=True)
     passes = [make(sought, each) for each in templates]
     several = len(passes) > 1
@@ -111,7 +117,8 @@ def aggregate_participation(
     joined = Groups.of(pa.concat_arrays(groups))
     readings = [Reading(q, joined, sought.weights.meanings(q)) for q in sought.queries]
     partial = partial_rows(parts, readings)
-    return [filled for rows in partial for filled in lists.filled(rows, joined.numbers)]
+    filled = (each for rows in partial for each in lists.filled(rows, joined.numbers))
+    return restored(filled, asked)
 
 
 # ---- accumulators
@@ -132,7 +139,7 @@ class Sought:
     """The accumulators of queries and the weights of all events.
 
     Attributes:
-        queries: the `participation_query` of each query.
+        queries: the `participation_query` of each query, in digits.
         columns: the events.
         accumulators: the accumulators of all queries.
         asked, weights: the columns of weights, and their values for all events of the table.
@@ -424,6 +431,8 @@ class _Lists:
             ranks = np.full(size, NO_RANK)
             np.minimum.at(ranks, places, weights.ranks[accumulator.weight][items])
             distinct = weights.extremes[of.event_weight].distinct
+            if exceeds_64_bits(of.attribute):
+                return IntegerExtremes.from_ranks(ranks, distinct, largest=of.largest)
             return Extremes.from_ranks(ranks, distinct, largest=of.largest)
         if accumulator.weight < 0:
             return Integers(np.bincount(places, minlength=size))
@@ -435,9 +444,13 @@ class _Lists:
 
 
 def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
-    """Return int32[N], the codes of the values that DISTINCT compares; 0 is NULL."""
+    """Return int[N], the codes of the values that DISTINCT compares; 0 is NULL."""
     source, types = accumulator.attribute, columns.events.schema.attributes
     match source:
+        case Applied() if exceeds_64_bits(source):
+            values = exact_values(source, columns)
+            _, codes = np.unique(values.numbers, return_inverse=True)
+            return np.where(values.column.known, codes + 1, 0)
         case Applied():
             key = Key(print_bound(source), source.type, frozenset(), value=source)
         case str() if source == TIME:

@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.executors.input.weights import Extremes
-from elsinore.executors.output.partial_rows import PartialRows, Shape, by_shape, merge, shape_of
+from elsinore.executors.output.exact_states import IntegerExtremes
+from elsinore.executors.output.partial_rows import (
+    ExtremeKind,
+    PartialRows,
+    Shape,
+    by_shape,
+    merge,
+    shape_of,
+)
 from elsinore.executors.output.state_columns import Extremes as StateExtremes
 from elsinore.executors.output.state_columns import ScaledDoubles, StateColumn
 from elsinore.numbers.exact_columns import from_limbs
@@ -143,9 +151,9 @@ def _partial_rows(rows: WindowRows, query: np.ndarray, readings: Sequence[Readin
         *(ScaledDoubles.of(*each) for each in sums),
         *(
             _extremes_of_ranks(
-                rows.ranks[:, n], query, [each.extremes[n].distinct for each in readings], largest
+                rows.ranks[:, n], query, [each.extremes[n].distinct for each in readings], side
             )
-            for n, (_, largest) in enumerate(shape.extremes)
+            for n, side in enumerate(shape.extremes)
         ),
     ]
     return PartialRows(
@@ -159,17 +167,22 @@ def _partial_rows(rows: WindowRows, query: np.ndarray, readings: Sequence[Readin
 
 
 def _extremes_of_ranks(
-    ranks: np.ndarray, query: np.ndarray, tables: Sequence[np.ndarray], largest: bool
-) -> StateExtremes:
+    ranks: np.ndarray,
+    query: np.ndarray,
+    tables: Sequence[np.ndarray],
+    side: tuple[ExtremeKind, bool],
+) -> StateColumn:
     """Return the values of ranks.
 
     Args:
         ranks: int64[R].
         query: int32[R], the number of the table of each row.
         tables: the values of the ranks; queries of one attribute share a table.
-        largest: whether the values are maxima.
+        side: the numbers of the values, and whether they are maxima.
     """
-    distinct = {id(table): table for table in tables}
+    (kind, largest), distinct = side, {id(table): table for table in tables}
+    if kind is ExtremeKind.INTEGER:
+        return _integer_extremes(ranks, query, tables, largest=largest)
     if len(distinct) == 1:
         return StateExtremes.from_ranks(ranks, tables[0], largest=largest)
     numbers = {name: number for number, name in enumerate(distinct)}
@@ -179,3 +192,14 @@ def _extremes_of_ranks(
         rows = np.flatnonzero((table_of == number) & (ranks < table.size))
         values[rows], known[rows] = table[ranks[rows]], True
     return StateExtremes.of(values, known, largest=largest)
+
+
+def _integer_extremes(
+    ranks: np.ndarray, query: np.ndarray, tables: Sequence[np.ndarray], *, largest: bool
+) -> IntegerExtremes:
+    """Return the values of ranks, integers of any size; see `_extremes_of_ranks`."""
+    first = np.cumsum([0, *(table.size for table in tables)])
+    known = ranks < np.diff(first)[query]
+    every = np.concatenate([table.astype(object) for table in tables])
+    places = np.where(known, first[query] + np.where(known, ranks, 0), every.size)
+    return IntegerExtremes.from_ranks(places, every, largest=largest)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.partial_rows import ExtremeKind, PartialRows, Shape, shape_of
 from elsinore.executors.output.state_columns import (
     Extremes,
@@ -26,7 +27,9 @@ from elsinore.query.bound import BoundQuery
 #: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
 #: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
 #: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, or the two parts of
-#: `WideExtremes`, one after the other; NULL if unknown.
+#: `WideExtremes`, one after the other; NULL if unknown. Extremes of any size are 0 there, and their
+#: values follow the other `integers`. So do exact sums; their powers of two follow the other
+#: `exponents`.
 WIRE_SCHEMA = pa.schema(
     [
         pa.field("query", pa.int32(), False),
@@ -66,14 +69,16 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
     found = np.array([places[query.name] for query in part.queries], np.int64)
     query, opening, state = found[part.query].T
     size, columns = len(part), part.columns
-    integers = [column for column in columns if isinstance(column, Integers)]
+    integers = [each for column in columns if (each := _integers_of(column)) is not None]
+    scales = [np.full(size, column.scale) for column in columns if isinstance(column, ExactSums)]
     sums = [column for column in columns if isinstance(column, ScaledDoubles)]
     words = [
         (word, column.known)
         for column in columns
-        if isinstance(column, Extremes | WideExtremes)
+        if isinstance(column, Extremes | WideExtremes | IntegerExtremes)
         for word in _words_of(column)
     ]
+    exponents = (column.exponents for column in sums)
     known = _by_row([known for _, known in words], size, np.bool_)
     bits = _by_row([word for word, _ in words], size, np.int64)
     arrays = [
@@ -85,14 +90,23 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
         _lists(pa.array(_by_row([column.small for column in integers], size, np.int64)), size),
         _wide_lists(integers, size),
         _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
-        _lists(pa.array(_by_row([column.exponents for column in sums], size, np.int64)), size),
+        _lists(pa.array(_by_row([*exponents, *scales], size, np.int64)), size),
         _lists(pa.array(bits, mask=~known), size),
     ]
     return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
 
 
-def _words_of(column: Extremes | WideExtremes) -> Sequence[np.ndarray]:
+def _integers_of(column: StateColumn) -> Integers | None:
+    """Return the integers of any size of a column; None if it has none."""
+    if isinstance(column, ExactSums | IntegerExtremes):
+        return column.integers
+    return column if isinstance(column, Integers) else None
+
+
+def _words_of(column: Extremes | WideExtremes | IntegerExtremes) -> Sequence[np.ndarray]:
     """Return the columns of 64 bits of a column of extremes."""
+    if isinstance(column, IntegerExtremes):
+        return (np.zeros(len(column), np.int64),)
     if isinstance(column, WideExtremes):
         return column.firsts, column.seconds
     return (column.values.view(np.int64),)
@@ -167,15 +181,16 @@ def _rows(
     table: pa.Table, queries: tuple[BoundQuery, ...], query: np.ndarray, shape: Shape
 ) -> PartialRows:
     groups = _array(table, "group").dictionary_encode()
-    sums = zip(
-        _values(table, "sums", shape.sums, np.float64),
-        _values(table, "exponents", shape.sums, np.int64),
-        strict=True,
-    )
+    exponents = _values(table, "exponents", shape.sums + shape.exact, np.int64)
+    sums = zip(_values(table, "sums", shape.sums, np.float64), exponents, strict=False)
+    unlimited = sum(kind is ExtremeKind.INTEGER for kind, _ in shape.extremes)
+    integers = _integers(table, shape.integers + unlimited + shape.exact)
+    others = iter(integers[shape.integers :])
     columns: list[StateColumn] = [
-        *_integers(table, shape.integers),
+        *integers[: shape.integers],
         *(ScaledDoubles(*each) for each in sums),
-        *_extremes(table, shape),
+        *_extremes(table, shape, others),
+        *map(ExactSums.of_scales, others, exponents[shape.sums :]),
     ]
     return PartialRows(
         queries,
@@ -187,8 +202,8 @@ def _rows(
     )
 
 
-def _extremes(table: pa.Table, shape: Shape) -> Iterator[StateColumn]:
-    """Yield the columns of extremes."""
+def _extremes(table: pa.Table, shape: Shape, integers: Iterator[Integers]) -> Iterator[StateColumn]:
+    """Yield the columns of extremes; `integers` are the columns of values of any size."""
     width = sum(2 if kind is ExtremeKind.WIDE else 1 for kind, _ in shape.extremes)
     bits = _array(table, "extremes").flatten()
     known = np.asarray(bits.is_valid()).reshape(table.num_rows, width)
@@ -196,7 +211,9 @@ def _extremes(table: pa.Table, shape: Shape) -> Iterator[StateColumn]:
     words = ((np.ascontiguousarray(values[:, n]), known[:, n].copy()) for n in range(width))
     for kind, largest in shape.extremes:
         word, is_known = next(words)
-        if kind is ExtremeKind.WIDE:
+        if kind is ExtremeKind.INTEGER:
+            yield IntegerExtremes(next(integers), is_known, largest)
+        elif kind is ExtremeKind.WIDE:
             yield WideExtremes.of(word, next(words)[0], is_known, largest=largest)
         else:
             numbers = word.view(np.float64) if kind is ExtremeKind.DOUBLE else word

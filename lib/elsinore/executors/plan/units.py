@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -18,12 +19,14 @@ from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.hamlet.tables import Tables, make_tables
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import in_digits
 from elsinore.executors.linear.longest import aggregate_longest
 from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import SweepSet
 from elsinore.executors.linear.time_bounds import TimeBounds
+from elsinore.executors.output.digits import restored
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
 from elsinore.executors.output.participation import aggregate_participation
 from elsinore.query.bound import BoundQuery
@@ -96,7 +99,40 @@ class AloneUnit(Unit):
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedUnit(Unit):
+class LoweredUnit(Unit):
+    """Queries whose arrays are computed before any event, so that digits need other arrays.
+
+    Attributes:
+        made: the last unit that ran for it, with exact sums in digits; at most one.
+    """
+
+    made: list[LoweredUnit] = field(default_factory=list, init=False, repr=False)
+
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`."""
+        queries = [in_digits(query, columns) for query in self.queries]
+        if all(map(is_, queries, self.queries)):
+            return self.run_lowered(columns, request)
+        if not self.made or not all(map(is_, queries, self.made[0].queries)):
+            self.made[:] = [self.running(queries)]
+        return restored(self.made[0].run_lowered(columns, request), self.queries)
+
+    @abstractmethod
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with queries that run for its queries, with other accumulators."""
+
+    @abstractmethod
+    def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of queries without exact sums; see `Unit.run`."""
+
+
+def _set_running(found: SharableSet, queries: Sequence[BoundQuery]) -> SharableSet:
+    """Return a set with queries that run for its queries, with other accumulators."""
+    return replace(found, merged=replace(found.merged, queries=tuple(queries)))
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedUnit(LoweredUnit):
     """Queries that share order trees and that greta runs."""
 
     executor = GRETA
@@ -107,13 +143,18 @@ class OrderedUnit(Unit):
         """Return the unit of a set, lowered."""
         return cls(found.queries, lower_ordered(found))
 
-    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `LoweredUnit.running`."""
+        found = _set_running(self.lowered.found, queries)
+        return type(self)(found.queries, lower_ordered(found, backwards=self.lowered.backwards))
+
+    def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_ordered(self.lowered, columns, request.owned)
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentsUnit(Unit):
+class SegmentsUnit(LoweredUnit):
     """Queries of fixed length, with the segments that they share (A-Seq and Sharon)."""
 
     executor = SEGMENTS
@@ -121,11 +162,15 @@ class SegmentsUnit(Unit):
     passes: tuple[Lowered, ...]
 
     @classmethod
-    def of(cls, queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> SegmentsUnit:
+    def of(cls, queries: Sequence[BoundQuery], shared: Sequence[Sequence[Segment]]) -> Self:
         """Return the unit of some queries, lowered."""
         return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
 
-    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `LoweredUnit.running`."""
+        return self.of(queries, self.shared)
+
+    def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`.
 
         If sums overflow a double, greta recomputes their windows.
@@ -218,7 +263,7 @@ class LongestUnit(Unit):
 
 
 @dataclass(frozen=True, eq=False)
-class HamletUnit(Unit):
+class HamletUnit(LoweredUnit):
     """A sharable set, with the rule that decides which queries share a burst."""
 
     executor = HAMLET
@@ -226,11 +271,15 @@ class HamletUnit(Unit):
     decisions: Decisions
 
     @classmethod
-    def of(cls, found: SharableSet, decisions: Decisions = DYNAMIC) -> HamletUnit:
+    def of(cls, found: SharableSet, decisions: Decisions = DYNAMIC) -> Self:
         """Return the unit of a set, lowered."""
         return cls(found.queries, make_tables(found), decisions)
 
-    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `LoweredUnit.running`."""
+        return self.of(_set_running(self.lowered.found, queries), self.decisions)
+
+    def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`.
 
         If the set needs too much memory, greta runs each query separately instead.

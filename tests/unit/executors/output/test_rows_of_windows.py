@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from elsinore.executors.input.columns import Column
+from elsinore.executors.input.exact import ExactColumn
 from elsinore.executors.input.weights import NO_RANK, Extremes
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes as StateExtremes
@@ -79,7 +80,9 @@ def _added_up(
                 continue
             values.append(Fraction(float(rows.sums[at, 0])) * 2 ** int(rows.exponents[at, 0]))
             for n, extremes in enumerate(reading.extremes):
-                values.append(extremes.value(int(rows.ranks[at, n])))
+                rank = int(rows.ranks[at, n])
+                known = rank < extremes.distinct.size
+                values.append(extremes.distinct[rank].item() if known else None)
             held.setdefault(key, []).append(values)
     return sorted(repr((*key, *_total(each))) for key, each in held.items())
 
@@ -105,8 +108,8 @@ def _extremes(dice: np.random.Generator) -> list[Extremes]:
     known = np.ones(5, np.bool_)
     doubles = np.append(dice.normal(size=4), np.nan)
     return [
-        Extremes(Column(dice.integers(-9, 9, 5), known), known, largest=False),
-        Extremes(Column(doubles, known), known, largest=True),
+        Extremes(ExactColumn(Column(dice.integers(-9, 9, 5), known)), largest=False),
+        Extremes(ExactColumn(Column(doubles, known)), largest=True),
     ]
 
 

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elsinore.executors.input.columns import Column
+from elsinore.executors.input.exact import ExactColumn
 from elsinore.executors.input.weights import NO_RANK
 from elsinore.executors.input.weights import Extremes as Ranked
 from elsinore.executors.linear.cached_panes import _Trends
@@ -307,7 +308,7 @@ def test_extremes_are_those_of_python(
     assert found == [None if least is None else repr(kind(least).item())]
     known = np.array([value is not None for value in rows])
     filled: np.ndarray = np.array([0 if value is None else value for value in rows], kind)
-    ranked = Ranked(Column(filled, known), known, largest=largest)
+    ranked = Ranked(ExactColumn(Column(filled, known)), largest=largest)
     read = Extremes.from_ranks(ranked.ranks, ranked.distinct, largest=largest)
     assert plain(read) == [None if value is None else repr(value) for value in rows]
     first = np.array([ranked.ranks.min()])

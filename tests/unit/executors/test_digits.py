@@ -1,0 +1,190 @@
+"""Exact sums: digits of integers and doubles, their partial rows, and variances of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elsinore.catalog.stream import StreamSchema
+from elsinore.events import EventTable
+from elsinore.executors.aggregates import DigitQuery, accumulators_of
+from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.digits import digit_weights, in_digits
+from elsinore.executors.output.dispersion import Moments
+from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
+from elsinore.executors.output.finish import finish
+from elsinore.executors.output.partial_rows import merge
+from elsinore.executors.output.wire import Place, from_arrow, to_arrow
+from elsinore.numbers.exact_columns import from_python, shifted_left, to_python
+from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
+from elsinore.query.load_workload import read_workload
+from elsinore.reference.dispersion import dispersion
+from elsinore.timeline import Interval
+from tests.golden_cases import stream_schema
+
+pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
+
+SCHEMA: StreamSchema = stream_schema({"A": {"x": "long", "y": "double"}})
+LONGS = [0, 1, -1, 7, 2**31, -(2**40), 2**62, 2**63 - 1, -(2**63), None]
+DOUBLES = [
+    *(0.0, 0.1, -0.3, 1e16, 1e16 + 2, 5e-324, -1.7e308, 2.0**-1022, 12.34, None),
+    *(math.nan, math.inf, -math.inf),
+]
+
+
+def workload_of(returned: str, pattern: str = "A") -> Workload:
+    text = f"QUERY q RETURN {returned} PATTERN {pattern} WITHIN 1000 SLIDE 1000;"
+    return read_workload(text, SCHEMA)
+
+
+def query_of(returned: str) -> BoundQuery:
+    return workload_of(returned).queries[0]
+
+
+def events_of(name: str, values: Sequence[Any], first: int = 0) -> EventTable:
+    return EventTable.of(SCHEMA, [("A", first + n, {name: v}) for n, v in enumerate(values)])
+
+
+def exactly(value: Any) -> Fraction:
+    return Fraction(value) if value is not None and math.isfinite(value) else Fraction(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("x", LONGS), ("x", [1, 2, 3]), ("x", [2**63 - 1]), ("y", DOUBLES), ("y", [0.5, -1.5]),
+        ("y", [12.34, 0.01, 99.99]), ("y", [1e300, 1e-300]), ("y", [0.0, None]),
+    ],
+)  # fmt: skip
+def test_digits_add_up_to_the_values_and_their_squares(name: str, values: list[Any]) -> None:
+    query = query_of(f"VARIANCE(A.{name})")
+    columns = EventColumns(events_of(name, values))
+    run = in_digits(query, columns)
+    assert isinstance(run, DigitQuery)
+    assert not accumulators_of(run).exact
+    for exact, digits in run.digits:
+        total = [Fraction(0)] * len(values)
+        for digit in digits:
+            [own] = [each for each in accumulators_of(run).columns[0]
+                     if each.digit == digit and each.attribute == name]  # fmt: skip
+            found = digit_weights(own, columns).tolist()
+            total = [sum_ + n * Fraction(2) ** digit.shift
+                     for sum_, n in zip(total, found, strict=True)]  # fmt: skip
+        match exact.weight.name:
+            case "EXACT":
+                assert total == [exactly(value) for value in values]
+            case "SQUARE":
+                assert total == [exactly(value) ** 2 for value in values]
+            case "NOT_FINITE":
+                assert total == [value is not None and not math.isfinite(value) for value in values]
+
+
+def test_ordinary_values_need_few_digits() -> None:
+    columns = EventColumns(EventTable.of(
+        SCHEMA, [("A", n, {"x": n * 100, "y": n * 1.1 + 0.05}) for n in range(1000)]
+    ))  # fmt: skip
+
+    def numbers(returned: str) -> list[int]:
+        run = in_digits(query_of(returned), columns)
+        assert isinstance(run, DigitQuery)
+        return [len(digits) for _, digits in run.digits]
+
+    assert numbers("VARIANCE(A.x)") == [1]
+    assert numbers("SUM(A.x * A.x)") == [1]
+    assert numbers("VARIANCE(A.y)") == [2, 5, 0]
+    query = query_of("SUM(A.x), VARIANCE(A.x)")
+    assert in_digits(query, columns) is in_digits(query, columns), "tables share what is lowered"
+    plain = query_of("SUM(A.x), AVG(A.y)")
+    assert in_digits(plain, columns) is plain
+
+
+def test_an_outlier_among_a_huge_number_of_values() -> None:
+    """Of 2^60 + 1 values all but one are equal."""
+    query = workload_of("VARIANCE(A.y), VAR_POP(A.y), STDDEV(A.x), COUNT(*)", "A+")
+    count = 60
+    times = 2**count + 1
+    sums, squares = (times - 1) * 3 + 4, (times - 1) * 9 + 16
+    moments = Moments(
+        from_python([times]), ExactSums(from_python([sums]), -1),
+        ExactSums(from_python([squares]), -2),
+    )  # fmt: skip
+    for function in (f for f in AggregateFunction if f.is_dispersion):
+        [found] = moments.dispersion(function).to_list()
+        assert found == dispersion(function, [(1.5, times - 1), (2.0, 1)])
+        assert found != 0.0
+    assert query.queries[0].aggregates
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("y", [[0.1, 0.25], [1e300, None], [5e-324, 7.0], [2.0, 3.0]]),
+        ("y", [[1.0], [math.nan], [3.0]]),
+        ("y", [[None], [2.0], [0.0]]),
+        ("x", [[2**62, 5], [-(2**63)], [None, 1]]),
+    ],
+)
+def test_partial_rows_of_several_tasks_are_merged_exactly(name: str, parts: list[Any]) -> None:
+    """Their digits differ: each table of events has its own."""
+    returned = f"VARIANCE(A.{name}) AS v, STDDEV_POP(A.{name}) AS s"
+    if name == "x":
+        returned += ", SUM(A.x * A.x) AS t, MAX(A.x * A.x) AS high, MIN(A.x * A.x * A.x) AS low"
+    workload = workload_of(returned)
+    [query] = workload.queries
+    place, first, found = Place(0), 0, []
+    for values in parts:
+        for rows in aggregate_query(query, events_of(name, values, first)):
+            found += from_arrow(to_arrow([rows], {"q": place}), {place: query})
+        first += len(values)
+    [row] = finish(workload, merge(found))
+    known = [value for part in parts for value in part if value is not None]
+    weighted = [(value, 1) for value in known]
+    values = dict(row.values)
+    for label, function in ("v", AggregateFunction.VARIANCE), ("s", AggregateFunction.STDDEV_POP):
+        assert repr(values[label]) == repr(dispersion(function, weighted))
+    if name == "x":
+        squares = [value * value for value in known]
+        assert (values["t"], values["high"]) == (sum(squares), max(squares))
+        assert values["low"] == min(value**3 for value in known)
+
+
+def test_windows_that_end_in_an_interval() -> None:
+    """Each chunk of a stream has its own digits."""
+    workload = read_workload("QUERY q RETURN STDDEV(A.y) PATTERN A WITHIN 4;", SCHEMA)
+    [query] = workload.queries
+    events = events_of("y", [0.5, 1.5, 1e-9, 1e200, 3.0, 4.0, 5.0, 7.0])
+    parts = [
+        rows
+        for owned in (Interval(0, 4), Interval(4, 20))
+        for rows in aggregate_query(query, events, owned=owned)
+    ]
+    whole = finish(workload, aggregate_query(query, events))
+    assert finish(workload, merge(parts)) == whole
+    assert len(whole) == 2
+
+
+@pytest.mark.parametrize("bits", [0, 1, 31, 32, 63, 64, 65, 130])
+def test_shifted_integers(bits: int) -> None:
+    values = [0, 1, -1, 5, -(2**63), 2**63 - 1, 2**64, -(2**200), 3**90]
+    found = to_python(shifted_left(from_python(values), bits)).tolist()
+    assert found == [value << bits for value in values]
+
+
+def test_extremes_of_any_size() -> None:
+    values = np.array([3, 2**70, -(2**90), 0], object)
+    ranks = np.array([2, 0, 9, 1, 3])
+    found = IntegerExtremes.from_ranks(ranks, values, largest=True)
+    assert found.known.tolist() == [True, True, False, True, True]
+    merged = found.merged(np.array([0, 2, 3]))
+    assert to_python(merged.integers).tolist() == [3, 0, 2**70]
+    assert merged.known.tolist() == [True, False, True]
+    both = found.plus(found.take(np.array([1, 1, 1, 1, 1])))
+    assert to_python(both.integers).tolist() == [3, 3, 3, 2**70, 3]
+    nothing = found.times(from_python([0, 1, 1, 1, 0]))
+    assert nothing.known.tolist() == [False, True, False, True, False]
