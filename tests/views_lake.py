@@ -51,7 +51,8 @@ types:
 WORKLOAD = """
 QUERY texts RETURN COUNT(*), COUNT(a), SUM(a.n), AVG(a.n), MIN(a.n), MAX(a.n)
 PATTERN A a+ GROUP-BY order, trends WITHIN 1 hour;
-QUERY numbers RETURN COUNT(*), SUM(a.x), AVG(a.x), MIN(a.x), MAX(a.x), MIN(a.seen), MAX(a.seen)
+QUERY numbers RETURN COUNT(*), SUM(a.x), AVG(a.x), MIN(a.x), MAX(a.x), MIN(a.seen), MAX(a.seen),
+  STDDEV(a.n), MAX(a.n * a.n)
 PATTERN A a+ GROUP-BY n, x, on, seen, window_start WITHIN 1 hour;
 QUERY scoped RETURN COUNT(*), SUM(a.n), SUM(A.n)
 PATTERN SEQ(A a, A A) GROUP-BY a.n, A.n, a_n WITHIN 1 hour;
@@ -142,9 +143,9 @@ def _value(random: Random, item: Any) -> Any:
     match item.function:
         case AggregateFunction.COUNT:
             return random.choice(_LARGE)
-        case AggregateFunction.SUM if is_wide(item):
+        case AggregateFunction.SUM | AggregateFunction.MAX if is_wide(item):
             return random.choice((None, *_LARGE, *(-n for n in _LARGE)))
-        case AggregateFunction.AVG:
+        case AggregateFunction.AVG | AggregateFunction.STDDEV:
             return random.choice(_VALUES["double"])
     return random.choice(_VALUES[item.type])
 
@@ -163,7 +164,9 @@ def expected(query: BoundQuery, table: pa.Table) -> list[tuple[Any, ...]]:
 
 def is_wide(item: BoundAggregate) -> bool:
     """Whether an aggregate is an integer of any size."""
-    return item.type is AttributeType.LONG and item.function in ("COUNT", "SUM")
+    adds_up = item.function in ("COUNT", "SUM")
+    is_product = item.function == "MAX" and not isinstance(item.attribute, str)
+    return item.type is AttributeType.LONG and (adds_up or is_product)
 
 
 def _wide(value: Any) -> list[Any]:

@@ -310,7 +310,8 @@ WHERE [origin] GROUP-BY distance, carrier WITHIN 1 hour;
 FEW_AND_MANY = """
     QUERY few RETURN origin, COUNT(*) PATTERN SEQ(Weather W, Departure D+)
     {} GROUP-BY origin WITHIN 1 hour {};
-    QUERY many RETURN origin, COUNT(*), AVG(D.dep_delay) PATTERN SEQ(Cancellation C, Departure D+)
+    QUERY many RETURN origin, COUNT(*), AVG(D.dep_delay), STDDEV(D.dep_delay),
+    SUM(D.distance * D.dep_delay) PATTERN SEQ(Cancellation C, Departure D+)
     {} GROUP-BY origin WITHIN 1 hour {};
 """
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.spark
 #: The first three can be carried, and the first two differ only in what they return.
 QUERIES = """
 QUERY delays
-RETURN origin, COUNT(*), AVG(D.dep_delay), MIN(C.distance)
+RETURN origin, COUNT(*), AVG(D.dep_delay), VARIANCE(D.dep_delay), MIN(C.distance)
 PATTERN SEQ(Departure D+, Cancellation C)
 WHERE [origin] AND D.dep_delay > 60
 GROUP-BY origin

@@ -114,7 +114,7 @@ def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> N
     """Tasks are split by user, but for prices that two users can have."""
     text = """
     QUERY by_user RETURN COUNT(DISTINCT user) AS users, COUNT(EACH B) AS purchases,
-      SUM(EACH V.price) AS viewed, COUNT(*)
+      SUM(EACH V.price) AS viewed, STDDEV(EACH V.price) AS spread, VARIANCE(V.price), COUNT(*)
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
     QUERY by_price RETURN COUNT(DISTINCT V.price % 4) AS prices
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
@@ -140,7 +140,9 @@ def test_measures_of_several_tasks_are_those_of_the_library(spark: SparkSession)
     """Tasks are split by user; sums add up, and MIN and MAX are those of all users."""
     text = """
     QUERY visits RETURN COUNT(*), MAX(LENGTH) AS longest, AVG(DURATION) AS duration, SUM(DURATION),
-      MAX(LAST(V.price) - FIRST(V.price)) AS rise, MIN(TOTAL(V.price)), MAX(FIRST(B.time)) AS bought
+      MAX(LAST(V.price) - FIRST(V.price)) AS rise, MIN(TOTAL(V.price)),
+      MAX(FIRST(B.time)) AS bought, STDDEV(DURATION) AS spread, STDDEV(LENGTH),
+      VAR_POP(TOTAL(V.price)) AS variance
     PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < 12 WITHIN 1 hour;
     QUERY rising RETURN MAX(LENGTH) AS longest, MIN(DURATION) AS shortest
     PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < NEXT(V).price WITHIN 1 hour;
@@ -150,7 +152,7 @@ def test_measures_of_several_tasks_are_those_of_the_library(spark: SparkSession)
     expected = workload.run(pa.Table.from_pylist(CLICKS))
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
     types = {row["aggregate"]: (row["type"], row["exact"]) for row in result.collect()}
-    assert types["duration"][0] == types["shortest"][0] == "duration"
+    assert {types[name][0] for name in ("duration", "shortest", "spread")} == {"duration"}
     assert types["longest"] == ("long", "11")
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.integer_bounds import fits_64_bits
@@ -55,7 +55,9 @@ class Weight(Enum):
     EXACT = auto()  # the attribute, exactly; 0 if it is NULL, NaN or infinite
     SQUARE = auto()  # the square of `EXACT`
     NOT_FINITE = auto()  # 1 if the attribute is NaN or infinite
-    DIGIT = auto()  # a digit of one of the last three
+    DIGIT = auto()  # a digit of another weight
+    PRODUCT = auto()  # the product of the amounts of two other accumulators
+    PAIRS = auto()  # the amount of the second, times the sum of the first over earlier events
 
     @property
     def is_exact(self) -> bool:
@@ -94,8 +96,11 @@ class Accumulator:
     positions: frozenset[int]  #: the positions of a query whose events it counts
     attribute: Source | None  #: what the weight reads; None for `Weight.EVENT`
     largest: bool = False  #: for extremes: whether it is the maximum
-    measure: BoundMeasure | None = None  #: for extremes: the measure of trends, instead of a weight
+    #: for extremes and exact sums: the measure of trends that is read instead of events.
+    measure: BoundMeasure | None = None
     digit: Digit | None = None  #: for `Weight.DIGIT`: the digit
+    subtracts: frozenset[int] = frozenset()  #: positions whose events subtract their amount
+    factors: tuple[Accumulator, ...] = ()  #: of `Weight.PRODUCT` and `Weight.PAIRS`
 
     def counts_at(self, positions: frozenset[int]) -> bool:
         """Return whether events at a state with these positions add to the accumulator.
@@ -164,30 +169,33 @@ def asked_name(name: str) -> str:
     return _PARTS.sub("", name)
 
 
-#: The digits of exact sums that are not 0 for all events.
-Digits = Mapping[Accumulator, tuple[Digit, ...]]
+class Share(NamedTuple):
+    """A part of an exact sum: an ordinary sum times a factor and a power of two."""
+
+    of: Accumulator
+    factor: int
+    shift: int
+
+
+#: Exact sums, each with its parts that are not 0 for all events.
+Shares = tuple[tuple[Accumulator, tuple[Share, ...]], ...]
 
 
 @dataclass(frozen=True)
 class DigitQuery(BoundQuery):
-    """A query whose exact sums are replaced by the digits that the events of a table need.
+    """A query whose exact sums are replaced by the ordinary sums that the events of a table need.
 
     Attributes:
-        digits: the digits of each exact sum of the query.
+        shares: the parts of each exact sum of the query.
     """
 
-    digits: tuple[tuple[Accumulator, tuple[Digit, ...]], ...] = ()
+    shares: Shares = ()
 
     @classmethod
-    def of(cls, query: BoundQuery, digits: Digits) -> DigitQuery:
-        """Return the query with these digits."""
+    def of(cls, query: BoundQuery, shares: Shares) -> DigitQuery:
+        """Return the query with these parts."""
         own = {each.name: getattr(query, each.name) for each in fields(BoundQuery)}
-        return cls(**own, digits=tuple(digits.items()))
-
-
-def of_digit(accumulator: Accumulator, digit: Digit) -> Accumulator:
-    """Return the accumulator of a digit of an exact sum."""
-    return replace(accumulator, weight=Weight.DIGIT, digit=digit)
+        return cls(**own, shares=shares)
 
 
 @of_query
@@ -201,8 +209,10 @@ def accumulators_of(query: BoundQuery) -> Accumulators:
         found |= dict.fromkeys(needs_of(aggregate))
     exact = tuple(each for each in found if each.weight.is_exact)
     if isinstance(query, DigitQuery):
-        digits = dict.fromkeys(of_digit(own, digit) for own, all_ in query.digits for digit in all_)
-        found, exact = found | digits, ()
+        parts = dict.fromkeys(share.of for _, shares in query.shares for share in shares)
+        # An event adds to a sum of pairs before it adds to the sums that the pairs read.
+        pairs = {TRENDS: None} | {part: None for part in parts if part.weight is Weight.PAIRS}
+        found, exact = pairs | found | parts, ()
     columns = (
         [each for each in found if each.kind is kind and not each.weight.is_exact] for kind in Kind
     )
@@ -312,6 +322,8 @@ def needs_of(aggregate: BoundAggregate) -> tuple[Accumulator, ...]:
     if aggregate.measure is None or aggregate.is_extreme:
         return RULES[aggregate.function].needs(aggregate)
     found = dict.fromkeys([measured_trends(aggregate.measure)])
+    if aggregate.function.is_dispersion:
+        return (*found, *moments_of_measure(aggregate.measure))
     if aggregate.function is not AggregateFunction.COUNT:
         for term in aggregate.measure.terms:
             found |= dict.fromkeys(accumulators_of_term(term))
@@ -325,6 +337,26 @@ def measured_trends(measure: BoundMeasure) -> Accumulator:
     """
     first, *others = measure.terms
     return TRENDS if others or not first.nullable else accumulators_of_term(first)[1]
+
+
+def moments_of_measure(measure: BoundMeasure) -> tuple[Accumulator, ...]:
+    """Return the sums of a measure and of its square, exactly, without its constant.
+
+    A measure that adds up doubles also has the number of values that are not finite. The measure
+    is multiplied by `BoundMeasure.scale`.
+    """
+    weights = [Weight.EXACT, Weight.SQUARE]
+    if measure.adds_doubles:
+        weights.append(Weight.NOT_FINITE)
+    sums = (Accumulator(Kind.INTEGER, each, frozenset(), None) for each in weights)
+    return tuple(replace(each, measure=measure) for each in sums)
+
+
+def needs_pairs_of_events(query: BoundQuery) -> bool:
+    """Return whether a query of measures has squares, which are sums over pairs of events."""
+    return query.refinement is not None and any(
+        item.function.is_dispersion for item in query.aggregates
+    )
 
 
 def accumulators_of_term(term: MeasureTerm) -> tuple[Accumulator, ...]:

@@ -58,6 +58,8 @@ _SET = tuple(
 _EACH = "RETURN COUNT(EACH A), SUM(EACH A.w), COUNT(DISTINCT A.v) PATTERN A+ WITHIN 100"
 #: Measures in 64 bits, in doubles and in 96 bits.
 _MEASURES = ("LENGTH", "TOTAL(A.w)", f"LENGTH * {2**62}")
+#: Patterns of squares of measures: without conditions, with one on pairs, and with NOT.
+_SQUARED = ("A+", "A+ WHERE A.v < NEXT(A).v", "SEQ(A+, NOT B, C)")
 _FIXED = f"{_WEIGHED} PATTERN SEQ(B, A) WHERE [k] WITHIN 100 SLIDE 10"
 
 
@@ -77,6 +79,8 @@ def steps() -> Iterator[partial[Any]]:
         yield partial(aggregate_participation, [_query(rising)], events, Reach)
         for measure in _MEASURES:
             yield partial(_extremes, measure, events)
+        for pattern in _SQUARED:
+            yield partial(_squares, pattern, events)
         yield partial(_sweep, "RETURN COUNT(*) PATTERN SEQ(B, A+) WITHIN 100", events)
     # Fewer than 64 events are compared by pairs, 64 and more by order.
     yield partial(aggregate_query, _query(f"{_RISING} 63"), _stream(63))
@@ -115,6 +119,11 @@ def _extremes(measure: str, events: EventTable) -> None:
         aggregate_longest(found, EventColumns.of(events))
     for query in queries:
         aggregate_extremes(query, events)
+
+
+def _squares(pattern: str, events: EventTable) -> None:
+    (query,) = measure_queries(_query(f"RETURN STDDEV(LENGTH) PATTERN {pattern} WITHIN 100"))
+    aggregate_query(query, events)
 
 
 def _ordered(rising: str, events: EventTable) -> None:

@@ -53,7 +53,7 @@ def multiply(left, right):
 def add_product(target, count, weight, scratch):
     """Add `count * weight` to `target`, uint64[L]; return True if it is crowded.
 
-    `count` is uint64[L] and not negative; `weight` is int64.
+    `count` is uint64[L] in two's complement; `weight` is int64 and not 0.
     """
     size = target.size
     factor = np.uint64(weight) if weight >= 0 else np.uint64(-(weight + 1)) + _ONE
@@ -62,7 +62,9 @@ def add_product(target, count, weight, scratch):
         high, low = multiply(count[i], factor)
         scratch[i] = low + carry
         carry = high + (_ONE if scratch[i] < low else _ZERO)
-    if carry != _ZERO or crowded(scratch[size - 1]):
+    # A negative count is 2**(64 * L) too large, and so the product is `factor` times that.
+    spare = factor - _ONE if np.int64(count[size - 1]) < 0 else _ZERO
+    if carry != spare or crowded(scratch[size - 1]):
         return True
     if weight < 0:  # two's complement: invert and add one
         carry = _ONE

@@ -55,9 +55,6 @@ def bind_of_measure(
         message = f"{call.modifier} is about events, {name_of(measure)} is a measure of trends"
         scope.refuse(message, call.at, f"write AVG({print_output(measure)})")
     bound = _bound(scope, call, _linear(scope, argument))
-    if function.is_dispersion:
-        hint = f"write AVG({print_output(argument)})"
-        scope.refuse(f"{function} takes values of events, not measures of trends", call.at, hint)
     if function.adds_up and bound.type is _TIMESTAMP:
         hint = "write MIN or MAX, or a difference of two"
         scope.refuse("timestamps cannot be added up", call.at, hint)

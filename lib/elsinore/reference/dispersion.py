@@ -46,7 +46,7 @@ def variance(
     divisor = count - 1 if sample else count
     if divisor <= 0:
         return None
-    if not all(math.isfinite(value) for value, _ in weighted):
+    if any(isinstance(value, float) and not math.isfinite(value) for value, _ in weighted):
         return math.nan
     exact = [(Fraction(value), times) for value, times in weighted]
     mean = sum((value * times for value, times in exact), start=Fraction(0)) / count

@@ -98,7 +98,8 @@ def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:
     NaN and infinities follow IEEE 754. Every executor computes sums of longs exactly before it
     divides, so their averages have no bounds.
     """
-    special = [value for value, _ in weighted if not math.isfinite(value)]
+    doubles = (value for value, _ in weighted if isinstance(value, float))
+    special = [value for value in doubles if not math.isfinite(value)]
     if special:
         return Total(float(sum(special)))
     exact = sum((Fraction(value) * n for value, n in weighted), start=Fraction(0)) / count

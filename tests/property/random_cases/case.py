@@ -18,7 +18,7 @@ from tests.property.random_cases.clauses import draw_returns, draw_semantics, dr
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
 from tests.property.random_cases.dice import Dice
-from tests.property.random_cases.dispersions import EACH_DISPERSION, with_dispersions
+from tests.property.random_cases.dispersions import EACH_DISPERSION, OF_MEASURE, with_dispersions
 from tests.property.random_cases.parameters import with_parameters
 from tests.property.random_cases.patterns import PatternDrawer
 from tests.property.random_cases.repeated import with_repeated, written
@@ -125,7 +125,9 @@ def _results(
     if len(aggregates) > 1 and each.chance(share, *of_each):
         items, having = draw_each(each, aggregates), None
     measures = Dice(f"measures of {name}, {aggregates}", aim)
-    if not isinstance(shape.pattern, Conjunction) and measures.chance(0.12, *OF_MEASURES):
+    if not isinstance(shape.pattern, Conjunction) and measures.chance(
+        0.12, *OF_MEASURES, OF_MEASURE
+    ):
         items, having = draw_measures(measures, _measurable(shape), aggregates), None
     text = f"QUERY q RETURN {', '.join(items)} PATTERN A"
     text += f" HAVING {having}" if having else ""

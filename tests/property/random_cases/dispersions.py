@@ -10,13 +10,15 @@ from tests.property.random_cases.dice import Dice
 
 EACH_DISPERSION = "dispersion with EACH"
 OF_EXPRESSION = "dispersion of an expression"
+OF_MEASURE = "dispersion of a measure"
 #: Constructs of STDDEV and VARIANCE.
 OF_DISPERSIONS = (
     *("STDDEV", "STDDEV_POP", "VARIANCE", "VAR_POP", "dispersion of doubles"),
-    *(OF_EXPRESSION, EACH_DISPERSION),
+    *(OF_EXPRESSION, EACH_DISPERSION, OF_MEASURE),
 )
 
-_FUNCTIONS = ("STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP")
+#: The functions, with synonyms.
+DISPERSIONS = ("STDDEV", "STDDEV_SAMP", "STDDEV_POP", "VARIANCE", "VAR_SAMP", "VAR_POP")
 #: The last letter of attributes that are numbers.
 _NUMBERS = ("x", "y", "k")
 
@@ -28,7 +30,7 @@ def with_dispersions(dice: Dice, aggregates: Sequence[str], share: float) -> lis
         function, inside = one.removesuffix(")").split("(", 1)
         is_number = function in ("SUM", "AVG") or inside.endswith(_NUMBERS)
         if "." in inside and is_number and dice.chance(share, *OF_DISPERSIONS):
-            aimed = dice.aim if dice.aim in _FUNCTIONS else dice.pick(_FUNCTIONS)
+            aimed = dice.aim if dice.aim in DISPERSIONS else dice.pick(DISPERSIONS)
             one = f"{aimed}({inside})"
         found.append(one)
     return list(dict.fromkeys(found))
@@ -37,7 +39,10 @@ def with_dispersions(dice: Dice, aggregates: Sequence[str], share: float) -> lis
 def dispersions_of(query: BoundQuery) -> Iterator[str]:
     """Yield the constructs of STDDEV and VARIANCE that a query has."""
     for item in query.aggregates:
-        if not item.function.is_dispersion or item.measure is not None:
+        if not item.function.is_dispersion:
+            continue
+        if item.measure is not None:
+            yield OF_MEASURE
             continue
         yield item.function.value
         if item.type.value == "double":

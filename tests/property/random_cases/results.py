@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.property.random_cases.dice import Dice
+from tests.property.random_cases.dispersions import DISPERSIONS, OF_MEASURE
 
 #: Constructs of RETURN and HAVING.
 OF_NAMES = ("AS", "output of names")
@@ -119,7 +120,11 @@ def draw_measures(dice: Dice, attributes: Sequence[str], aggregates: Sequence[st
             text = dice.pick(_OF_ATTRIBUTES[aimed])
         else:
             text = dice.pick(_MEASURES)
-        functions = _FUNCTIONS[3:] if dice.aims("extreme of a measure") else _FUNCTIONS
+        functions: Sequence[str] = _FUNCTIONS
+        if dice.aims("extreme of a measure"):
+            functions = _FUNCTIONS[3:]
+        if dice.aims(OF_MEASURE) or (dice.aim not in OF_MEASURES and dice.chance(0.2)):
+            functions = DISPERSIONS
         items.append(f"{dice.pick(functions)}({text.format(a=a, b=b)})")
     return list(dict.fromkeys(items))
 

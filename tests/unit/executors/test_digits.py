@@ -21,10 +21,13 @@ from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import merge
 from elsinore.executors.output.wire import Place, from_arrow, to_arrow
+from elsinore.executors.plan import RuntimePlan
 from elsinore.numbers.exact_columns import from_python, shifted_left, to_python
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.dispersion import dispersion
+from elsinore.reference.two_step import two_step
+from elsinore.template.measures import measure_queries
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
 
@@ -68,13 +71,11 @@ def test_digits_add_up_to_the_values_and_their_squares(name: str, values: list[A
     run = in_digits(query, columns)
     assert isinstance(run, DigitQuery)
     assert not accumulators_of(run).exact
-    for exact, digits in run.digits:
+    for exact, shares in run.shares:
         total = [Fraction(0)] * len(values)
-        for digit in digits:
-            [own] = [each for each in accumulators_of(run).columns[0]
-                     if each.digit == digit and each.attribute == name]  # fmt: skip
-            found = digit_weights(own, columns).tolist()
-            total = [sum_ + n * Fraction(2) ** digit.shift
+        for share in shares:
+            found = digit_weights(share.of, columns).tolist()
+            total = [sum_ + n * Fraction(2) ** share.shift
                      for sum_, n in zip(total, found, strict=True)]  # fmt: skip
         match exact.weight.name:
             case "EXACT":
@@ -93,7 +94,7 @@ def test_ordinary_values_need_few_digits() -> None:
     def numbers(returned: str) -> list[int]:
         run = in_digits(query_of(returned), columns)
         assert isinstance(run, DigitQuery)
-        return [len(digits) for _, digits in run.digits]
+        return [len(digits) for _, digits in run.shares]
 
     assert numbers("VARIANCE(A.x)") == [1]
     assert numbers("SUM(A.x * A.x)") == [1]
@@ -166,6 +167,29 @@ def test_windows_that_end_in_an_interval() -> None:
     ]
     whole = finish(workload, aggregate_query(query, events))
     assert finish(workload, merge(parts)) == whole
+    assert len(whole) == 2
+
+
+def test_moments_of_measures_of_partial_rows() -> None:
+    """Durations of events long after the first one of their task, and of doubles."""
+    text = (
+        "QUERY q RETURN VAR_POP(DURATION) AS d, STDDEV(LAST(A.y) - FIRST(A.y)) AS t, COUNT(*) AS n "
+        "PATTERN A+ GROUP-BY x WITHIN 100000;"
+    )
+    workload = read_workload(text, SCHEMA)
+    [query] = workload.queries
+    times = (0, 7, 9_000, 70_000, 70_007, 79_000, 79_001)
+    doubles = (0.1, 1e9, 0.3, 1.5, 1e-9, 3.0, 1e300)
+    rows = [("A", t, {"x": t // 70_000, "y": y}) for t, y in zip(times, doubles, strict=True)]
+    whole = two_step(query, EventTable.of(SCHEMA, rows))
+    runs = [query, *measure_queries(query)]
+    places = {run.name: Place(0, 0, n) for n, run in enumerate(runs)}
+    queries = {places[run.name]: run for run in runs}
+    plan, found = RuntimePlan.of(workload.queries), []
+    for part in (rows[:3], rows[3:]):
+        for parts in plan.run(EventTable.of(SCHEMA, part)):
+            found += from_arrow(to_arrow(parts, places), queries)
+    assert [row.values for row in finish(workload, merge(found))] == [row.values for row in whole]
     assert len(whole) == 2
 
 

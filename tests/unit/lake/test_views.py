@@ -66,7 +66,8 @@ def test_types_are_those_of_the_attributes(lake: duckdb.DuckDBPyConnection) -> N
         "window_start": instant, "window_end": instant, "trends": whole,
         "trends_digits": "VARCHAR", "trends_log2": "DOUBLE", "sum_a_x": "DOUBLE",
         "avg_a_x": "DOUBLE", "min_a_x": "DOUBLE", "max_a_x": "DOUBLE", "min_a_seen": instant,
-        "max_a_seen": instant,
+        "max_a_seen": instant, "stddev_a_n": "DOUBLE", "max_a_n_a_n": whole,
+        "max_a_n_a_n_digits": "VARCHAR", "max_a_n_a_n_log2": "DOUBLE",
     }  # fmt: skip
 
 

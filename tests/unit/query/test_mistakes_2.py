@@ -92,6 +92,14 @@ SCHEMA = stream_schema(
             "1:16: DISTINCT goes with COUNT only (write SUM(EACH A.v))",
         ),
         (
+            "VARIANCE(EACH LENGTH)", "",
+            "1:16: EACH is about events, LENGTH is a measure of trends (write AVG(LENGTH))",
+        ),
+        (
+            "VAR_SAMP(DISTINCT A.v)", "",
+            "1:16: DISTINCT goes with COUNT only (write VAR_SAMP(EACH A.v))",
+        ),
+        (
             "COUNT(EACH LENGTH)", "",
             "1:16: EACH is about events, LENGTH is a measure of trends (write AVG(LENGTH))",
         ),
@@ -145,6 +153,10 @@ def test_a_mistake_has_a_position_and_a_fix(returned: str, clauses: str, said: s
             "MAX(LENGTH + 'x')", "",
             "1:29: a measure cannot be combined with a string (add measures up, and multiply them "
             "by constants, as in LENGTH * 2 - 1)",
+        ),
+        (
+            "STDDEV(FIRST(A.t))", "",
+            "1:16: timestamps cannot be added up (write MIN or MAX, or a difference of two)",
         ),
         (
             "SUM(FIRST(A.t))", "",

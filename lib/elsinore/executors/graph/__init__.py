@@ -27,6 +27,9 @@ predicates, and only integer accumulators (`aggregate_ordered.ordered_sets`).
 **EACH and DISTINCT** with conditions on pairs of events read the same graph without counts
 (`reach`, `kernels.reach`): a pass forward and a pass backward mark the events of trends.
 
+**Squares of measures** are sums over pairs of events of a trend. An event adds its weight times the
+sum over earlier events, which is in another column of the row (`run_template.lanes_of_pairs`).
+
 **Number formats.** At the first level, counts are int64 and sums are doubles. If a window does not
 fit, `climb` repeats it with 2, 4, 8, ... limbs of 64 bits in two's complement, and with doubles
 that have an exponent of their own (`numbers.rows`, `numbers.wide`). The nodes of trees have words

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.executors.aggregates import Accumulators, WeightColumns, accumulators_of
+from elsinore.executors.aggregates import (
+    Accumulator,
+    Accumulators,
+    Weight,
+    WeightColumns,
+    accumulators_of,
+)
 from elsinore.executors.graph.climb import climb
 from elsinore.executors.graph.kernels.graph import Graph, Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
@@ -63,8 +69,10 @@ def run_template(
     if template.contiguous:
         last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
     layout = lay_out(template)
-    weights = weigh_at_states(template, accumulators_of(query), columns, placed)
-    graph = build_graph(layout, columns, placed, weights, last)
+    accumulators = accumulators_of(query)
+    weights = weigh_at_states(template, accumulators, columns, placed)
+    lanes = lanes_of_pairs(layout, accumulators)
+    graph = build_graph(layout, columns, placed, weights, last, lanes)
     spans = spans_of(query, placed.offsets, placed.times, owned)
     return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
 
@@ -155,22 +163,74 @@ def weigh_at_states(
         entries: the entries; a weight is empty (0, or `NO_RANK`) at states that do not count.
     """
     asked = WeightColumns()
-    weighed = accumulators.weighed
+    weighed = [[each for each in kind if not each.factors] for kind in accumulators.weighed]
     numbers = [[asked.number(each) for each in found] for found in weighed]
     weights = weigh_events(asked, columns, entries.rows)
 
+    def at_states(kind: Kind, side: Callable[[Accumulator], frozenset[int]]) -> np.ndarray:
+        """Return bool[*, N], whether entries are at some positions of each accumulator."""
+        counts = [[s.positions <= side(c) for s in template.states] for c in weighed[kind]]
+        found = np.array(counts, np.bool_).reshape(-1, len(template.states))
+        return found[:, entries.states]
+
     def counted(weights: np.ndarray, kind: Kind, nothing: float) -> np.ndarray:
         """Return the weights at states that count, and `nothing` at other states."""
-        counts = [[c.counts_at(s.positions) for s in template.states] for c in weighed[kind]]
-        at_state = np.array(counts, np.bool_).reshape(-1, len(template.states))
-        return np.where(at_state[:, entries.states], weights[numbers[kind]], nothing)
+        there = at_states(kind, lambda accumulator: accumulator.positions)
+        return np.where(there, weights[numbers[kind]], nothing)
 
+    longs = counted(weights.longs, Kind.INTEGER, 0)
+    if any(each.subtracts for each in weighed[Kind.INTEGER]):
+        there = at_states(Kind.INTEGER, lambda accumulator: accumulator.subtracts)
+        longs -= np.where(there, weights.longs[numbers[Kind.INTEGER]], 0)
     return replace(
         weights,
-        longs=counted(weights.longs, Kind.INTEGER, 0),
+        longs=_with_products(accumulators.weighed[Kind.INTEGER], longs),
         doubles=counted(weights.doubles, Kind.DOUBLE, 0.0),
         ranks=counted(weights.ranks, Kind.RANK, NO_RANK),
     )
+
+
+def _with_products(weighed: Sequence[Accumulator], longs: np.ndarray) -> np.ndarray:
+    """Return the weights of all accumulators, given the weights of those without factors."""
+    number_of = {each: n for n, each in enumerate(each for each in weighed if not each.factors)}
+    if len(number_of) == len(weighed):
+        return longs
+    found = np.empty((len(weighed), longs.shape[1]), np.int64)
+    for own, each in zip(found, weighed, strict=True):
+        if each.factors:
+            first, second = (longs[number_of[factor]] for factor in each.factors)
+            own[:] = second if each.weight is Weight.PAIRS else first * second
+        else:
+            own[:] = longs[number_of[each]]
+    return found
+
+
+def lanes_of_pairs(layout: Layout, accumulators: Accumulators) -> Lanes | None:
+    """Return the columns of one query that has sums over pairs of events; None for others.
+
+    An event adds to such a sum its weight times the sum of the first factor, which is in another
+    column, over earlier events. To other sums, it adds its weight times the count of trends.
+    """
+    integers = accumulators.columns[Kind.INTEGER]
+    if all(each.weight is not Weight.PAIRS for each in integers):
+        return None
+    columns = {each: n for n, each in enumerate(integers)}
+    read = [columns[each.factors[0]] if each.weight is Weight.PAIRS else 0 for each in integers]
+    states, size = layout.arrays["starts"].size, len(integers)
+    links = layout.arrays["transition_from"].size
+
+    def each_alone(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the range of each row in a list, and the list, of pairs of equal columns."""
+        pairs = np.repeat(np.arange(size), 2).reshape(-1, 2)
+        return np.arange(rows + 1) * size, np.tile(pairs, (rows, 1))
+
+    return Lanes(
+        size, size,
+        np.tile(np.array(read, np.int64), (states, 1)),
+        np.tile(np.arange(size) - 1, (states, 1)),
+        np.arange(states + 1), np.zeros(states, np.int64),
+        *each_alone(states), *each_alone(links),
+    )  # fmt: skip
 
 
 def build_graph(

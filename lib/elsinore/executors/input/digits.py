@@ -9,23 +9,33 @@ values need one to three digits, and any double can be added up exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import (
     Accumulator,
     Digit,
     DigitQuery,
-    Digits,
+    Share,
+    Shares,
     Source,
     Weight,
     accumulators_of,
 )
-from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.columns import Column, EventColumns
 from elsinore.executors.input.exact import ExactColumn, exact_values
-from elsinore.query.bound import BoundQuery, of_query
+from elsinore.executors.kinds import Kind
+from elsinore.query.bound import (
+    BoundMeasure,
+    BoundQuery,
+    Marks,
+    MeasureKind,
+    MeasureTerm,
+    of_query,
+)
 
 #: Maximum bits of a single digit; of each of several digits, whose sums should rarely exceed 64
 #: bits; and of digits of numbers to be squared, because sums of their products fit 64 bits.
@@ -126,33 +136,26 @@ class _Columns:
 
 
 def _columns_of(
-    source: Source, weight: Weight, columns: EventColumns, digit: Digit | None = None
+    source: Source | None, weight: Weight, columns: EventColumns, digit: Digit | None = None
 ) -> _Columns:
-    """Return the digits of an exact sum.
+    """Return the digits of what events add.
 
     Args:
-        source: what it reads of events.
+        source: what it reads of events, if anything.
         weight: what events add.
         columns: the events.
         digit: one of the digits; None: choose their width.
     """
-    values = exact_values(source, columns)
-    if weight is Weight.NOT_FINITE:
-        odd = values.column.known & ~np.isfinite(values.column.values)
-        return _Columns(1, 0, {0: odd.astype(np.int64)} if odd.any() else {})
-    is_double = values.column.values.dtype == np.float64
-    amounts = _of_doubles(values) if is_double else _of_integers(values)
     squares = weight is Weight.SQUARE
+    amounts = _amounts(source, weight, columns)
     bits = amounts.bits
     if digit is not None:
-        width = digit.width
-        shift = amounts.scale - (digit.scale // 2 if squares else digit.scale)
+        width, scale = digit.width, digit.scale
+        shift = amounts.scale - (scale // 2 if squares else scale)
         amounts = _Amounts(0, amounts.negative, [(n, s + shift) for n, s in amounts.parts])
         bits += shift
-        scale = digit.scale
     else:
-        widest = _SQUARED if squares else _ALONE if bits <= _ALONE else _WIDTH
-        width = -(-bits // max(1, -(-bits // widest)))
+        width = _width(bits, _SQUARED if squares else _ALONE if bits <= _ALONE else _WIDTH)
         scale = 2 * amounts.scale if squares else amounts.scale
     digits = {}
     for number in range(-(-bits // width) if bits > 0 else 0):
@@ -163,6 +166,29 @@ def _columns_of(
         return _Columns(width, scale, _squared(digits))
     signed = {n: np.where(amounts.negative, -part, part) for n, part in digits.items()}
     return _Columns(width, scale, signed)
+
+
+def _width(bits: int, most: int) -> int:
+    """Return the width of equal digits that have at most some bits."""
+    return max(1, -(-bits // max(1, -(-bits // most))))
+
+
+def _amounts(source: Source | None, weight: Weight, columns: EventColumns) -> _Amounts:
+    """Return what events add, before it is squared."""
+    if source is None:
+        times = columns.times
+        values = np.ones_like(times)
+        if weight is Weight.ELAPSED:
+            values = times - times.min(initial=np.iinfo(np.int64).max)
+        return _of_integers(ExactColumn(Column(values, np.ones(times.size, np.bool_))))
+    read = exact_values(source, columns)
+    known = read.column.known
+    if weight is Weight.PRESENT:
+        return _of_integers(ExactColumn(Column(known.astype(np.int64), known)))
+    if weight is Weight.NOT_FINITE:
+        odd = known & ~np.isfinite(read.column.values)
+        return _of_integers(ExactColumn(Column(odd.astype(np.int64), known)))
+    return _of_doubles(read) if read.column.values.dtype == np.float64 else _of_integers(read)
 
 
 def _squared(digits: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
@@ -177,17 +203,12 @@ def _squared(digits: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
     return found
 
 
-def _cached(accumulator: Accumulator, columns: EventColumns) -> _Columns:
-    """Return the digits of an exact sum; of a digit, those of its exact sum."""
-    source, digit = accumulator.attribute, accumulator.digit
-    assert source is not None
-    weight = accumulator.weight if digit is None else digit.of
-    if digit is None:
-        return columns.once(
-            ("digits", source, weight), lambda: _columns_of(source, weight, columns)
-        )
+def _cached(
+    source: Source | None, weight: Weight, columns: EventColumns, digit: Digit | None = None
+) -> _Columns:
+    """Return the digits of what events add, with the width and scale of a digit if it is given."""
     chosen = columns.once(("digits", source, weight), lambda: _columns_of(source, weight, columns))
-    if (chosen.width, chosen.scale) == (digit.width, digit.scale):
+    if digit is None or (chosen.width, chosen.scale) == (digit.width, digit.scale):
         return chosen
     name = ("digits", source, weight, digit.width, digit.scale)
     return columns.once(name, lambda: _columns_of(source, weight, columns, digit))
@@ -195,9 +216,86 @@ def _cached(accumulator: Accumulator, columns: EventColumns) -> _Columns:
 
 def digit_weights(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
     """Return int64[N], the digit of each event of a table."""
-    assert accumulator.digit is not None
-    found = _cached(accumulator, columns).columns.get(accumulator.digit.number)
+    digit = accumulator.digit
+    assert digit is not None
+    found = _cached(accumulator.attribute, digit.of, columns, digit).columns.get(digit.number)
     return np.zeros(columns.times.size, np.int64) if found is None else found
+
+
+# ---- exact sums over events
+
+
+def _shares_of(exact: Accumulator, columns: EventColumns) -> tuple[Share, ...]:
+    """Return the parts of an exact sum."""
+    if exact.measure is not None:
+        return _shares_of_measure(exact.weight, exact.measure, columns)
+    found = _cached(exact.attribute, exact.weight, columns)
+    numbers = sorted(found.columns)
+    digits = (Digit(exact.weight, n, found.width, found.scale) for n in numbers)
+    parts = ((replace(exact, weight=Weight.DIGIT, digit=digit), digit) for digit in digits)
+    return tuple(Share(part, 1, digit.shift) for part, digit in parts)
+
+
+# ---- exact sums over trends
+#
+# A measure m of a trend is a sum of w(e) over the trend's events. So the sum of m^2 over trends is
+# the sum of w(e)^2, plus twice the sum of w(e) w(f) over all events e before f of a trend.
+
+
+def _shares_of_measure(
+    weight: Weight, measure: BoundMeasure, columns: EventColumns
+) -> tuple[Share, ...]:
+    """Return the parts of the sum of a measure, of its square, or of values that are not finite."""
+    if weight is Weight.NOT_FINITE:
+        digit = Digit(weight, 0, 1, 0)
+        return tuple(
+            Share(Accumulator(Kind.INTEGER, Weight.DIGIT, at.adds, term.value, digit=digit), 1, 0)
+            for term, at in _marked(measure)
+            if term.type is AttributeType.DOUBLE
+        )
+    sums = [share for term, marks in _marked(measure)
+            for share in _shares_of_term(term, marks, measure.scale, columns)]  # fmt: skip
+    if weight is Weight.EXACT:
+        return tuple(sums)
+    squares, pairs = [], []
+    for n, one in enumerate(sums):
+        for m, other in enumerate(sums):
+            factor, shift = one.factor * other.factor, one.shift + other.shift
+            both = one.of, other.of
+            if n <= m:
+                product = Accumulator(Kind.INTEGER, Weight.PRODUCT, frozenset(), None, factors=both)
+                squares.append(Share(product, factor * (1 if n == m else 2), shift))
+            of_pairs = Accumulator(Kind.INTEGER, Weight.PAIRS, frozenset(), None, factors=both)
+            pairs.append(Share(of_pairs, 2 * factor, shift))
+    return (*squares, *pairs)
+
+
+def _marked(measure: BoundMeasure) -> Iterator[tuple[MeasureTerm, Marks]]:
+    for term in measure.terms:
+        assert term.marks is not None, "a query of measures has marks"
+        yield term, term.marks
+
+
+def _shares_of_term(
+    term: MeasureTerm, marks: Marks, scale: int, columns: EventColumns
+) -> Iterator[Share]:
+    """Yield the parts of the sum of a measure times its factor."""
+    kinds = {MeasureKind.LENGTH: Weight.EVENT, MeasureKind.DURATION: Weight.ELAPSED}
+    weight, factor = kinds.get(term.kind, Weight.EXACT), int(term.factor * scale)
+    own = Accumulator(Kind.INTEGER, weight, marks.adds, term.value, subtracts=marks.subtracts)
+    yield from _in_digits(own, factor, columns)
+    if term.otherwise and term.kind.reads_events:  # it is added for trends without a value
+        has = Accumulator(Kind.INTEGER, Weight.PRESENT, marks.has, term.value)
+        yield from _in_digits(has, -int(term.factor * term.otherwise * scale), columns)
+
+
+def _in_digits(own: Accumulator, factor: int, columns: EventColumns) -> Iterator[Share]:
+    """Yield the digits of a sum, narrow enough to be multiplied by each other."""
+    amounts = _amounts(own.attribute, own.weight, columns)
+    first = Digit(own.weight, 0, _width(amounts.bits, _SQUARED), amounts.scale)
+    for number in sorted(_cached(own.attribute, own.weight, columns, first).columns):
+        digit = replace(first, number=number)
+        yield Share(replace(own, weight=Weight.DIGIT, digit=digit), factor, digit.shift)
 
 
 # ---- queries
@@ -207,7 +305,7 @@ def digit_weights(accumulator: Accumulator, columns: EventColumns) -> np.ndarray
 class _Variants:
     """The queries of digits that were made of a query."""
 
-    made: dict[tuple[tuple[Digit, ...], ...], DigitQuery] = field(default_factory=dict)
+    made: dict[Shares, DigitQuery] = field(default_factory=dict)
 
 
 @of_query
@@ -227,15 +325,8 @@ def in_digits(query: BoundQuery, columns: EventColumns) -> BoundQuery:
     exact = accumulators_of(query).exact
     if not exact:
         return query
-    digits: Digits = {each: _digits_of(each, columns) for each in exact}
+    shares = tuple((each, _shares_of(each, columns)) for each in exact)
     made = _variants(query).made
-    name = tuple(digits.values())
-    if name not in made:
-        made[name] = DigitQuery.of(query, digits)
-    return made[name]
-
-
-def _digits_of(accumulator: Accumulator, columns: EventColumns) -> tuple[Digit, ...]:
-    found = _cached(accumulator, columns)
-    numbers = sorted(found.columns)
-    return tuple(Digit(accumulator.weight, n, found.width, found.scale) for n in numbers)
+    if shares not in made:
+        made[shares] = DigitQuery.of(query, shares)
+    return made[shares]

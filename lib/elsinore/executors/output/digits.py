@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elsinore.executors.aggregates import Accumulator, DigitQuery, accumulators_of, of_digit
+from elsinore.executors.aggregates import Accumulator, DigitQuery, accumulators_of
 from elsinore.executors.output.exact_states import ExactSums
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
 from elsinore.executors.output.state_columns import StateColumn
@@ -46,10 +46,10 @@ def _columns(run: BoundQuery, query: BoundQuery, rows: PartialRows) -> tuple[Sta
     states: dict[Accumulator, Any] = {
         each: next(columns) for kind in accumulators_of(run).columns for each in kind
     }
-    wanted, digits = accumulators_of(query), dict(run.digits)
+    wanted, shares = accumulators_of(query), dict(run.shares)
     exact = (
-        ExactSums.of_digits(
-            [(states[of_digit(each, digit)], digit.shift) for digit in digits[each]], len(rows)
+        ExactSums.of_parts(
+            [(states[share.of], share.factor, share.shift) for share in shares[each]], len(rows)
         )
         for each in wanted.exact
     )

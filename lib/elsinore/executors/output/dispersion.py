@@ -89,7 +89,7 @@ def _root(above: int, below: int) -> float:
     whole = isqrt(scaled)
     # A last bit for the rest of the root makes the rounding right.
     is_more = bool(rest) or whole * whole != scaled
-    return (2 * whole + is_more) / (1 << (shift // 2 + 1))
+    return _quotient(2 * whole + is_more, 1 << (shift // 2 + 1))
 
 
 def _nearest_root(above: int, below: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from elsinore.numbers.exact_columns import (
     Integers,
     from_python,
+    repeated,
     shifted_left,
     sum_segments,
     to_python,
@@ -25,17 +26,19 @@ class ExactSums:
     scale: int
 
     @classmethod
-    def of_digits(cls, digits: Sequence[tuple[Integers, int]], size: int) -> Self:
-        """Return the sums of digits.
+    def of_parts(cls, parts: Sequence[tuple[Integers, int, int]], size: int) -> Self:
+        """Return sums, given their parts.
 
         Args:
-            digits: the sums of each digit, and the power of two by which it is multiplied.
+            parts: integers, each with a factor, and with a power of two by which they are
+                multiplied.
             size: number of rows.
         """
-        scale = min((shift for _, shift in digits), default=0)
+        scale = min((shift for _, _, shift in parts), default=0)
         total = Integers(np.zeros(size, np.int64))
-        for sums, shift in digits:
-            total = total.plus(shifted_left(sums, shift - scale))
+        for integers, factor, shift in parts:
+            own = integers if factor == 1 else integers.times(repeated(factor, size))
+            total = total.plus(shifted_left(own, shift - scale))
         return cls(total, scale)
 
     @classmethod

@@ -29,7 +29,11 @@ from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Longs, Values, calculate
 from elsinore.executors.output.dispersion import Moments
 from elsinore.executors.output.exact_states import IntegerExtremes
-from elsinore.executors.output.measures import extreme_of_measure, sum_of_measure
+from elsinore.executors.output.measures import (
+    dispersion_of_measure,
+    extreme_of_measure,
+    sum_of_measure,
+)
 from elsinore.executors.output.partial_rows import PartialRows, joined_groups
 from elsinore.executors.output.state_columns import Extremes
 from elsinore.executors.output.states import States
@@ -267,6 +271,8 @@ def _finished(item: BoundAggregate, states: States) -> Values | Longs:
     if item.measure is None:
         return RULES[item.function].finish(_Columns(item.value_type, states), needs_of(item))
     compute = extreme_of_measure if item.is_extreme else sum_of_measure
+    if item.function.is_dispersion:
+        compute = dispersion_of_measure
     return compute(item, item.measure, states)
 
 

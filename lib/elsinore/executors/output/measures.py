@@ -11,9 +11,15 @@ from math import lcm
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
-from elsinore.executors.aggregates import accumulators_of_term, measured_trends, needs_of
+from elsinore.executors.aggregates import (
+    accumulators_of_term,
+    measured_trends,
+    moments_of_measure,
+    needs_of,
+)
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.calculate import Longs, Values
+from elsinore.executors.output.dispersion import Moments
 from elsinore.executors.output.exact_states import IntegerExtremes
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles
 from elsinore.executors.output.states import States
@@ -60,6 +66,18 @@ def sum_of_measure(item: BoundAggregate, measure: BoundMeasure, states: States) 
         totals = totals.plus(_times(without, int(factor * (term.otherwise or 0))))
     divisors = _times(counts, scale) if is_mean else repeated(scale, len(counts))
     return _divided(item.value_type, totals, divisors, counts.nonzero)
+
+
+def dispersion_of_measure(
+    item: BoundAggregate, measure: BoundMeasure, states: States
+) -> Values | Longs:
+    """Return a variance of a measure, or its root, in R rows; see `sum_of_measure`."""
+    first, square, *odd = (states.exact[each] for each in moments_of_measure(measure))
+    counts = states.integers[measured_trends(measure)]
+    moments = Moments(counts, first, square, measure.scale)
+    if item.is_duration:
+        return moments.lengths(item.function)
+    return moments.dispersion(item.function, odd[0].integers.nonzero if odd else None)
 
 
 def extreme_of_measure(

@@ -12,6 +12,7 @@ from operator import is_
 
 from elsinore.errors import memory_failures
 from elsinore.events import EventTable
+from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.longest import needs_only_times
@@ -246,7 +247,8 @@ def measure_units(queries: Sequence[BoundQuery], *, sweeping: bool = True) -> It
     sums = {query.name: query for query, origin in origins if origin and not origin.extremes}
     extremes = {query.name: query for query, origin in origins if origin and origin.extremes}
     if sweeping:
-        yield from _taken(sums, map(SweepUnit.of, sweep_sets([*sums.values()])))
+        swept = sweep_sets([each for each in sums.values() if not needs_pairs_of_events(each)])
+        yield from _taken(sums, map(SweepUnit.of, swept))
         longest = sweep_sets([*filter(needs_only_times, extremes.values())])
         yield from _taken(extremes, map(LongestUnit.of, longest))
     yield from (AloneUnit((query,)) for query in sums.values())
