@@ -33,6 +33,7 @@ from elsinore.query.bound import (
     of_query,
 )
 from elsinore.query.expressions import Applied
+from elsinore.query.steps import OF_STEP
 from elsinore.template.measures import OF_EXTREMES, OF_SUMS
 
 #: The column of events, or the expression over one event, that an accumulator reads.
@@ -100,7 +101,7 @@ class Accumulators:
 _LONGEST = 2**40
 #: Follows the name of a query in the name of its `participation_query`. Other names have no space.
 _OF_EACH = " each"
-_PARTS = re.compile(rf"({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)$")
+_PARTS = re.compile(rf"({OF_STEP} \d+)?({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)?$")
 
 
 @of_query
@@ -119,10 +120,10 @@ def participation_query(query: BoundQuery) -> BoundQuery:
 def asked_name(name: str) -> str:
     """Return the name of the query that a partial row belongs to.
 
-    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q")
-    ('q', 'q', 'q')
+    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q"), asked_name("q step 3 each")
+    ('q', 'q', 'q', 'q')
     """
-    return _PARTS.sub("", name)
+    return _PARTS.sub("", name, count=1)
 
 
 @of_query

@@ -342,6 +342,9 @@ class BoundQuery:
         having: the condition on rows; None: all rows are returned.
         windows, semantics: as written, in the stream's time unit.
         refinement: the origin of a query of measures; None for a query of a workload.
+        steps: the pattern of each step, for `RETURN STEPS`; executors run `query.steps.step_queries`
+            instead of the query.
+        step_of: the query that this query is a step of, and the number of the step from 1.
     """
 
     source: Query
@@ -358,6 +361,8 @@ class BoundQuery:
     window: Window
     semantics: Semantics
     refinement: Refinement | None = None
+    steps: tuple[Pattern, ...] = ()
+    step_of: tuple[BoundQuery, int] | None = None
 
     @property
     def name(self) -> str:

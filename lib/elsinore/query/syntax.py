@@ -428,8 +428,10 @@ class Query:
 
     Attributes:
         name: the name; for a value of a list, with the value in brackets: `q[10]`.
+        returns: the items of RETURN; none for `RETURN STEPS`.
         having: a condition on its rows.
         chosen: the values of its parameters.
+        steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
     """
 
     name: str
@@ -443,6 +445,7 @@ class Query:
     having: Expression | None = None
     at: Location = _at()
     chosen: tuple[Chosen, ...] = ()
+    steps: bool = False
 
     @property
     def written_name(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.query import expressions
 from elsinore.query.expressions import (
     EXTRACT_PARTS,
     Applied,
@@ -108,6 +109,8 @@ def _applied(expression: Applied, fitted: Callable[[Any], Any]) -> Callable[[Seq
             return lambda pair: (
                 None if _compare("=", *(map(_double, pair) if meet else pair)) else pair[0]
             )
+        case Applied(name=expressions.COMBINATION):
+            return lambda values: None if None in values else tuple(values)
     name, kind = expression.name, expression.type
     if (function := function_of(expression)) is not None:
         return lambda values: fitted(function(values))

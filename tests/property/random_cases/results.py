@@ -24,6 +24,12 @@ OF_MEASURES = (
     *("measure with NOT", "measure under next-match", "measure under contiguous"),
     *("measure with edge predicate", "LENGTH of an ambiguous pattern"),
 )
+#: Constructs of `RETURN STEPS`.
+OF_STEPS = (
+    *("STEPS", "keys of steps", "keys of several attributes", "STEPS with NOT"),
+    *("STEPS with grouping", "STEPS with edge predicate", "STEPS with Kleene plus"),
+    *("STEPS with next-match", "STEPS with contiguous", "STEPS with ambiguous"),
+)
 OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
 
 _SUMS = ("SUM(", "AVG(")

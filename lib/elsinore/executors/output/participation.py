@@ -50,7 +50,8 @@ from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, Sta
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.exact_columns import Integers, from_limbs
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.query import expressions
+from elsinore.query.bound import BoundQuery, Key, columns_of
 from elsinore.query.expressions import TIME, Applied
 from elsinore.query.print_query import print_bound
 from elsinore.template.build import position_templates
@@ -285,8 +286,8 @@ class Pass(ABC):
 def reads_key(query: BoundQuery, accumulator: Accumulator) -> bool:
     """Return whether DISTINCT reads a key that every event of every trend has."""
     every = {position.index for position in query.positions if not position.negated}
-    keys = (key for key in query.keys if key.attribute == accumulator.attribute)
-    return accumulator.positions >= every and any(key.positions >= every for key in keys)
+    keys = {key.attribute for key in query.keys if key.positions >= every}
+    return accumulator.positions >= every and set(columns_of(accumulator.attribute)) <= keys
 
 
 def take(query: BoundQuery, members: Members, *, done: bool) -> Found:
@@ -438,6 +439,8 @@ def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
     """Return int32[N], the codes of the values that DISTINCT compares; 0 is NULL."""
     source, types = accumulator.attribute, columns.events.schema.attributes
     match source:
+        case Applied(name=expressions.COMBINATION):
+            return columns.once((_combined, source), lambda: _combined(source, columns))
         case Applied():
             key = Key(print_bound(source), source.type, frozenset(), value=source)
         case str() if source == TIME:
@@ -447,6 +450,16 @@ def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
         case None:
             raise AssertionError("DISTINCT reads a value")
     return KeyCodes.of(key, columns).values
+
+
+def _combined(source: Applied, columns: EventColumns) -> np.ndarray:
+    """Return int32[N], the codes of combinations of attributes; 0 if one of them is NULL."""
+    keys = (Key(name, columns.events.schema.attributes[name], frozenset())
+            for name in columns_of(source))  # fmt: skip
+    codes = [KeyCodes.of(key, columns).values for key in keys]
+    numbers, _ = numbered(codes, codes[0].size)
+    known = np.logical_and.reduce([each > 0 for each in codes])
+    return np.where(known, numbers + 1, 0).astype(np.int32)
 
 
 def too_many(query: BoundQuery) -> QueryError:
