@@ -91,7 +91,9 @@ class Way:
     @property
     def queries(self) -> tuple[BoundQuery, ...]:
         """The queries that it answers; the plan has their steps."""
-        asked = (query if query.step_of is None else query.step_of[0] for query in self.plan.queries)
+        asked = (
+            query if query.step_of is None else query.step_of[0] for query in self.plan.queries
+        )
         return tuple({query.name: query for query in asked}.values())
 
     def _parts(self, events: EventTable, owned: Interval | None) -> Iterator[PartialRows]:
@@ -158,7 +160,10 @@ def _plan(
     made = tuple(units)
     queries = tuple(query for unit in made for query in unit.queries) + tuple(only_events)
     # A query is answered by all of its steps.
-    names, every = {query.name for query in queries}, {q.step_of[0].name: q.step_of[0] for q in queries if q.step_of}
+    names, every = (
+        {query.name for query in queries},
+        {q.step_of[0].name: q.step_of[0] for q in queries if q.step_of},
+    )
     others = tuple(q for q in with_steps(every.values()) if q.name not in names)
     made += tuple(AloneUnit((query,)) for query in others)
     queries += others

@@ -241,8 +241,8 @@ class RowScope(Scope):
             before = item.name or print_output(item.expression)
             self.refuse(f"{name} is defined later", at, f"move it before {before}")
         if reference.qualifier is None and name.upper() == "STEPS" and not self.carriers(name):
-            hint = "write RETURN STEPS, and other values in a query of their own"
-            self.refuse("STEPS goes with no other value", at, hint)
+            other = "write RETURN STEPS, and other values in a query of their own"
+            self.refuse("STEPS goes with no other value", at, other)
         of_groups = {_short(group): group.written for group in self._groups}
         known = [*self.values, *of_groups]
         is_unknown = reference.qualifier is None and not self.carriers(name)

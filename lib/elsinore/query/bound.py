@@ -17,6 +17,7 @@ from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Sl
 from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
 from elsinore.timeline import Instant, Length
 from elsinore.windows import Window
+from elsinore.wording import value_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +343,8 @@ class BoundQuery:
         having: the condition on rows; None: all rows are returned.
         windows, semantics: as written, in the stream's time unit.
         refinement: the origin of a query of measures; None for a query of a workload.
-        steps: the pattern of each step, for `RETURN STEPS`; executors run `query.steps.step_queries`
-            instead of the query.
+        steps: the pattern of each step, for `RETURN STEPS`. Executors run
+            `query.steps.step_queries` instead of the query.
         step_of: the query that this query is a step of, and the number of the step from 1.
     """
 
@@ -378,6 +379,21 @@ class BoundQuery:
     def value_names(self) -> tuple[str, ...]:
         """The names of the values of a row, in the order of RETURN."""
         return tuple(output.name for output in self.outputs)
+
+    @property
+    def step_numbers(self) -> tuple[int | None, ...]:
+        """The steps of a row of results, from 1; only None if the query returns no steps."""
+        return tuple(range(1, len(self.steps) + 1)) or (None,)
+
+    @cached_property
+    def value_labels(self) -> tuple[str, ...]:
+        """The labels of the values that a group has in a window: those of all steps."""
+        return self.labels_of(self.value_names)
+
+    def labels_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the labels of some values: for each step, each of the names."""
+        every = list(names)
+        return tuple(value_label(name, step) for step in self.step_numbers for name in every)
 
     @cached_property
     def count_name(self) -> str | None:

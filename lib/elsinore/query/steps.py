@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from elsinore.errors import ParameterError
 from elsinore.query.bound import BoundAggregate, BoundQuery, Key, of_query
 from elsinore.query.syntax import Pattern, event_patterns
 
@@ -31,6 +32,23 @@ def with_steps(queries: Iterable[BoundQuery]) -> Iterator[BoundQuery]:
     """Yield queries, and instead of a query with steps the queries of its steps."""
     for query in queries:
         yield from step_queries(query) or (query,)
+
+
+def query_of_step(query: BoundQuery, step: int | None) -> BoundQuery:
+    """Return the query that has the trends of a step, by default of the last one.
+
+    Raises:
+        ParameterError: the query does not have this step.
+    """
+    if step is None:
+        return step_queries(query)[-1] if query.steps else query
+    if not query.steps:
+        problem = f"query {query.name} returns no steps"
+        raise ParameterError(problem, hint="leave out the step")
+    if not 1 <= step <= len(query.steps):
+        problem = f"query {query.name} has no step {step}"
+        raise ParameterError(problem, hint=f"use a number from 1 to {len(query.steps)}")
+    return step_queries(query)[step - 1]
 
 
 def _step(query: BoundQuery, number: int, pattern: Pattern) -> BoundQuery:

@@ -109,8 +109,6 @@ def _applied(expression: Applied, fitted: Callable[[Any], Any]) -> Callable[[Seq
             return lambda pair: (
                 None if _compare("=", *(map(_double, pair) if meet else pair)) else pair[0]
             )
-        case Applied(name=expressions.COMBINATION):
-            return lambda values: None if None in values else tuple(values)
     name, kind = expression.name, expression.type
     if (function := function_of(expression)) is not None:
         return lambda values: fitted(function(values))
@@ -129,6 +127,8 @@ def function_of(expression: Applied) -> Callable[[Sequence[Any]], Any] | None:
             return lambda values: functions.regexp_like(values[0], pattern)
         case Applied("concat"):
             return functions.concat
+        case Applied(expressions.COMBINATION):
+            return lambda values: None if None in values else tuple(values)
         case Applied("date_trunc"):
             return lambda values: functions.date_trunc(values[0], values[1], _zone(values[2:]))
         case Applied() if name in EXTRACT_PARTS:

@@ -188,11 +188,14 @@ def choose_carrying(
         version: Version of `events`.
         changes: The changes to events that the ledger records, by which cached panes are reused.
     """
+    of_steps = {one.run.name for one in plan.classes if any(q.step_of for q in one.queries)}
     queries = [
         query
         for unit in plan.units
         for query in unit.queries
         if query.window.within > owned.length and _can_be_kept(query)
+        # All steps of a query are finished in one task.
+        if query.name not in of_steps
     ]
     if not queries:
         return None

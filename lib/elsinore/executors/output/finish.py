@@ -350,7 +350,7 @@ def _long_tables(query: BoundQuery, found: Finished, *, calendar: bool) -> Itera
     """Yield finished rows as `LONG_SCHEMA`, one table per value of RETURN."""
     size = len(found.rows)
     keys = _keys(query, found.rows, calendar=calendar)
-    keys["step"] = pa.repeat(pa.scalar(found.step, pa.int32()), size)
+    keys["step"] = pa.repeat(pa.scalar(found.step, pa.int64()), size)
     for output, values in zip(query.outputs, found.columns, strict=True):
         named = {"aggregate": output.name, "type": output.type_name}
         numbers = _of_longs(values) if isinstance(values, Longs) else _of_values(values)
