@@ -126,10 +126,14 @@ def of_last_step(rows: pa.Table) -> pa.Table:
     if steps.null_count == len(steps):
         return rows
     last = rows.group_by(_KEY[:2], use_threads=False).aggregate([("step", "max")])
-    last = last.rename_columns({"step_max": "step"})
-    none = rows.filter(pc.is_null(steps))
-    some = rows.join(last, [*_KEY[:2], "step"], join_type="left semi", use_threads=False)
-    return pa.concat_tables([none, some.select(none.column_names)])
+    texts = pc.binary_join_element_wise(*_texts(rows, "step"), " ")
+    wanted = pc.binary_join_element_wise(*_texts(last, "step_max"), " ")
+    return rows.filter(pc.or_(pc.is_null(steps), pc.fill_null(pc.is_in(texts, wanted), False)))
+
+
+def _texts(rows: pa.Table, step: str) -> list[pa.ChunkedArray]:
+    """Return columns of strings: the query, its fingerprint, and the step."""
+    return [rows[name].cast(pa.string()) for name in (*_KEY[:2], step)]
 
 
 def _counted(parts: Iterable[pa.Table], tops: int, measures: Measures) -> dict[str, ResultCounts]:
