@@ -7,7 +7,7 @@ so an error in what a step keeps of conditions, keys and aggregates shows.
 from __future__ import annotations
 
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -109,7 +109,7 @@ def drawn_events(seed: str) -> EventTable:
     return EventTable.of(SCHEMA, rows)
 
 
-def rows_of_prefixes(funnel: Funnel, events: EventTable) -> list[tuple[object, ...]]:
+def rows_of_prefixes(funnel: Funnel, events: EventTable) -> list[tuple[Any, ...]]:
     """The rows that the steps of a funnel must have, from the queries of its prefixes."""
     returned = "COUNT(*) AS trends"
     returned += f", COUNT(DISTINCT {funnel.key}) AS keys" if funnel.key else ""
@@ -126,7 +126,7 @@ def rows_of_prefixes(funnel: Funnel, events: EventTable) -> list[tuple[object, .
     ]
 
 
-def plain(rows: list[ResultRow]) -> list[tuple[object, ...]]:
+def plain(rows: list[ResultRow]) -> list[tuple[Any, ...]]:
     """Rows as `rows_of_prefixes` has them."""
     return [(row.group, row.window_start, row.step, row.values) for row in rows]
 
