@@ -27,7 +27,7 @@ time: {field: at, unit: iso}
 type: {field: kind}
 id: {field: id}
 types:
-  View: {user: string, page: string}
+  View: {user: string, page: string, price: long}
   Cart: {user: string}
   Buy: {user: string}
   Block: {user: string}
@@ -38,6 +38,8 @@ QUERIES = """
 QUERY funnel RETURN STEPS PATTERN SEQ(NOT Block, View+, Cart, Buy) WHERE [user] WITHIN 1 hour;
 QUERY by_page RETURN STEPS PATTERN SEQ(View V, Cart, Buy) WHERE [user] GROUP-BY V.page
 WITHIN 2 hours SLIDE 1 hour;
+QUERY prices RETURN MEDIAN(EACH V.price) AS middle, PERCENTILE(EACH V.price, 0.9) AS p90,
+PERCENTILE(EACH V.time, 0) AS earliest PATTERN SEQ(View V+, Cart) WHERE [user] WITHIN 1 hour;
 QUERY carts RETURN COUNT(*) PATTERN SEQ(View V, Cart) WHERE [user] GROUP-BY V.page
 WITHIN 2 hours SLIDE 1 hour;
 """
@@ -53,8 +55,9 @@ def settings(new_spark_home: NewHome) -> Settings:
     return made.model_copy(update=given)
 
 
-def event(kind: str, user: str, hour: int, minute: int, **more: str) -> dict[str, Any]:
+def event(kind: str, user: str, hour: int, minute: int, **more: Any) -> dict[str, Any]:
     at = f"2013-01-01T{hour:02}:{minute:02}:00Z"
+    more |= {"price": 7 * minute} if kind == "View" else {}
     return {"id": f"{kind}{user}{hour}{minute}", "kind": kind, "user": user, "at": at, **more}
 
 
@@ -80,6 +83,8 @@ def published(settings: Settings) -> dict[_Place, dict[str, int]]:
     """The published values by query, group, window and step."""
     found: dict[_Place, dict[str, int]] = {}
     for row in Lake.open(settings).rows(RESULTS).to_pylist():
+        if row["query"] == "prices":
+            continue
         place = row["query"], row["group_key"], row["window_start"], row["step"]
         found.setdefault(place, {})[row["aggregate"]] = int(row["exact"])
     return found
@@ -90,7 +95,7 @@ def answered(settings: Settings, *files: Path) -> dict[_Place, dict[str, int]]:
     work = elsinore.workload(settings.workload_file, schema=settings.schema_file)
     found = {}
     for name, table in work.run([*files]).items():
-        for row in table.to_pylist():
+        for row in table.to_pylist() if name != "prices" else ():
             group = json.dumps({"page": row["page"]} if "page" in row else {})
             place = name, group, row["window_start"], row.get("step")
             values = {k: v for k, v in row.items() if k in ("trends", "keys", "COUNT(*)")}
@@ -130,6 +135,14 @@ def test_steps_are_published_checked_shown_and_withdrawn(
     assert [tuple(map(int, row)) for row in view.fetchall()] == [
         (1, 5, 3), (2, 4, 2), (3, 3, 1), (1, 1, 1), (2, 1, 1), (3, 0, 0),
     ]  # fmt: skip
+    # Views before a cart: of ann at minutes 1 and 2, of bob at 3; of dan at 5.
+    sql = "SELECT middle, p90, earliest FROM prices ORDER BY window_start"
+    assert [row[:2] for row in connect(settings).sql(sql).fetchall()] == [(14.0, 21), (35.0, 35)]
+    assert [row[2].minute for row in connect(settings).sql(sql).fetchall()] == [1, 5]
+    own = [one for one in checks if one["query"] == "prices" and one["group_key"] != "*"]
+    assert len(own) == 2 * 3
+    assert all(one["status"] == "checked" and not one["mismatch"] for one in own)
+
     page = (settings.reports / "2013-01-01T10_2013-01-01T12.html").read_text()
     assert "1 user of 3 bought" in page
     assert "step 1: trends <b>5</b>, keys <b>3</b>" in page
@@ -164,18 +177,19 @@ def test_tasks_and_frames_give_the_steps_of_the_library(spark: SparkSession) -> 
     rows = pa.Table.from_pylist([{"page": None} | each for each in (*FIRST, *SECOND)])
     result = elsinore.spark.run(work, spark.createDataFrame(rows), max_error_rate=1, parts=3)
     found = {
-        (row["query"], row["group"], row["window_start"], row["step"], row["aggregate"]): int(
-            row["exact"]
-        )
+        (row["query"], row["group"], row["window_start"], row["step"], row["aggregate"]): row[
+            "value"
+        ]
         for row in result.toArrow().to_pylist()
+        if row["aggregate"] != "earliest"
     }
     wanted = {}
     for name, table in work.run(rows).items():
         for row in table.to_pylist():
             group = json.dumps({"page": row["page"]} if "page" in row else {})
             place = name, group, row["window_start"], row.get("step")
-            for value in ("trends", "keys", "COUNT(*)"):
+            for value in ("trends", "keys", "COUNT(*)", "middle", "p90"):
                 if value in row:
-                    wanted[(*place, value)] = int(row[value])
+                    wanted[(*place, value)] = row[value]
     assert found == wanted
     assert {place[3] for place in wanted} == {None, 1, 2, 3}

@@ -198,10 +198,10 @@ def _told(
         is False if the results changed afterwards. `finder` found the plan, None if the plan is not
         stored. `checked` has the numbers of `values` of the hour that the reference checked, of
         `mismatches` among them, of `skipped` checks, and of the result's `own` checked values.
-        `values` has the values of all steps, and `trends` those of the step `step`, if the query
-        returns steps. `trends` has the first trends by time as `listed`, or the first that were
-        found if there are too many to build; `count` and `left_out` are None if they are unknown,
-        `reason` is why not all could be built.
+        `values` has the values of all steps. If the query returns steps, `trends` is about the step
+        `step`. `trends` has the first trends by time as `listed`, or the first that were found if
+        there are too many to build; `count` and `left_out` are None if they are unknown, `reason`
+        is why not all could be built.
     """
     query, bound = options.query, workload.by_name.get(options.query)
     rows = _rows(lake, workload, query, group, window_start)

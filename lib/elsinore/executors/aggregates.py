@@ -48,6 +48,7 @@ class Weight(Enum):
     VALUE = auto()  # the attribute, 0 if it is NULL
     DISTINCT = auto()  # 1 for the first event with a value of the attribute
     ELAPSED = auto()  # the time since the first event of the table
+    EACH_VALUE = auto()  # the attribute, in a list; nothing if it is NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Accumulators:
 
     #: by `Kind`. The first integer is `TRENDS`. Minima come before maxima.
     columns: tuple[tuple[Accumulator, ...], ...]
+    lists: tuple[Accumulator, ...] = ()  #: lists of values; integers or doubles
 
     @property
     def weighed(self) -> tuple[tuple[Accumulator, ...], ...]:
@@ -135,8 +137,11 @@ def accumulators_of(query: BoundQuery) -> Accumulators:
     found: dict[Accumulator, None] = {TRENDS: None}
     for aggregate in query.counted:
         found |= dict.fromkeys(needs_of(aggregate))
-    columns = ([each for each in found if each.kind is kind] for kind in Kind)
-    return Accumulators(tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns))
+    lists = tuple(each for each in found if each.weight is Weight.EACH_VALUE)
+    single = [each for each in found if each not in lists]
+    columns = ([each for each in single if each.kind is kind] for kind in Kind)
+    sides = tuple(tuple(sorted(each, key=lambda a: a.largest)) for each in columns)
+    return Accumulators(sides, lists)
 
 
 @dataclass(frozen=True)
@@ -184,6 +189,9 @@ class States(Protocol[V_co]):
 
     def mean(self, present: Accumulator, of: Accumulator) -> V_co:
         """Return a sum divided by the number of values; there is none if that is 0."""
+
+    def percentile(self, of: Accumulator) -> V_co:
+        """Return the percentile of a list of values, or its median if it has no share."""
 
 
 class Finish(Protocol):
@@ -287,6 +295,11 @@ def _extreme_of(item: BoundAggregate, *, largest: bool) -> Accumulator:
     return Accumulator(Kind.RANK, Weight.VALUE, positions, source, largest, item.measure)
 
 
+def _listed(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    kind = Kind.DOUBLE if item.type is AttributeType.DOUBLE else Kind.INTEGER
+    return (Accumulator(kind, Weight.EACH_VALUE, item.positions, item.attribute),)
+
+
 def _integer(states: States[V], needs: Sequence[Accumulator], /) -> V:
     return states.integer(*needs)
 
@@ -301,6 +314,10 @@ def _total(states: States[V], needs: Sequence[Accumulator], /) -> V:
 
 def _mean(states: States[V], needs: Sequence[Accumulator], /) -> V:
     return states.mean(*needs)
+
+
+def _percentile(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.percentile(*needs)
 
 
 def _always(item: BoundAggregate) -> bool:
@@ -322,4 +339,6 @@ RULES: Mapping[AggregateFunction, Rule] = {
     AggregateFunction.AVG: Rule(_summed, _mean, _never),
     AggregateFunction.MIN: Rule(_least, _extreme, _never),
     AggregateFunction.MAX: Rule(_largest, _extreme, _never),
+    AggregateFunction.MEDIAN: Rule(_listed, _percentile, _never),
+    AggregateFunction.PERCENTILE: Rule(_listed, _percentile, _never),
 }

@@ -121,7 +121,7 @@ def _columns(tops: int) -> list[str]:
 
 
 def of_last_step(rows: pa.Table) -> pa.Table:
-    """Return rows without those of steps before the last one; a window has rows of all steps."""
+    """Return rows without earlier steps than the last; a window has rows of all steps."""
     steps = rows["step"]
     if steps.null_count == len(steps):
         return rows
@@ -213,7 +213,7 @@ def _values_of(
 ) -> dict[tuple[str, ...], tuple[tuple[str, float | None, str | None], ...]]:
     """Return `TopResult.values` by query, group and window start.
 
-    Values of steps have the labels of `value_label`; those of the last step also have their names.
+    Values of steps have the labels of `value_label`. Values of the last step have their names, too.
     """
     places = near.select(PLACE)
     of_results = rows.join(places, PLACE, join_type="left semi", use_threads=False)

@@ -95,6 +95,12 @@ class AggregateFunction(StrEnum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    MEDIAN = "MEDIAN"
+    PERCENTILE = "PERCENTILE"
+
+
+#: Functions that choose one or two of all values in their order.
+PERCENTILES = (AggregateFunction.MEDIAN, AggregateFunction.PERCENTILE)
 
 
 class MeasureKind(StrEnum):
@@ -202,6 +208,7 @@ class BoundAggregate:
         each: whether every participating event counts once (EACH, DISTINCT).
         distinct: whether equal values count once (DISTINCT).
         measure: the measure of trends that it reads instead of events; each trend counts once.
+        share: for PERCENTILE, the share of the values that are at most as large, from 0 to 1.
     """
 
     label: str
@@ -212,11 +219,13 @@ class BoundAggregate:
     each: bool = False
     distinct: bool = False
     measure: BoundMeasure | None = None
+    share: Fraction | None = None
 
     @property
     def value_type(self) -> AttributeType:
-        """Return the type of its value; an average is a double, or a length of time."""
-        if self.function is not AggregateFunction.AVG or self.is_duration:
+        """Return the type of its value; a mean is a double, or a length of time."""
+        is_mean = self.function in (AggregateFunction.AVG, AggregateFunction.MEDIAN)
+        if not is_mean or self.is_duration:
             return self.type
         return AttributeType.DOUBLE
 
@@ -387,7 +396,7 @@ class BoundQuery:
 
     @cached_property
     def value_labels(self) -> tuple[str, ...]:
-        """The labels of the values that a group has in a window: those of all steps."""
+        """The labels of the values that a group has in a window, for all steps."""
         return self.labels_of(self.value_names)
 
     def labels_of(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -665,7 +665,7 @@ class SyntaxBuilder:
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
         if kind == "number":
-            return syntax.Literal(*self._amount(node), at)
+            return syntax.Literal(*self._amount(node), at, str(node.children[0]))
         if kind == "text":
             return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
         return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)

@@ -228,11 +228,15 @@ def _shortest(pattern: Pattern) -> tuple[frozenset[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, string, truth value or NULL; a duration is a number with a unit."""
+    """A number, string, truth value or NULL; a duration is a number with a unit.
+
+    `digits` is a number as written, which can have more digits than its double.
+    """
 
     value: int | float | str | bool | None
     unit: str | None = None
     at: Location = _at()
+    digits: str | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +329,7 @@ class Parameter:
 Expression = Literal | Reference | Operation | Call | Equivalence | Case | Zoned | Parameter
 
 #: Functions of RETURN and HAVING that aggregate events or trends.
-AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"])
+AGGREGATES = frozenset(["count", "sum", "avg", "min", "max", "median", "percentile"])
 #: Functions in aggregates that read one event of each trend, or add up its events.
 MEASURES = frozenset(["first", "last", "total"])
 

@@ -86,6 +86,8 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
             return Total(_extreme(min, weighted, aggregate.type))
         case AggregateFunction.MAX:
             return Total(_extreme(max, weighted, aggregate.type))
+        case AggregateFunction.MEDIAN | AggregateFunction.PERCENTILE:
+            return Total(_percentile(aggregate, [value for value, _ in weighted]))
     raise AssertionError(f"{aggregate.function} has no attribute")
 
 
@@ -105,16 +107,34 @@ def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:
     return Total(nearest_double(exact), exact, amounts / count)
 
 
+def _percentile(aggregate: BoundAggregate, values: list[Any]) -> Value:
+    """Return PERCENTILE, the value at a rank, or MEDIAN, the mean of the two middle values.
+
+    NaN ranks above every number.
+    """
+    ranked = sorted(values, key=lambda value: (value != value, value))
+    if aggregate.share is not None:
+        return _typed(ranked[max(math.ceil(aggregate.share * len(ranked)), 1) - 1], aggregate.type)
+    middle = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+    if not all(map(math.isfinite, middle)):
+        return float(sum(middle))
+    return nearest_double(sum(map(Fraction, middle)) / 2)
+
+
 def _extreme(choose: Callable[..., Any], weighted: Weighted, kind: AttributeType) -> Value:
     """Return MIN or MAX; NaN only if all values are NaN."""
     numbers = [value for value, _ in weighted if value == value]
     if not numbers:
         return math.nan
-    chosen = choose(numbers)
+    return _typed(choose(numbers), kind)
+
+
+def _typed(value: Any, kind: AttributeType) -> Value:
+    """Return one of the values of events as a value of a row."""
     match kind:
         case AttributeType.TIMESTAMP:
-            return Instant(chosen)
+            return Instant(value)
         case AttributeType.DOUBLE:
-            return float(chosen) + 0.0
+            return float(value) + 0.0
         case _:
-            return int(chosen)
+            return int(value)

@@ -45,7 +45,7 @@ from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
 #: Version of cached panes; raise it if the meaning of their rows changes, or if rows were wrong.
-_MEANING = 2
+_MEANING = 3
 
 #: Minimum bytes of events before a slice for which caching panes is worthwhile: two more Spark jobs
 #: take as long as reading about two million events.

@@ -388,6 +388,7 @@ def _each(query: BoundQuery, others: set[str]) -> set[str]:
     every = {position.index for position in query.positions if not position.negated}
     for item in query.participating:
         found.add("DISTINCT" if item.distinct else "EACH")
+        found |= {item.function.value} & {"MEDIAN", "PERCENTILE"}
         if not item.distinct and item.attribute is None and item.positions == every:
             found.add("EACH *")
     if not query.counted:

@@ -15,7 +15,7 @@ EACH_EDGE, EACH_NOT = "EACH with edge predicate", "EACH with NOT"
 EACH_NEXT, EACH_CONTIGUOUS = "EACH next-match", "EACH contiguous"
 OF_EACH = (
     *("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern"),
-    *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS),
+    *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS, "MEDIAN", "PERCENTILE"),
 )
 #: Constructs of measures of trends.
 OF_MEASURES = (
@@ -64,6 +64,11 @@ _OF_GROUPS = {
 }
 
 
+#: Functions of numbers only.
+_OF_NUMBERS = ("SUM", "AVG")
+_SHARES = ("0", "1", "0.5", "0.1", "0.25", "0.9", "0.3333", "0.999", "1e-3", "0.7")
+
+
 def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
     """Items with EACH and DISTINCT, and sometimes those without."""
     each, kept = [], list(aggregates)
@@ -71,6 +76,10 @@ def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
         function, inside = one.removesuffix(")").split("(", 1)
         if inside != "*" or dice.chance(0.5, "EACH *"):
             each.append(f"{function}(EACH {inside})")
+        if "." in inside and function in _OF_NUMBERS and dice.chance(0.25, "MEDIAN"):
+            each.append(f"MEDIAN(EACH {inside})")
+        if "." in inside and function != "COUNT" and dice.chance(0.3, "PERCENTILE"):
+            each.append(f"PERCENTILE(EACH {inside}, {dice.pick(_SHARES)})")
         if "." in inside and dice.chance(0.4, "DISTINCT"):
             _, _, attribute = inside.partition(".")
             bare = attribute.isidentifier() and dice.chance(0.5)

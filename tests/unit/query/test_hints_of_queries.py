@@ -34,7 +34,21 @@ def faults(text: str) -> list[str]:
             "to count events, or GROUP-BY u for a row per value)",
             "COUNT(b)",
         ),
-        ("MEDIAN(v)", "unknown aggregate MEDIAN (use one of COUNT, SUM, AVG, MIN, MAX)", None),
+        (
+            "MEDIAN(v)",
+            "MEDIAN needs EACH (write MEDIAN(EACH a.v): each event counts once)",
+            "MEDIAN(EACH a.v)",
+        ),
+        (
+            "PERCENTILE(EACH v, 0.5)",
+            "PERCENTILE needs the alias before v (write PERCENTILE(EACH a.v, 0.5))",
+            "PERCENTILE(EACH a.v, 0.5)",
+        ),
+        (
+            "MODE(v)",
+            "unknown aggregate MODE (use one of COUNT, SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE)",
+            None,
+        ),
         ("SUM(x)", "the pattern has no x (it has A, B, C, a, b)", None),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import log2
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -144,7 +145,7 @@ class Finished(NamedTuple):
 
 
 def finish_query(query: BoundQuery, parts: Parts) -> list[Finished]:
-    """Return the rows of a query, or those of each of its steps.
+    """Return the rows of a query, or the rows of each of its steps.
 
     A row of a step is there if the first step has a trend in its window and group; it has zeros if
     the step itself has none.
@@ -294,7 +295,8 @@ def _group_values(query: BoundQuery, part: PartialRows) -> Iterator[Values]:
 
 def _finished(item: BoundAggregate, states: States) -> Values | Longs:
     if item.measure is None:
-        return RULES[item.function].finish(_Columns(item.value_type, states), needs_of(item))
+        columns = _Columns(item.value_type, states, item.share)
+        return RULES[item.function].finish(columns, needs_of(item))
     compute = extreme_of_measure if item.is_extreme else sum_of_measure
     return compute(item, item.measure, states)
 
@@ -304,6 +306,7 @@ class _Columns(NamedTuple):
 
     type: AttributeType
     states: States
+    share: Fraction | None = None  #: see `BoundAggregate.share`
 
     def integer(self, of: Accumulator) -> Values | Longs:
         counts = self.states.integers[of]
@@ -330,6 +333,15 @@ class _Columns(NamedTuple):
         else:
             means = ratios(self.states.integers[of], counts)
         return Values(self.type, means, counts.nonzero)
+
+    def percentile(self, of: Accumulator) -> Values | Longs:
+        lists = self.states.lists[of]
+        if self.share is None:
+            return Values(self.type, *lists.medians())
+        values, known = lists.percentiles(self.share)
+        if self.type is AttributeType.DOUBLE:
+            return Values(self.type, values + 0.0, known)
+        return Longs(self.type, Integers(values), known)
 
 
 # ---- the same values as rows of the long table of results

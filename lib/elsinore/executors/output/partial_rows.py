@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import accumulators_of, needs_of
+from elsinore.executors.kinds import Kind
 from elsinore.executors.output.state_columns import (
     Extremes,
     ScaledDoubles,
     StateColumn,
     WideExtremes,
 )
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import Integers
 from elsinore.query.bound import BoundAggregate, BoundQuery, of_query
 from elsinore.sorting import ascending
@@ -42,6 +44,8 @@ class Shape(NamedTuple):
     sums: int  #: number of columns of sums of doubles
     #: for each column of extremes, its numbers, and whether it has maxima.
     extremes: tuple[tuple[ExtremeKind, bool], ...]
+    #: for each column of lists of values, whether these are doubles.
+    lists: tuple[bool, ...] = ()
 
     def no_rows(self) -> tuple[StateColumn, ...]:
         """Return columns without any row."""
@@ -54,18 +58,22 @@ class Shape(NamedTuple):
                 values = doubles if kind is ExtremeKind.DOUBLE else longs
                 extremes.append(Extremes.of(values, known, largest=largest))
         integers = [Integers(longs)] * self.integers
-        return (*integers, *[ScaledDoubles.of(doubles, longs)] * self.sums, *extremes)
+        sums = [ScaledDoubles.of(doubles, longs)] * self.sums
+        lists = (ValueLists.none_of(0, doubles=each) for each in self.lists)
+        return (*integers, *sums, *extremes, *lists)
 
 
 @of_query
 def shape_of(query: BoundQuery) -> Shape:
     """Return the columns of the partial rows of a query."""
-    integers, sums, extremes = accumulators_of(query).columns
+    accumulators = accumulators_of(query)
+    integers, sums, extremes = accumulators.columns
     kinds = {
         accumulator: _kind_of(item) for item in query.counted for accumulator in needs_of(item)
     }
     sides = tuple((kinds[each], each.largest) for each in extremes)
-    return Shape(len(integers), len(sums), sides)
+    lists = tuple(each.kind is Kind.DOUBLE for each in accumulators.lists)
+    return Shape(len(integers), len(sums), sides, lists)
 
 
 def _kind_of(item: BoundAggregate) -> ExtremeKind:
@@ -85,7 +93,7 @@ class PartialRows:
     query: np.ndarray  #: int32[R], positions in `queries`
     group: np.ndarray  #: int32[R], positions in `groups`
     window: np.ndarray  #: int64[R], window numbers
-    columns: tuple[StateColumn, ...]  #: integers, sums of doubles and extremes, see `Shape`
+    columns: tuple[StateColumn, ...]  #: integers, sums, extremes and lists, see `Shape`
 
     @classmethod
     def none_of(cls, query: BoundQuery) -> PartialRows:

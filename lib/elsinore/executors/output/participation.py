@@ -34,6 +34,7 @@ from elsinore.executors.aggregates import (
 )
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import Entries, key_codes, latest_entries
+from elsinore.executors.input.evaluate import input_values
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
@@ -47,6 +48,7 @@ from elsinore.executors.output.kernels.members import (
 )
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.exact_columns import Integers, from_limbs
@@ -124,7 +126,7 @@ class Placed:
 
     of: Accumulator
     query: int  #: number of its query
-    weight: int  #: column of weights; -1 for DISTINCT, and if each event adds 1
+    weight: int  #: column of weights; -1 for DISTINCT, for lists, and if each event adds 1
     column: int  #: column of its kind
     position: int  #: column of partial rows
 
@@ -148,14 +150,16 @@ class Sought:
         self.weights = weigh_events(self.asked, columns)
 
     def _placed(self, number: int) -> Iterator[Placed]:
-        position = count()
-        for of_kind in accumulators_of(self.queries[number]).columns:
+        position, accumulators = count(), accumulators_of(self.queries[number])
+        for of_kind in accumulators.columns:
             for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
                 if accumulator != TRENDS:
                     counts = accumulator.weight is Weight.DISTINCT
                     counts = counts or self._adds_one(self.queries[number], accumulator)
                     weight = -1 if counts else self.asked.number(accumulator)
                     yield Placed(accumulator, number, weight, column, place)
+        for accumulator, place in zip(accumulators.lists, position, strict=False):
+            yield Placed(accumulator, number, -1, 0, place)
 
     def _adds_one(self, query: BoundQuery, accumulator: Accumulator) -> bool:
         """Return whether each event adds 1 to an accumulator of a query."""
@@ -252,6 +256,8 @@ class Pass(ABC):
         query, template = self.sought.queries[accumulator.query], self.templates[accumulator.query]
         if accumulator.of.weight is Weight.DISTINCT:
             return -1 if reads_key(query, accumulator.of) else LISTED
+        if accumulator.of.weight is Weight.EACH_VALUE:
+            return LISTED
         states = (s for s in template.states if accumulator.of.counts_at(s.positions))
         # Each event is in one partition if it has all keys.
         alone = not several and all(s.keys >= template.keys for s in states)
@@ -417,6 +423,10 @@ class _Lists:
             size: number of rows.
         """
         weights, of = self.sought.weights, accumulator.of
+        if of.weight is Weight.EACH_VALUE:
+            assert of.attribute is not None, "a list has values"
+            read = input_values(of.attribute, self.sought.columns, items)
+            return ValueLists.of(places[read.known], read.values[read.known], size)
         if of.kind is Kind.DOUBLE:
             values = weights.doubles[accumulator.weight][items]
             sums = (np.bincount(places, part, size) for part in (values, values * 2.0**-SCALE))

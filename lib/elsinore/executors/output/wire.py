@@ -7,18 +7,22 @@ depend on its query.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.executors.output.partial_rows import ExtremeKind, PartialRows, Shape, shape_of
+from elsinore.executors.output.participation import MOST_LISTED, too_many
 from elsinore.executors.output.state_columns import (
     Extremes,
     ScaledDoubles,
     StateColumn,
     WideExtremes,
 )
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import Band, Integers
 from elsinore.query.bound import BoundQuery
 
@@ -26,7 +30,8 @@ from elsinore.query.bound import BoundQuery
 #: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
 #: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
 #: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, or the two parts of
-#: `WideExtremes`, one after the other; NULL if unknown.
+#: `WideExtremes`, one after the other; NULL if unknown. `lists` are values of `ValueLists`,
+#: integers or the bits of doubles.
 WIRE_SCHEMA = pa.schema(
     [
         pa.field("query", pa.int32(), False),
@@ -39,6 +44,7 @@ WIRE_SCHEMA = pa.schema(
         pa.field("sums", pa.list_(pa.float64()), False),
         pa.field("exponents", pa.list_(pa.int64()), False),
         pa.field("extremes", pa.list_(pa.int64()), False),
+        pa.field("lists", pa.list_(pa.list_(pa.int64())), False),
     ]
 )
 
@@ -87,8 +93,21 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
         _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
         _lists(pa.array(_by_row([column.exponents for column in sums], size, np.int64)), size),
         _lists(pa.array(bits, mask=~known), size),
+        _value_lists([column for column in columns if isinstance(column, ValueLists)], size),
     ]
     return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
+
+
+def _value_lists(columns: Sequence[ValueLists], size: int) -> pa.ListArray:
+    """Return the column `lists`: for each row, a list of values per column."""
+    if not columns:
+        return _lists(pa.array([], pa.list_(pa.int64())), size)
+    # Column by column, then in the order of rows.
+    whole = ValueLists.joined([replace(c, values=c.values.view(np.int64)) for c in columns])
+    numbers = np.arange(len(columns) * size).reshape(len(columns), size).T.ravel()
+    by_row = whole.take(numbers)
+    flat = pa.ListArray.from_arrays(pa.array(by_row.offsets, pa.int32()), pa.array(by_row.values))
+    return _lists(flat, size)
 
 
 def _words_of(column: Extremes | WideExtremes) -> Sequence[np.ndarray]:
@@ -138,6 +157,9 @@ def from_arrow(table: pa.Table, queries: Mapping[Place, BoundQuery]) -> list[Par
     Args:
         table: the rows, in any order.
         queries: the query of each place; places that no row has are allowed.
+
+    Raises:
+        QueryError: the lists of values of a query have too many values.
     """
     columns = (np.asarray(table[name], np.int64) for name in Place._fields)
     query, opening, state = columns
@@ -176,7 +198,9 @@ def _rows(
         *_integers(table, shape.integers),
         *(ScaledDoubles(*each) for each in sums),
         *_extremes(table, shape),
+        *_value_columns(table, shape),
     ]
+    _require_few(queries, query, [each for each in columns if isinstance(each, ValueLists)])
     return PartialRows(
         queries,
         groups.dictionary,
@@ -201,6 +225,25 @@ def _extremes(table: pa.Table, shape: Shape) -> Iterator[StateColumn]:
         else:
             numbers = word.view(np.float64) if kind is ExtremeKind.DOUBLE else word
             yield Extremes.of(numbers, is_known, largest=largest)
+
+
+def _value_columns(table: pa.Table, shape: Shape) -> Iterator[ValueLists]:
+    """Yield the columns of lists of values."""
+    inner, width = _array(table, "lists").flatten(), len(shape.lists)
+    sizes = np.asarray(pc.list_value_length(inner)).astype(np.int64)
+    whole = ValueLists(np.append(0, np.cumsum(sizes)), np.asarray(inner.flatten(), np.int64))
+    for number, doubles in enumerate(shape.lists):
+        own = whole.take(np.arange(table.num_rows) * width + number)
+        yield replace(own, values=own.values.view(np.float64)) if doubles else own
+
+
+def _require_few(
+    queries: Sequence[BoundQuery], query: np.ndarray, columns: Sequence[ValueLists]
+) -> None:
+    """Raise QueryError if lists have more values than a task may hold; it names the largest."""
+    if sum(column.values.size for column in columns) > MOST_LISTED:
+        sizes = sum(np.bincount(query, column.sizes, len(queries)) for column in columns)
+        raise too_many(queries[int(np.argmax(sizes))])
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:
