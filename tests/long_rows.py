@@ -29,6 +29,7 @@ def to_long(workload: Workload, rows: Iterable[ResultRow]) -> pa.Table:
                 hour,
                 row.query,
                 group,
+                row.step,
                 int(row.window_start),
                 int(row.window_end),
                 label,

@@ -167,7 +167,13 @@ def sorted_results(rows: list[dict]) -> list[dict]:
     """In one order."""
     return sorted(
         rows,
-        key=lambda row: (row["query"], row["group_key"], row["window_start"], row["aggregate"]),
+        key=lambda row: (
+            row["query"],
+            row["group_key"],
+            row["window_start"],
+            row["step"] or 0,
+            row["aggregate"],
+        ),
     )
 
 

@@ -249,3 +249,12 @@ def _hint(name: str, wanted: str | None, given: object) -> str:
         case "a mapping", _:
             return _EXAMPLES.get(name, _EXAMPLES["types"])
     return _EXAMPLES.get(name, f"write {wanted}" if wanted else f"change {name}")
+
+
+def value_label(name: str, step: int | None) -> str:
+    """Return the label of a value among all values of a group in a window.
+
+    >>> value_label("keys", 2), value_label("COUNT(*)", None)
+    ('keys of step 2', 'COUNT(*)')
+    """
+    return name if step is None else f"{name} of step {step}"

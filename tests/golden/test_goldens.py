@@ -86,7 +86,7 @@ def test_the_rows_worked_out_by_hand_or_a_refusal_by_name(name: str) -> None:
             rows = way.rows(case.events)
             assert row_texts(row for row in rows if row.query == "q") == case.rows, way.name
             each = Counter(row.query for row in rows)
-            assert {each[query.name] for query in way.plan.queries} == {len(case.rows)}, way.name
+            assert {each[query.name] for query in way.queries} == {len(case.rows)}, way.name
         for executor, refusals in REFUSALS.items():
             names = {way.name.split(",")[0] for way in found}
             if refusals(case.query):

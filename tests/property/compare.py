@@ -169,7 +169,7 @@ def judge_workload(
     found = ways(case.workload, case.events, case.name, plans=4)
     assert_answers(case, found, expected, owned)
     for way in found:
-        tally[way.name] += sum(bool(expected[query.name]) for query in way.plan.queries)
+        tally[way.name] += sum(bool(expected[query.name]) for query in way.queries)
         tally.update({f"{way.name}: {name}": n for name, n in way.shared().items() if n})
 
 
@@ -239,7 +239,7 @@ def _differs(
 ) -> str | None:
     """How a way, given the events in another order, differs from what is expected."""
     rows = way.rows(case.shuffled, owned)
-    for query in way.plan.queries:
+    for query in way.queries:
         if expected is None:
             wanted, _ = _expected(query, case.events, owned)
         else:

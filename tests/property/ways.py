@@ -45,6 +45,7 @@ from elsinore.executors.plan.units import (
     Unit,
 )
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.steps import with_steps
 from elsinore.results.row import ResultRow
 from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.build import template_parts
@@ -80,12 +81,20 @@ class Way:
 
     def rows(self, events: EventTable, owned: Interval | None = None) -> list[ResultRow]:
         """The finished rows of its queries, of the windows that end in an interval."""
-        workload = Workload(events.schema, self.plan.queries)
+        workload = Workload(events.schema, self.queries)
         with pytest.MonkeyPatch.context() as patched:
             for module, name, value in self.constants:
                 patched.setattr(module, name, value)
             parts = list(self._parts(events, owned))
         return finish(workload, parts, answered_by(self.plan.row_classes))
+
+    @property
+    def queries(self) -> tuple[BoundQuery, ...]:
+        """The queries that it answers; the plan has their steps."""
+        asked = (
+            query if query.step_of is None else query.step_of[0] for query in self.plan.queries
+        )
+        return tuple({query.name: query for query in asked}.values())
 
     def _parts(self, events: EventTable, owned: Interval | None) -> Iterator[PartialRows]:
         if self.carried is not None:
@@ -107,7 +116,7 @@ class Way:
 
     def shared(self) -> Counter[str]:
         """What its queries share, how many compare pairs, and how many return several things."""
-        queries = self.plan.queries
+        queries = self.queries
         return Counter(
             {
                 "sets": sum(len(names) > 1 for names in self.plan.sets),
@@ -130,15 +139,16 @@ def ways(workload: Workload, events: EventTable, name: str, plans: int = 1) -> l
         plans: how many random ones of a kind.
     """
     dice = Dice(f"ways of {name}")
-    able = [query for query in workload.queries if not greta_refusals(query)]
-    found = [*alone(able), *_shared(able, zlib.crc32(name.encode()))]
+    asked = [query for query in workload.queries if not greta_refusals(query)]
+    able = [*with_steps(asked)]
+    found = [*alone(asked), *_shared(able, zlib.crc32(name.encode()))]
     found += [*_linear(workload.queries, dice, plans)]
     fixed = [query for query in workload.queries if not REFUSALS[Executor.SHARON](query)]
-    named = {Executor.HAMLET: able, Executor.HAMLET_STATIC: able, Executor.SHARON: fixed}
-    for executor, queries in (named | {Executor.AUTO: able}).items() if len(events) else ():
+    named = {Executor.HAMLET: asked, Executor.HAMLET_STATIC: asked, Executor.SHARON: fixed}
+    for executor, queries in (named | {Executor.AUTO: asked}).items() if len(events) else ():
         if executor not in (Executor.HAMLET, Executor.HAMLET_STATIC) or sharable_sets(able).sets:
-            asked = Workload(workload.schema, tuple(queries))
-            found.append(Way(executor.value, plan_for(executor, asked, events)))
+            run = Workload(workload.schema, tuple(queries))
+            found.append(Way(executor.value, plan_for(executor, run, events)))
     found += [Way("auto at random", _anything(able, dice)) for _ in range(plans)]
     return [way for way in found if way.plan.queries]
 
@@ -149,6 +159,14 @@ def _plan(
     """The units, and those of EACH, DISTINCT and measures; `only_events` are in no other."""
     made = tuple(units)
     queries = tuple(query for unit in made for query in unit.queries) + tuple(only_events)
+    # A query is answered by all of its steps.
+    names, every = (
+        {query.name for query in queries},
+        {q.step_of[0].name: q.step_of[0] for q in queries if q.step_of},
+    )
+    others = tuple(q for q in with_steps(every.values()) if q.name not in names)
+    made += tuple(AloneUnit((query,)) for query in others)
+    queries += others
     each = tuple(ParticipationUnit((query,)) for query in queries if query.participating)
     measured = [part for query in queries for part in measure_queries(query)]
     measures = tuple(measure_units(measured, sweeping=sweeping))
@@ -160,7 +178,7 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
 
     By order only what compares: all else never asks how trees are made.
     """
-    different = _different(queries)
+    different = [*with_steps(_different(queries))]
     counted, others = [*filter(counts_trends, different)], filterfalse(counts_trends, different)
     plan = _plan((AloneUnit((query,)) for query in counted), others, sweeping=False)
     ordered = (AloneUnit((query,)) for query in counted if _by_order(query))
@@ -179,7 +197,7 @@ def _different(queries: Sequence[BoundQuery]) -> list[BoundQuery]:
     """The first of those that are the same but for their names: alone they are run alike."""
     found: dict[Hashable, BoundQuery] = {}
     for query in queries:
-        asked = (query.question, query.aggregates, query.outputs, query.having)
+        asked = (query.question, query.aggregates, query.outputs, query.having, query.steps)
         found.setdefault(asked, query)
     return list(found.values())
 
@@ -221,7 +239,7 @@ def _ordered(queries: Sequence[BoundQuery]) -> list[Any]:
 def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[Way]:
     """Fixed lengths with and without segments; what asks nothing of pairs, swept."""
     little = [(_RUN, "_ROWS", 3), (_RUN, "_OUTGROWN", 2)]
-    able = [query for query in queries if not REFUSALS[Executor.ASEQ](query)]
+    able = [*with_steps(query for query in queries if not REFUSALS[Executor.ASEQ](query))]
     fixed, others = [*filter(counts_trends, able)], [*filterfalse(counts_trends, able)]
     for name in ("aseq", *("sharon at random",) * plans) if able else ():
         unit = (
@@ -232,7 +250,7 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
         plan = _plan([unit] if fixed else [], others)
         yield Way(name, plan)
         yield Way(f"{name} with little room", plan, constants=little)
-    able = [query for query in queries if not REFUSALS[Executor.SWEEP](query)]
+    able = [*with_steps(query for query in queries if not REFUSALS[Executor.SWEEP](query))]
     swept, others = [*filter(counts_trends, able)], [*filterfalse(counts_trends, able)]
     plan = _plan(map(SweepUnit.of, sweep_sets(swept)), others)
     yield Way("sweep", plan)

@@ -99,7 +99,8 @@ def test_a_frame_gives_the_rows_of_the_library(spark: SparkSession) -> None:
     assert (expected.duplicates, expected.rejected.num_rows) == (1, 2)
     result = elsinore.spark.run(workload, frame(spark, rows), max_error_rate=0.1)
     assert result.columns == [
-        "query", "group", "window_start", "window_end", "aggregate", "type", "value", "exact",
+        "query", "group", "window_start", "window_end", "step", "aggregate", "type", "value",
+        "exact",
     ]  # fmt: skip
     assert spark_rows(result) == long_rows(expected, group_sizes(workload)) != []
     # Spark takes these for names of the same columns.
@@ -118,6 +119,8 @@ def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> N
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
     QUERY by_price RETURN COUNT(DISTINCT V.price % 4) AS prices
     PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
+    QUERY middle RETURN MEDIAN(EACH V.price) AS median, PERCENTILE(EACH V.price, 0.9) AS p90
+    PATTERN SEQ(View V+, Buy B) WHERE [user] WITHIN 1 hour;
     QUERY rising RETURN COUNT(EACH V) AS views, COUNT(EACH B) AS purchases
     PATTERN SEQ(View V+, Buy B) WHERE [user] AND V.price < NEXT(V).price WITHIN 1 hour;
     QUERY next RETURN COUNT(EACH V) AS views, COUNT(DISTINCT user) AS users
@@ -134,6 +137,7 @@ def test_events_and_values_of_several_tasks_count_once(spark: SparkSession) -> N
     assert values["by_user", "purchases"] == "3"
     assert values["by_user", "viewed"] == 190.0
     assert values["by_price", "prices"] == "4"
+    assert (values["middle", "median"], values["middle", "p90"]) == (9.5, 17.0)
 
 
 def test_measures_of_several_tasks_are_those_of_the_library(spark: SparkSession) -> None:

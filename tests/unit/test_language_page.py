@@ -6,6 +6,7 @@ Examples are `sase` blocks. Their comments are the input and the output:
     -- executor: greta               the other would take too long
     -- events: a1 a2(v=3)            as in `tests.golden_cases`; several lines make one text
     -- row: [0, 10) k=p: COUNT(*)=3  instants are hours and minutes since the epoch
+    -- row: [0, 10) step 1 k=p: trends=3  of a step
     -- greta refuses: ...            the whole reason; twostep answers
 """
 
@@ -94,9 +95,12 @@ def row_of(query: str, text: str) -> dict[str, Any]:
     found = _ROW.fullmatch(text)
     assert found is not None, text
     start, end, group, values = found.groups()
+    of_step = re.fullmatch(r"step (\d+) ?(.*)", group or "")
+    step = {"step": int(of_step[1])} if of_step else {}
     return {
         "query": query,
-        "group": pairs(group or ""),
+        "group": pairs(of_step[2] if of_step else group or ""),
+        **step,
         "window_start": border(start),
         "window_end": border(end),
         "values": pairs(values),

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
@@ -371,18 +371,25 @@ def _largest(rows: Sequence[ResultRow]) -> list[ResultRow]:
         known = isinstance(value, int | float) and value == value
         return (not known, -value if known else 0)  # type: ignore[operator]
 
-    return sorted(rows, key=size)
+    # The rows of the steps of a window stay together, by the size of the first step.
+    starts = [at for at, row in enumerate(rows) if row.step in (None, 1)]
+    windows = [rows[at:end] for at, end in pairwise([*starts, len(rows)])]
+    return [row for window in sorted(windows, key=lambda own: size(own[0])) for row in window]
 
 
 def _sheets(queries: list[list[ResultRow]], top: int | None) -> Iterator[Sheet]:
     most = top or max(_LEAST, _ROWS // max(1, len(queries)))
     for own in queries:
         first, left = own[0], len(own) - most
-        named = [name for name, _ in (*first.group, *first.values)]
+        steps = [] if first.step is None else ["step"]
+        named = [name for name, _ in first.group] + steps + [name for name, _ in first.values]
         cells = [
-            [row.window_start, row.window_end, *(value for _, value in (*row.group, *row.values))]
+            [
+                row.window_start, row.window_end, *(value for _, value in row.group),
+                *[row.step] * len(steps), *(value for _, value in row.values),
+            ]
             for row in _largest(own)[:most]
-        ]
+        ]  # fmt: skip
         title = f"{first.query}: {count_of(len(own), 'row')}, largest {first.values[0][0]} first"
         below = f"and {left:,} more: --top {len(own)} shows all, --output FILE.csv writes all"
         yield Sheet(title, ["from", "until", *named], cells, below if left > 0 else "")

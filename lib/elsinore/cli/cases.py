@@ -14,9 +14,10 @@ A file is a list of cases, or a mapping with `cases` and the settings that they 
                                      # a1..9 is one at each time from 1 to 9, a5min one at 5 minutes
                                      # (also s and h), in a stream with a calendar; values may
                                      # be in quotes; null is NULL, .nan is NaN
-      rows:                          # start and end of the window, group if any, values
+      rows:                          # start and end of the window, step and group if any, values
         - [0, 20, {COUNT(*): 3}]
         - [0, 20, {k: 1}, {COUNT(*): 3}]
+        - [0, 20, 1, {trends: 3}]    # of step 1
       executors: [twostep]           # optional: executors that can run it; others skip it
       out_of_range: 1                # optional: number of events rejected for their times
 
@@ -394,6 +395,10 @@ def _from_lines(lines: list[str], schema: StreamSchema, out_of_range: int = 0) -
 
 
 def _row(query: str, calendar: bool, row: list[Any]) -> dict[str, Any]:
+    step: dict[str, int] = {}
+    match row:
+        case [start, end, int(number), *rest] if not isinstance(number, bool):
+            row, step = [start, end, *rest], {"step": number}
     match row:
         case [start, end, dict(values)]:
             group: dict[str, Any] = {}
@@ -410,7 +415,7 @@ def _row(query: str, calendar: bool, row: list[Any]) -> dict[str, Any]:
         raise _Invalid(message, "as in [0, 20, {COUNT(*): 3}]")
     named = {"window_start": start, "window_end": end}
     parts = ({name: _plain(v) for name, v in part.items()} for part in (group, values))
-    return {"query": query, "group": next(parts), **named, "values": next(parts)}
+    return {"query": query, "group": next(parts), **step, **named, "values": next(parts)}
 
 
 def _plain(value: Any) -> Any:
@@ -438,7 +443,9 @@ def row_text(row: dict[str, Any], kinds: Mapping[str, type]) -> str:
         }
         for part, rounded in (("group", ()), ("values", ("SUM(", "AVG(")))
     )
-    parts = [row["window_start"], row["window_end"], *([group] if group else []), values]
+    steps = [row["step"]] if "step" in row else []
+    groups = [group] if group else []
+    parts = [row["window_start"], row["window_end"], *steps, *groups, values]
     return to_json(parts, sort_keys=True, ensure_ascii=False)
 
 

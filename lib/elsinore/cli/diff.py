@@ -33,7 +33,7 @@ from elsinore.results.published import group_text
 from elsinore.results.row import ResultRow, nearest_double, plain_value
 from elsinore.results.wide import rows_of
 from elsinore.timeline import Instant, parse_border
-from elsinore.wording import shown
+from elsinore.wording import shown, value_label
 
 #: Number of changes that a table shows by default.
 _SHOWN = 20
@@ -210,7 +210,11 @@ def _row(line: dict[str, Any]) -> ResultRow:
     values = {label: _number(value) for label, value in line["values"].items()}
     if not isinstance(line["query"], str):
         raise TypeError("not a query")
-    return ResultRow(line["query"], tuple(line["group"].items()), start, end, tuple(values.items()))
+    step = line.get("step")
+    if not isinstance(step, int | None):
+        raise TypeError("not a step")
+    group = tuple(line["group"].items())
+    return ResultRow(line["query"], group, start, end, tuple(values.items()), step=step)
 
 
 def _tick(bound: Any) -> int:
@@ -236,7 +240,8 @@ def _values(rows: Iterable[ResultRow]) -> _Values:
     for row in rows:
         group = group_text(tuple((label, plain_value(value)) for label, value in row.group))
         place = (row.query, group, _border_text(row.window_start), _border_text(row.window_end))
-        for label, value in row.values:
+        for name, value in row.values:
+            label = value_label(name, row.step)
             if (*place, label) in found:
                 problem = f"two rows of {row.query} have one window and the group {shown(group)}"
                 raise ParameterError(problem, hint="write the results again with `elsinore run`")

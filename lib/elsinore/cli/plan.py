@@ -26,6 +26,7 @@ from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
 from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
+from elsinore.template.support import lowered
 from elsinore.wording import visible
 
 
@@ -67,6 +68,7 @@ def plan(
         )
     bound = load_workload(workload, load_schema(schema), given_in_options(params))
     tell_warnings(bound)
+    bound = lowered(bound)
     statistics, counted = read_statistics(rates, events, bound)
     assert statistics is not None
     found = find_plan(bound, statistics, optimizer=optimizer, time_limit=time_limit)
@@ -88,6 +90,7 @@ def explain(
         require_picture(plot)
     bound = load_workload(workload, load_schema(schema), given_in_options(params))
     tell_warnings(bound)
+    bound = lowered(bound)
     statistics, _ = read_statistics(rates, events, bound)
     if plan is not None:
         found = load_plan(plan, bound)

@@ -39,7 +39,7 @@ from elsinore.query.syntax import required
 from elsinore.results.published import shorten_count
 from elsinore.results.row import ResultRow
 from elsinore.sharing.replan import load_plan
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import greta_refusals, lowered
 from elsinore.wording import listed, some_of, visible
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run_queries(options: RunOptions) -> None:
         raise ParameterError("--plan needs --executor sharon", hint="add --executor sharon")
     if options.verbose or sys.stderr.isatty():
         _tell_of_borders(bound)
-    plan = None if options.plan is None else load_plan(options.plan, bound)
+    plan = None if options.plan is None else load_plan(options.plan, lowered(bound))
     decisions = _decisions_report(options, stream)
     with progress_line() as progress:
         task = progress.add_task("reading")

@@ -29,17 +29,18 @@ from elsinore.ledger.table import TABLE, Ledger
 from elsinore.library.why import event_words
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.result_trends import build_trends
-from elsinore.query.bound import BoundOutput, Workload
+from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.given_values import given_in_options
 from elsinore.query.load_workload import load_workload
 from elsinore.query.print_query import count_of, print_length
+from elsinore.query.steps import query_of_step
 from elsinore.results.published import exact_text, same_group
 from elsinore.results.row import plain_value
 from elsinore.settings import LakePath, Settings
 from elsinore.store.delta_log import read_rows
 from elsinore.store.tables import RESULTS
 from elsinore.timeline import Length, format_instant, instant_of, parse_hour, parse_instant
-from elsinore.wording import some_of, suggest, visible
+from elsinore.wording import some_of, suggest, value_label, visible
 
 #: Width of the titles of lines.
 _MARGIN = 11
@@ -62,6 +63,7 @@ class WhyOptions:
     schema: Path | None
     params: Sequence[str]
     limit: int
+    step: int | None
     as_json: bool
 
 
@@ -86,11 +88,11 @@ def explain_result(options: WhyOptions) -> None:
     if visible(options.query) != options.query:  # Arrow takes no lone surrogates
         problem = f"query {visible(options.query)} does not exist"
         raise ParameterError(problem, hint=f"queries are {some_of(queries.by_name)}")
-    lake, limit = options.lake or settings.require_current().lake, options.limit
+    lake = options.lake or settings.require_current().lake
     ledger = Ledger.declared(lake / TABLE, settings.tables_dir / f"{TABLE}.yaml")
     name = options.workload.stem if options.workload else settings.workload_name
     state = ledger.state(name)
-    told = _told(lake, state, queries, options.query, wanted, start, limit=limit)
+    told = _told(lake, state, queries, options, wanted, start)
     if options.as_json:
         plain = plain_value(told)
         typer.echo(
@@ -141,7 +143,8 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     else:
         text = "no value of the hour"
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
-    yield "trends", _trend_lines(told["trends"], told["group"])
+    title = "trends" if told["step"] is None else f"step {told['step']}"
+    yield title, _trend_lines(told["trends"], told["group"])
 
 
 def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -185,8 +188,8 @@ def _trend_lines(trends: dict[str, Any], group: Collection[str]) -> list[str]:
 
 
 def _told(
-    lake: LakePath, state: Fold, workload: Workload, query: str, group: Mapping[str, Any],
-    window_start: int, *, limit: int,
+    lake: LakePath, state: Fold, workload: Workload, options: WhyOptions,
+    group: Mapping[str, Any], window_start: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Return a published result, its origin, and its trends.
 
@@ -195,27 +198,34 @@ def _told(
         is False if the results changed afterwards. `finder` found the plan, None if the plan is not
         stored. `checked` has the numbers of `values` of the hour that the reference checked, of
         `mismatches` among them, of `skipped` checks, and of the result's `own` checked values.
-        `trends` has the first trends by time as `listed`, or the first that were found if there are
-        too many to build; `count` and `left_out` are None if they are unknown, `reason` is why not
-        all could be built.
+        `values` has the values of all steps. If the query returns steps, `trends` is about the step
+        `step`. `trends` has the first trends by time as `listed`, or the first that were found if
+        there are too many to build; `count` and `left_out` are None if they are unknown, `reason`
+        is why not all could be built.
     """
+    query, bound = options.query, workload.by_name.get(options.query)
     rows = _rows(lake, workload, query, group, window_start)
-    result, hour = rows[0], rows[0]["window_end_hour"]
+    step = _step(bound, options.step, rows)
+    result, hour = rows[0] | {"step": step}, rows[0]["window_end_hour"]
     publication = publication_of(state, parse_hour(hour))
     is_settled = not len(unsettled_hours(lake, state, np.array([parse_hour(hour)])))
-    bound = workload.by_name.get(query)
     kinds = {output.name: output for output in bound.outputs} if bound else {}
-    values = {row["aggregate"]: _value(row, kinds.get(row["aggregate"])) for row in rows}
+    values = {
+        value_label(row["aggregate"], row["step"]): _value(row, kinds.get(row["aggregate"]))
+        for row in rows
+    }
     built, reason = build_trends(lake, state, workload, result, publication)
-    known = values.get(bound.count_name if bound and bound.count_name else "COUNT(*)")
+    count_name = bound.count_name if bound and bound.count_name else "COUNT(*)"
+    known = values.get(value_label(count_name, step))
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
         reason = "the events that are still stored have no more trends"
     count = len(built) if reason is None else known if isinstance(known, int) else None
-    listed = built[:limit]
+    listed = built[: options.limit]
     return {
         "query": query,
         "query_fingerprint": result["query_fingerprint"],
         "group": json.loads(result["group_key"]),
+        "step": step,
         "window_start": format_instant(window_start),
         "window_end": format_instant(instant_of(result["window_end"])),
         "window_end_hour": hour,
@@ -254,7 +264,17 @@ def _rows(
     own = query in workload.by_name and workload.by_name[query].fingerprint
     one = max(found, key=lambda row: (row["query_fingerprint"] == own, row["window_end_hour"]))
     found = [row for row in found if row["query_fingerprint"] == one["query_fingerprint"]]
-    return sorted(found, key=lambda row: str(row["aggregate"]))
+    return sorted(found, key=lambda row: (row["step"] or 0, str(row["aggregate"])))
+
+
+def _step(
+    bound: BoundQuery | None, asked: int | None, rows: Sequence[dict[str, Any]]
+) -> int | None:
+    """Return the step whose trends are shown, by default the last one."""
+    if bound is not None:
+        query_of_step(bound, asked)  # raises an error for a step that it does not have
+    steps = [row["step"] for row in rows if row["step"] is not None]
+    return asked or max(steps, default=None)
 
 
 def _windows(lake: LakePath, query: str) -> str:

@@ -38,6 +38,7 @@ from elsinore.query.bound import (
     of_query,
 )
 from elsinore.query.expressions import Applied
+from elsinore.query.steps import OF_STEP
 from elsinore.template.measures import OF_EXTREMES, OF_SUMS
 
 #: The column of events, or the expression over one event, that an accumulator reads.
@@ -58,6 +59,7 @@ class Weight(Enum):
     DIGIT = auto()  # a digit of another weight
     PRODUCT = auto()  # the product of the amounts of two other accumulators
     PAIRS = auto()  # the amount of the second, times the sum of the first over earlier events
+    EACH_VALUE = auto()  # the attribute, in a list; nothing if it is NULL
 
     @property
     def is_exact(self) -> bool:
@@ -127,6 +129,7 @@ class Accumulators:
     columns: tuple[tuple[Accumulator, ...], ...]
     #: exact sums, which are in no column; executors have their digits in the first column.
     exact: tuple[Accumulator, ...] = ()
+    lists: tuple[Accumulator, ...] = ()  #: lists of values; integers or doubles
 
     @property
     def weighed(self) -> tuple[tuple[Accumulator, ...], ...]:
@@ -144,7 +147,7 @@ class Accumulators:
 _LONGEST = 2**40
 #: Follows the name of a query in the name of its `participation_query`. Other names have no space.
 _OF_EACH = " each"
-_PARTS = re.compile(rf"({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)$")
+_PARTS = re.compile(rf"({OF_STEP} \d+)?({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)?$")
 
 
 @of_query
@@ -163,10 +166,10 @@ def participation_query(query: BoundQuery) -> BoundQuery:
 def asked_name(name: str) -> str:
     """Return the name of the query that a partial row belongs to.
 
-    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q")
-    ('q', 'q', 'q')
+    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q"), asked_name("q step 3 each")
+    ('q', 'q', 'q', 'q')
     """
-    return _PARTS.sub("", name)
+    return _PARTS.sub("", name, count=1)
 
 
 class Share(NamedTuple):
@@ -213,11 +216,11 @@ def accumulators_of(query: BoundQuery) -> Accumulators:
         # An event adds to a sum of pairs before it adds to the sums that the pairs read.
         pairs = {TRENDS: None} | {part: None for part in parts if part.weight is Weight.PAIRS}
         found, exact = pairs | found | parts, ()
-    columns = (
-        [each for each in found if each.kind is kind and not each.weight.is_exact] for kind in Kind
-    )
+    lists = tuple(each for each in found if each.weight is Weight.EACH_VALUE)
+    single = [each for each in found if each not in lists and not each.weight.is_exact]
+    columns = ([each for each in single if each.kind is kind] for kind in Kind)
     ordered = (tuple(sorted(each, key=lambda a: a.largest)) for each in columns)
-    return Accumulators(tuple(ordered), exact)
+    return Accumulators(tuple(ordered), exact, lists)
 
 
 @dataclass(frozen=True)
@@ -274,6 +277,9 @@ class States(Protocol[V_co]):
             moments: the number, sum, and sum of squares of the values; for doubles, also the
                 number of values that are not finite.
         """
+
+    def percentile(self, of: Accumulator) -> V_co:
+        """Return the percentile of a list of values, or its median if it has no share."""
 
 
 class Finish(Protocol):
@@ -424,6 +430,11 @@ def _extreme_of(item: BoundAggregate, *, largest: bool) -> Accumulator:
     return Accumulator(Kind.RANK, Weight.VALUE, positions, source, largest, item.measure)
 
 
+def _listed(item: BoundAggregate) -> tuple[Accumulator, ...]:
+    kind = Kind.DOUBLE if item.type is AttributeType.DOUBLE else Kind.INTEGER
+    return (Accumulator(kind, Weight.EACH_VALUE, item.positions, item.attribute),)
+
+
 def _integer(states: States[V], needs: Sequence[Accumulator], /) -> V:
     return states.integer(*needs)
 
@@ -446,6 +457,10 @@ def _dispersion(
     return states.dispersion(function, needs)
 
 
+def _percentile(states: States[V], needs: Sequence[Accumulator], /) -> V:
+    return states.percentile(*needs)
+
+
 def _always(item: BoundAggregate) -> bool:
     return True
 
@@ -465,6 +480,8 @@ RULES: Mapping[AggregateFunction, Rule] = {
     AggregateFunction.AVG: Rule(_summed, _mean, _never),
     AggregateFunction.MIN: Rule(_least, _extreme, _never),
     AggregateFunction.MAX: Rule(_largest, _extreme, _never),
+    AggregateFunction.MEDIAN: Rule(_listed, _percentile, _never),
+    AggregateFunction.PERCENTILE: Rule(_listed, _percentile, _never),
 } | {
     function: Rule(_moments, partial(_dispersion, function), _never)
     for function in AggregateFunction

@@ -27,6 +27,7 @@ from elsinore.store.delta_log import read_rows
 from elsinore.store.regions import interval_of, step_command
 from elsinore.store.tables import Lake
 from elsinore.tasks import InTasks, in_turn
+from elsinore.template.support import lowered
 from elsinore.timeline import DAY, HOUR, Interval, hours_of, stretches
 
 #: Kinds of rows of the table.
@@ -92,6 +93,7 @@ def plan_run(
         PlanError: the stored plan is damaged, or not valid for the workload.
         ConflictError: other writers kept changing the table.
     """
+    workload = lowered(workload)
     version = lake.version("events")
     observed = Interval(interval.start - workload.longest_window, interval.end)
     events = StoredEvents.of(lake.path("events"), workload, observed, version=version)
@@ -183,6 +185,7 @@ def load_plan(lake: Lake, workload: Workload, interval: Interval) -> StaticPlan:
         DataError: No run with a stored plan contains or follows the interval.
         PlanError: The plan is damaged, or not valid for the workload.
     """
+    workload = lowered(workload)
     own = workload_fingerprint(workload)  # leaves out joint plans of several workloads
     named = text_metrics(lake, own, PLAN, PLAN_FINGERPRINT, interval)
     found = _rows(lake, "fingerprint", kind=PLAN, workload_fingerprint=own)

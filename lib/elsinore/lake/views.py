@@ -190,10 +190,10 @@ def view_statements(
 ) -> Iterator[str]:
     """Yield a SQL statement per query that defines its view over the table of results.
 
-    A view has one row per group and window, with these columns:
+    A view has one row per group and window, and per step, with these columns:
 
     - The grouping attributes, in the order of GROUP-BY and with the types of the schema.
-    - `window_start` and `window_end`.
+    - `window_start` and `window_end`, and `step` if the query returns steps.
     - A value with AS has its name, and one column. An integer that can exceed 64 bits is a decimal
       of 38 digits, which is NULL if it has more digits.
     - `trends` for `COUNT(*)` without AS. Other values have their texts in RETURN as names, in lower
@@ -241,18 +241,24 @@ def _view(query: BoundQuery, name: str, dialect: Dialect, published: str) -> str
         for label, kind in groups.items()
     ]
     values += [column for one in query.outputs for column in _columns(query, one, dialect)]
-    names = _distinct((name for name, _ in values), _BOUNDS)
+    names = _distinct((name for name, _ in values), _row_columns(query))
     columns = [(name, sql) for name, (_, sql) in zip(names, values, strict=True)]
-    columns[len(groups) : len(groups)] = [(bound, f"r.{bound}") for bound in _BOUNDS]
+    of_row = _row_columns(query)
+    columns[len(groups) : len(groups)] = [(name, f"r.{name}") for name in of_row]
     return "\n".join(
         [
             f"CREATE OR REPLACE VIEW {dialect.name(name)} AS SELECT",
             ",\n".join(f"  {sql} AS {dialect.name(name)}" for name, sql in columns),
             f"FROM {published} r",
             f"WHERE {of_query} AND r.query_fingerprint = '{query.fingerprint}'",
-            "GROUP BY r.group_key, r.window_start, r.window_end",
+            f"GROUP BY r.group_key, {', '.join(f'r.{name}' for name in _row_columns(query))}",
         ]
     )
+
+
+def _row_columns(query: BoundQuery) -> tuple[str, ...]:
+    """Return the columns that identify a row of a group."""
+    return (*_BOUNDS, "step") if query.steps else _BOUNDS
 
 
 def _columns(query: BoundQuery, output: BoundOutput, dialect: Dialect) -> Iterator[tuple[str, str]]:

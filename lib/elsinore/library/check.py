@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from rich.console import Console
@@ -24,7 +24,8 @@ from elsinore.query.print_query import (
     print_output,
     print_pattern,
 )
-from elsinore.query.syntax import ANY, EventPattern, event_patterns
+from elsinore.query.steps import query_of_step
+from elsinore.query.syntax import ANY, EventPattern, event_patterns, required
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
@@ -56,6 +57,7 @@ class Checked(Drawn):
         which matches the windows miss or repeat; `notes` are about words of the pattern that could
         be read in another way. `templates` is empty where the pattern cannot be made unambiguous.
         `by_order` of an edge predicate: greta answers it from order statistics, not by pairs.
+        `steps` has the pattern of each step, for RETURN STEPS.
         `additive` names the values that add up, `adds_up_over` says over what: groups, windows,
         both or neither.
         """
@@ -88,6 +90,8 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     if found["parameters"]:
         yield "parameters", [f"{name} = {text}" for name, text in found["parameters"].items()]
     yield "pattern", [found["pattern"]]
+    if found["steps"]:
+        yield "steps", [f"{number}: {text}" for number, text in enumerate(found["steps"], 1)]
     for template in found["templates"]:
         yield "template", _template_lines(template, of_several=len(found["templates"]) > 1)
     local = [f"{p['alias']}: {p['condition']}" for p in found["local_predicates"]]
@@ -140,9 +144,9 @@ def _key_line(key: dict[str, Any]) -> str:
 
 
 def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, Any]:
-    refusals = greta_refusals(query)
+    refusals, whole = greta_refusals(query), query_of_step(query, None)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
-    parts = [] if refusals else template_parts(query)
+    parts = [] if refusals else template_parts(whole)
     aliases, window = query.aliases, query.window
     lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
     words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
@@ -153,13 +157,13 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "pattern": print_pattern(query.pattern),
         "nots": [
             {"number": found.number, "pattern": print_pattern(found.body), "inside": found.inside}
-            for found in numbered_nots(query)
+            for found in numbered_nots(whole)
         ],
         "templates": [
             {
                 "of": side,
-                "keys": carried_keys(query, template),
-                "text": describe_template(query, template),
+                "keys": carried_keys(whole, template),
+                "text": describe_template(whole, template),
             }
             for side, template in parts
         ],
@@ -177,6 +181,7 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
             for edge in query.edge_predicates
         ),
         "keys": [_key(query, key) for key in query.keys],
+        "steps": list(map(print_pattern, query.steps)),
         "aggregates": _returned(query),
         "having": print_output(query.source.having) if query.source.having else None,
         "additive": [output.name for output in query.outputs if output.additive],
@@ -188,9 +193,22 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "notes": _notes(query),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
         "refused": {"greta": list(refusals)} if refusals else {},
-        "warnings": [*[_NEVER_TRUE] * is_never_true(query), *headline_warnings(query, texts)],
+        "warnings": [
+            *[_NEVER_TRUE] * is_never_true(query),
+            *_unused_nots(query),
+            *headline_warnings(query, texts),
+        ],
         "hints": [hint] if (hint := repeats_hint(query)) else [],
     }
+
+
+def _unused_nots(query: BoundQuery) -> list[str]:
+    """Return a warning for each NOT that follows the last part of a query with steps."""
+    if not query.steps:
+        return []
+    read = {query.position_of(leaf) for leaf in event_patterns(query.steps[-1])}
+    left = dict.fromkeys(p.alias for p in query.positions if p.index not in read)
+    return [f"no step reads NOT {name}, which follows the last part: remove it" for name in left]
 
 
 def _adds_up_over(query: BoundQuery) -> list[str]:
@@ -201,6 +219,8 @@ def _adds_up_over(query: BoundQuery) -> list[str]:
 
 def _returned(query: BoundQuery) -> list[str]:
     """Return the values of RETURN as text."""
+    if query.steps:
+        return list(query.value_names)
     texts = {item.name or print_output(item.expression): print_item(item)
              for item in query.source.returns}  # fmt: skip
     return [texts[name] for name in query.value_names]
@@ -220,7 +240,18 @@ def _notes(query: BoundQuery) -> list[str]:
     """Return which words of the pattern could be read in another way."""
     types = (part.type for part in event_patterns(query.pattern))
     found = dict.fromkeys(kind for kind in types if kind.upper() == ANY)
-    return [f"{kind} is an event type of the stream, not any type" for kind in found]
+    notes = [f"{kind} is an event type of the stream, not any type" for kind in found]
+    return [*notes, *_optional_steps(query)]
+
+
+def _optional_steps(query: BoundQuery) -> list[str]:
+    """Return a note for each step that a trend reaches without an event of its part."""
+    notes = []
+    for number, (before, step) in enumerate(pairwise(query.steps), 2):
+        name = query.position_of
+        if required(step, name) == required(before, name):
+            notes.append(f"step {number} can be skipped, so it has the trends of step {number - 1}")
+    return notes
 
 
 def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:

@@ -38,7 +38,7 @@ def repeats_hint(query: BoundQuery) -> str | None:
 
 def takes_each(query: BoundQuery) -> bool:
     """Return whether EACH and DISTINCT are allowed in a query that has neither."""
-    return not query.participating and not _has_conjunction(query.pattern)
+    return not query.steps and not query.participating and not _has_conjunction(query.pattern)
 
 
 def instead(query: BoundQuery) -> str:

@@ -90,7 +90,7 @@ def _few_rows(
                 rows[name] += number
                 query = workload.by_name[asked_name(name)]
                 # Several partial rows can belong to one row.
-                width = len(query.value_names)
+                width = len(query.value_labels)
                 values[query.name] = max(values[query.name], rows[name] * width)
         most = values if values.total() > MOST_VALUES else rows
         query = workload.by_name[asked_name(most.most_common(1)[0][0])]
@@ -101,11 +101,12 @@ def _few_rows(
 class Results(dict[str, pa.Table]):
     r"""Results of a workload: a dictionary with an Arrow table per query name.
 
-    A table has one row per group and window, sorted by both. Its columns are:
+    A table has one row per group and window, and per step, sorted by these. Its columns are:
 
     - The attributes of GROUP-BY, in that order, with their types.
     - `window_start` and `window_end`: timestamps in UTC, or int64 if the stream's times are
       integers.
+    - `step`, an int64, if the query returns steps.
     - One column per value of RETURN, with its name after AS, or with its text. Doubles are
       float64, strings, truth values and timestamps have these types. Lengths of time are
       `duration[us]`. Integers are exact: int64 if all values fit, otherwise decimal128 with 38
@@ -217,13 +218,16 @@ class Results(dict[str, pa.Table]):
 def _table(query: BoundQuery, rows: list[ResultRow], calendar: bool) -> pa.Table:
     columns: list[tuple[str, pa.Array]] = []
     labels = [str(key.group_label) for key in query.group_keys]
+    taken = (*_BOUNDS, "step") if query.steps else _BOUNDS
     for place, key in enumerate(query.group_keys):
         name = label = labels[place]
-        while name in _BOUNDS or (name in labels and name != label):
+        while name in taken or (name in labels and name != label):
             name += "_"
         columns.append((name, _column([row.group[place][1] for row in rows], key.type)))
     bound = AttributeType.TIMESTAMP if calendar else AttributeType.LONG
     columns += [(name, _column([getattr(row, name) for row in rows], bound)) for name in _BOUNDS]
+    if query.steps:
+        columns.append(("step", pa.array([row.step for row in rows], pa.int64())))
     for place, output in enumerate(query.outputs):
         values = [row.values[place][1] for row in rows]
         columns.append((output.name, _values(values, output)))

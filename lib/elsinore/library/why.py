@@ -20,6 +20,7 @@ from elsinore.library.arguments import quoted, require_whole
 from elsinore.library.shown import Shown
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
+from elsinore.query.steps import query_of_step
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import Trend, list_trends
 from elsinore.results.published import group_text
@@ -57,11 +58,13 @@ class Why(Shown):
         group: Mapping[str, Any],
         window: str | int | date,
         limit: int,
+        step: int | None = None,
     ) -> None:
-        bound = workload.by_name.get(query)
-        if bound is None:
+        asked = workload.by_name.get(query)
+        if asked is None:
             known = ", ".join(workload.by_name)
             raise ParameterError(f"unknown query {query!r}", hint=f"use one of {known}")
+        bound = query_of_step(asked, step)
         require_whole("limit", limit, 0)
         calendar = workload.schema.time_unit.is_calendar
         self._keys = {key.attribute for key in bound.keys}
@@ -69,7 +72,8 @@ class Why(Shown):
         self._window = str(at) if calendar else f"[{at.start}, {at.end})"
         values = _group_of(bound, group)
         texts = [group_text(bound.labelled(each)) for each in (values, _null_for_nan(values))]
-        self._title = f"{query} {texts[0]}" if values else query
+        name = f"{query} step {step or len(asked.steps)}" if asked.steps else query
+        self._title = f"{name} {texts[0]}" if values else name
         self.count: int | None = None
         self.trends: list[list[dict[str, Any]]] = []
         self.reason: str | None = "the query counts pairs of trends"

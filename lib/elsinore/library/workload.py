@@ -31,6 +31,7 @@ from elsinore.renamed import renamed_parameters
 from elsinore.results.row import sorted_rows
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.observe import observe
+from elsinore.template.support import lowered
 
 
 class SpeaksArrow(Protocol):
@@ -244,7 +245,8 @@ class Workload:
             DataError: The input is empty or cannot be read.
         """
         table, _ = self._read(events, 1.0, self.bound.attributes_read)
-        return Planned(find_plan(self.bound, observe(self.bound, table)), self.bound, table)
+        run = lowered(self.bound)
+        return Planned(find_plan(run, observe(run, table)), run, table)
 
     @hints_in_python()
     def explain(self, events: Events) -> Explained:
@@ -256,9 +258,10 @@ class Workload:
         Raises:
             DataError: The input is empty or cannot be read.
         """
-        statistics = observe(self.bound, self._read(events, 1.0, self.bound.attributes_read)[0])
-        runtime = compile_plan(self.bound, statistics)
-        return Explained(self.bound, find_plan(self.bound, statistics), statistics, runtime)
+        run = lowered(self.bound)
+        statistics = observe(run, self._read(events, 1.0, self.bound.attributes_read)[0])
+        runtime = compile_plan(run, statistics)
+        return Explained(run, find_plan(run, statistics), statistics, runtime)
 
     @hints_in_python()
     def why(
@@ -269,6 +272,7 @@ class Workload:
         window: str | int | date,
         *,
         limit: int = 10,
+        step: int | None = None,
     ) -> Why:
         """Return the trends that one result counts.
 
@@ -279,13 +283,14 @@ class Workload:
                 8601 text. `{}` if the query has no groups.
             window: Start of the window: ISO 8601 text, a date or datetime, or an integer time.
             limit: Maximum number of trends in the list.
+            step: Number of a step, from 1, if the query returns steps. None: the last one.
 
         Raises:
-            ParameterError: The query, group or window does not exist.
+            ParameterError: The query, group, window or step does not exist.
             DataError: The events cannot be read.
         """
         table, _ = self._read(events, 1.0)
-        return Why(self.bound, table, query, group, window, limit)
+        return Why(self.bound, table, query, group, window, limit, step)
 
     def _read(
         self, events: Events, max_error_rate: float, read: Collection[str] | None = None

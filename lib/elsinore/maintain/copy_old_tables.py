@@ -197,7 +197,8 @@ def copy_results(tables: ResultTables, old: LakePath) -> None:
     """
     store = tables.store
     rows = _renamed(_read(store, old / OLD_RESULTS), _OF_RESULTS)
-    rows = rows.withColumn("type", F.lit(None).cast("string")).select(store.columns(RESULTS))
+    rows = rows.withColumn("type", F.lit(None).cast("string"))
+    rows = rows.withColumn("step", F.lit(None).cast("long")).select(store.columns(RESULTS))
     number = rows.count()
     store.plan_for(number, tables.cores)
     first = _read(store, old / OLD_STAGED).agg(F.min("owned_day").alias("day")).collect()[0].day

@@ -19,7 +19,8 @@ DAY_COLUMN, HOUR_COLUMN = "window_end_day", "window_end_hour"
 
 #: Columns that identify a row.
 KEY = (
-    DAY_COLUMN, HOUR_COLUMN, "query", "group_key", "window_start", "window_end", "aggregate",
+    DAY_COLUMN, HOUR_COLUMN, "query", "group_key", "step", "window_start", "window_end",
+    "aggregate",
 )  # fmt: skip
 
 

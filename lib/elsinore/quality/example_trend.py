@@ -75,6 +75,7 @@ def find_example(
             "group_key": top.group_key,
             "window_start": top.window_start,
             "window_end": top.window_end,
+            "step": None,
         }
         trends, cut = build_trends(lake, state, workload, result, publication_of(state, hour))
         if trends and cut is None:

@@ -26,6 +26,7 @@ from elsinore.store.delta_log import read_by_day, read_rows
 from elsinore.store.regions import Hours
 from elsinore.store.tables import RESULTS
 from elsinore.timeline import Interval
+from elsinore.wording import value_label
 
 #: The columns that identify a result.
 PLACE = ["query", "group_key", "window_start"]
@@ -66,6 +67,8 @@ class TopResult(NamedTuple):
 @dataclass(slots=True)
 class ResultCounts:
     """One query's results: `rows` are (group, window)s, `values` the aggregates of all of them.
+
+    The steps of a query are values of the same result.
 
     `tops` are its largest counts, each of another group, the largest first.
     """
@@ -114,21 +117,38 @@ def count_staged(lake: LakePath, state: Fold, hours: Hours) -> dict[str, ResultC
 
 
 def _columns(tops: int) -> list[str]:
-    return [*_KEY[:2], *_TOP_COLUMNS, "value"] if tops else _KEY
+    return [*_KEY[:2], *_TOP_COLUMNS, "value", "step"] if tops else [*_KEY, "step"]
+
+
+def of_last_step(rows: pa.Table) -> pa.Table:
+    """Return rows without earlier steps than the last; a window has rows of all steps."""
+    steps = rows["step"]
+    if steps.null_count == len(steps):
+        return rows
+    last = rows.group_by(_KEY[:2], use_threads=False).aggregate([("step", "max")])
+    texts = pc.binary_join_element_wise(*_texts(rows, "step"), " ")
+    wanted = pc.binary_join_element_wise(*_texts(last, "step_max"), " ")
+    return rows.filter(pc.or_(pc.is_null(steps), pc.fill_null(pc.is_in(texts, wanted), False)))
+
+
+def _texts(rows: pa.Table, step: str) -> list[pa.ChunkedArray]:
+    """Return columns of strings: the query, its fingerprint, and the step."""
+    return [rows[name].cast(pa.string()) for name in (*_KEY[:2], step)]
 
 
 def _counted(parts: Iterable[pa.Table], tops: int, measures: Measures) -> dict[str, ResultCounts]:
     """Return the results in parts of a table; results of an hour are in the same part."""
     found: dict[str, ResultCounts] = {}
     for rows in parts:
-        numbers = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
-        most: dict[tuple[str, str], int] = {}  # each result has a row for each aggregate
-        for query, text, _, number in zip(*numbers.to_pydict().values(), strict=True):
+        last = of_last_step(rows)
+        for query, _, _, number in _numbers(rows):
             found.setdefault(query, ResultCounts()).values += number
+        most: dict[tuple[str, str], int] = {}  # each result has a row for each aggregate
+        for query, text, _, number in _numbers(last):
             most[query, text] = max(number, most.get((query, text), 0))
         for (query, _), number in most.items():
             found[query].rows += number
-        for query, largest in _tops(rows, numbers, tops, measures).items() if tops else ():
+        for query, largest in _tops(rows, last, tops, measures).items() if tops else ():
             found[query].tops = _largest((*found[query].tops, *largest), tops)
     return dict(sorted(found.items()))
 
@@ -141,16 +161,29 @@ _TOP_COLUMNS = ("aggregate", "exact", "log2", "group_key", "window_start", "wind
 _LARGE = 40.0
 
 
+def _numbers(rows: pa.Table) -> list[tuple[str, str, str, int]]:
+    """Return the query, its fingerprint, a value and its number of rows, for all values."""
+    numbers = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
+    return list(zip(*numbers.to_pydict().values(), strict=True))
+
+
 def _tops(
-    rows: pa.Table, numbers: pa.Table, number: int, measures: Measures
+    rows: pa.Table, last: pa.Table, number: int, measures: Measures
 ) -> dict[str, list[TopResult]]:
-    """Return the groups of the largest counts of each query by logarithm; digits break ties."""
-    texts, prints, names = (numbers[name].to_pylist() for name in _KEY)
-    chosen = chosen_measures(measures, zip(zip(texts, prints, strict=True), names, strict=True))
+    """Return the groups of the largest counts of each query by logarithm; digits break ties.
+
+    Args:
+        rows: values of results.
+        last: the same without steps before the last one, which decides.
+        number: number of groups.
+        measures: the counts that are compared.
+    """
+    texts = [((query, text), name) for query, text, name, _ in _numbers(last)]
+    chosen = chosen_measures(measures, texts)
     wanted = [(*query, measure.name) for query, measure in chosen.items()]
     columns = zip(*wanted, strict=True) if wanted else [()] * len(_KEY)
     table = pa.table([pa.array(column, pa.string()) for column in columns], _KEY)
-    counts = rows.join(table, _KEY, join_type="inner", use_threads=False)
+    counts = last.join(table, _KEY, join_type="inner", use_threads=False)
     if not counts.num_rows:  # of no rows pandas does not know the types
         return {}
     counts = counts.append_column("size", pc.fill_null(counts["log2"], -1.0))
@@ -178,13 +211,18 @@ def _tops(
 def _values_of(
     rows: pa.Table, near: pa.Table
 ) -> dict[tuple[str, ...], tuple[tuple[str, float | None, str | None], ...]]:
-    """Return `TopResult.values` by query, group and window start."""
+    """Return `TopResult.values` by query, group and window start.
+
+    Values of steps have the labels of `value_label`. Values of the last step have their names, too.
+    """
     places = near.select(PLACE)
     of_results = rows.join(places, PLACE, join_type="left semi", use_threads=False)
     found: dict[tuple[str, ...], dict[str, tuple[float | None, str | None]]] = {}
-    for row in of_results.select([*PLACE, "aggregate", "value", "exact"]).to_pylist():
+    of_results = of_results.select([*PLACE, "step", "aggregate", "value", "exact"])
+    for row in sorted(of_results.to_pylist(), key=lambda row: row["step"] or 0):
         of_result = found.setdefault(tuple(row[name] for name in PLACE), {})
         of_result[row["aggregate"]] = row["value"], row["exact"]
+        of_result[value_label(row["aggregate"], row["step"])] = row["value"], row["exact"]
     return {
         place: tuple((name, *value) for name, value in of_result.items())
         for place, of_result in found.items()

@@ -47,7 +47,7 @@ from elsinore.results.published import shorten_count
 from elsinore.settings import LakePath
 from elsinore.store.regions import run_key
 from elsinore.timeline import Instant, Interval, hour_label
-from elsinore.wording import escaped, plural, some_of
+from elsinore.wording import escaped, plural, some_of, value_label
 
 #: Counts of Hamlet's observers that are parts of each other.
 _PARTS = (("Bursts", "shared", "bursts"), ("Events of bursts", "events shared", "events in bursts"))
@@ -487,7 +487,9 @@ class Figure(NamedTuple):
 
 def show_figure(story: Story) -> Figure:
     """Return the headline of the result with the most, or else the measure of the query."""
-    name, results = show_measure(story.measure.name), count_of(story.results, "result")
+    step = story.steps[-1] if story.steps else None
+    name = show_measure(story.measure.name) + (f" of step {step}" if step else "")
+    results = count_of(story.results, "result")
     if story.headline.text and story.tops:
         top = story.tops[0]
         of_several = f": the largest of {results}" if story.results > 1 else ""
@@ -675,6 +677,7 @@ FILTERS = {
     "place": show_place,
     "value": show_value,
     "words": show_label,
+    "of_step": value_label,
     "figure": show_figure,
     "in_words": change_in_words,
     "measure": show_measure,

@@ -28,7 +28,9 @@ from elsinore.wording import FORMULA
 #: A query with more results has no CSV file: the report would keep a copy of the table.
 MOST_RESULTS = 10_000
 _FORMULA = re.compile(FORMULA)
-_COLUMNS = ["query", "group_key", "window_start", "window_end", "aggregate", "value", "exact"]
+_COLUMNS = [
+    "query", "group_key", "window_start", "window_end", "step", "aggregate", "value", "exact",
+]  # fmt: skip
 
 
 def write_csv_files(
@@ -40,8 +42,9 @@ def write_csv_files(
 ) -> dict[str, Path]:
     """Write a CSV file for each query with published results in some whole hours.
 
-    A file has a row for each group and window, ordered by window. Its columns are the group, the
-    window and the aggregates as RETURN spells them. Earlier files in the directory are removed.
+    A file has a row for each group, window and step, ordered by window. Its columns are the group,
+    the window, the step if there is one, and the aggregates as RETURN spells them. Earlier files in
+    the directory are removed.
 
     Args:
         lake: directory of the Delta tables.
@@ -76,7 +79,8 @@ def write_csv_files(
     return files
 
 
-_Place = tuple[datetime, datetime, str]
+#: Window, group, and step from 1 (0: the query returns no steps).
+_Place = tuple[datetime, datetime, str, int]
 
 
 def _read(
@@ -93,7 +97,7 @@ def _read(
             pc.is_in(part["query_fingerprint"].cast(pa.string()), fingerprints),
         )
         for row in part.filter(is_own).select(_COLUMNS).to_pylist():
-            place = row["window_start"], row["window_end"], row["group_key"]
+            place = row["window_start"], row["window_end"], row["group_key"], row["step"] or 0
             of_place = found.setdefault(row["query"], {}).setdefault(place, {})
             of_place[row["aggregate"]] = row["value"] if row["exact"] is None else row["exact"]
     return found
@@ -101,16 +105,16 @@ def _read(
 
 def _as_csv(query: BoundQuery, rows: Mapping[_Place, Mapping[str, Any]]) -> str:
     groups = [str(key.group_label) for key in query.group_keys]
-    labels = query.value_names
+    labels, has_steps = query.value_names, bool(query.steps)
     instants = {one.name for one in query.outputs if one.type is AttributeType.TIMESTAMP}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*groups, "window_start", "window_end", *labels])
-    for (start, end, group), values in sorted(rows.items()):
+    writer.writerow([*groups, "window_start", "window_end", *["step"] * has_steps, *labels])
+    for (start, end, group, step), values in sorted(rows.items()):
         key = json.loads(group)
         cells = [_cell(values.get(label), label in instants) for label in labels]
         names = [_without_formula(key[name]) for name in groups]
-        writer.writerow([*names, _time(start), _time(end), *cells])
+        writer.writerow([*names, _time(start), _time(end), *[step] * has_steps, *cells])
     return text.getvalue()
 
 

@@ -21,6 +21,7 @@ from elsinore.library.why import told_trends
 from elsinore.quality.checked_events import MAX_EVENTS, Wanted
 from elsinore.quality.sample import Place, group_json
 from elsinore.query.bound import Workload
+from elsinore.query.steps import query_of_step
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.trends import list_trends
 from elsinore.settings import LakePath
@@ -38,7 +39,7 @@ def build_trends(
         lake: directory of the Delta tables.
         state: the state of the hours.
         workload: the queries; one of them must have the result's name and fingerprint.
-        result: a row of `results`.
+        result: a row of `results`. Without a step, the trends of the last step are built.
         publication: the publication of the hour in which the window ends.
 
     Returns:
@@ -52,6 +53,7 @@ def build_trends(
     query = workload.by_name.get(result["query"])
     if query is None or query.fingerprint != result["query_fingerprint"]:
         return [], "the workload has no query with this name and text"
+    query = query_of_step(query, result["step"])
     if isinstance(query.pattern, Conjunction):
         return [], "the query counts pairs of trends"
     if publication is None:
@@ -72,7 +74,7 @@ def build_trends(
     rows = rows.filter(pc.is_in(rows["event_type"].cast(pa.string()), known))
     if rows.num_rows > MAX_EVENTS:
         return [], f"the window has more than {MAX_EVENTS} events"
-    place = Place(query.name, result["group_key"], start // query.window.slide)
+    place = Place(result["query"], result["group_key"], start // query.window.slide)
     events = _event_table(workload.schema, rows)
     wanted = Wanted(workload, [(0, place)])
     matter = pa.array(dict(wanted.by_place(events.table))[0])

@@ -38,7 +38,7 @@ _INTEGER = "^(0|-?[1-9][0-9]*)$"
 _DIGITS_OF_LARGEST_DOUBLE = 309
 #: A difference in the last place is rounding, not an error.
 _ROUNDING = 2.0**-52
-_KEY = ["query", "group_key", "window_start", "window_end", "aggregate"]
+_KEY = ["query", "group_key", "window_start", "window_end", "step", "aggregate"]
 #: Columns of events and of quarantined records that are checked.
 EVENT_COLUMNS = ["event_day", "event_id", "event_type", "event_time", "file_hour"]
 _PLACE_OF_EVENT = ["file", "record_number"]

@@ -34,6 +34,7 @@ from elsinore.row_hashes import row_hashes
 from elsinore.store.regions import Hours
 from elsinore.store.tables import STAGED, Lake
 from elsinore.timeline import HOUR, Interval, hour_label, parse_hour
+from elsinore.wording import value_label
 
 #: The group of a check of a whole window.
 EVERY_GROUP = "*"
@@ -103,7 +104,8 @@ class Check:
     Attributes:
         place: The position.
         stratum: The size class; None for a position that was not drawn from the results.
-        published: The values by aggregate; empty without a result, and for a whole window.
+        published: The values by label (`results.published.value_label`); empty without a result,
+            and for a whole window.
         groups: For a whole window, the groups with a result; None if they are more than
             `MAX_GROUPS`.
     """
@@ -162,7 +164,8 @@ def built_steps(steps: int) -> int:
 
 def shows_more(query: BoundQuery, values: Mapping[str, Number], steps: int) -> bool:
     """Return whether a count of a result shows that it has more trends than a number of steps."""
-    counts = [exact or "" for name, (exact, _) in values.items() if name in query.size_names]
+    sizes = query.labels_of(query.size_names)
+    counts = [exact or "" for name, (exact, _) in values.items() if name in sizes]
     longest = len(str(steps))
     return any(
         exact.isdecimal() and (len(exact) > longest or int(exact) > steps) for exact in counts
@@ -223,14 +226,15 @@ def _published(
     at = pc.field("query").isin([query for query, _, _ in wanted]) & pc.field("group_key").isin(
         [group for _, group, _ in wanted]
     )
-    columns = ["query", "group_key", "window_start", "aggregate", "exact", "value"]
+    columns = ["query", "group_key", "window_start", "step", "aggregate", "exact", "value"]
     rows = lake.log(STAGED, version).of(hours).to_table(columns=columns, filter=at)
     rows = rows.set_column(2, "window_start", rows["window_start"].cast(pa.int64()))
     published: dict[Place, dict[str, Number]] = {}
     for row in rows.to_pylist():
         place = wanted.get((row["query"], row["group_key"], row["window_start"]))
         if place is not None:
-            published.setdefault(place, {})[row["aggregate"]] = (row["exact"], row["value"])
+            label = value_label(row["aggregate"], row["step"])
+            published.setdefault(place, {})[label] = (row["exact"], row["value"])
     return published
 
 

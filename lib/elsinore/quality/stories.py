@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elsinore.ledger.results import Publication
-from elsinore.quality.lake import ResultCounts, TopResult, results_by_day
+from elsinore.quality.lake import ResultCounts, TopResult, of_last_step, results_by_day
 from elsinore.quality.measures import Measure, Measures, QueryText, chosen_measures, measures_of
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.comments import Headline, Texts, query_texts
@@ -32,7 +32,9 @@ _LINEAR = 10.0
 _NONE = -np.inf
 #: The measure of a query that returns no count.
 RESULTS = Measure("results")
-_COLUMNS = ["query", "aggregate", "window_end_hour", "query_fingerprint", "value", "log2"]
+_COLUMNS = [
+    "query", "aggregate", "window_end_hour", "query_fingerprint", "value", "log2", "step",
+]  # fmt: skip
 
 
 class Earlier(NamedTuple):
@@ -75,6 +77,7 @@ class Story(NamedTuple):
         is_linear: True if heights are proportional; False if they are logarithmic from 1 on.
         tops: the largest counts, each of another group.
         labels: the aggregates of the query, in the order of RETURN.
+        steps: the numbers of its steps; none if it does not return steps.
         times: the class of the values that are timestamps or lengths of time, by label.
         before: sizes in earlier hours; None if these cannot be compared.
     """
@@ -92,6 +95,7 @@ class Story(NamedTuple):
     is_linear: bool
     tops: tuple[TopResult, ...]
     labels: tuple[str, ...]
+    steps: tuple[int, ...]
     times: Mapping[str, Callable[[int], int]]
     before: tuple[float | None, ...]
 
@@ -217,6 +221,7 @@ def _story(name: str, source: _Source, counts: ResultCounts) -> Story:
         is_linear=is_linear,
         tops=counts.tops,
         labels=labels,
+        steps=tuple(range(1, len(known[name].steps) + 1)) if is_known else (),
         times=times,
         before=tuple(_before(sizes, measure, one, source) for one in source.earlier),
     )
@@ -243,7 +248,7 @@ def _sizes(
     rows = [
         row
         for part in results_by_day(lake, hours, columns=_COLUMNS)
-        for row in part.group_by(key, use_threads=False).aggregate(wanted).to_pylist()
+        for row in of_last_step(part).group_by(key, use_threads=False).aggregate(wanted).to_pylist()
     ]
     aggregates = {((row["query"], row["query_fingerprint"]), row["aggregate"]) for row in rows}
     chosen = chosen_measures(known, aggregates)

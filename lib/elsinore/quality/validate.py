@@ -33,6 +33,7 @@ from elsinore.results.row import Bounds, ResultRow, within
 from elsinore.store.regions import Hours, of_workload
 from elsinore.store.tables import Lake
 from elsinore.timeline import HOUR, Interval, format_instant, hour_label
+from elsinore.wording import value_label
 
 VALIDATIONS = "validations"
 
@@ -346,7 +347,7 @@ def _ways(query: BoundQuery, check: Check, steps: int) -> tuple[tuple[Method, in
 def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
     """A check that was not made, for every aggregate of its query."""
     place, window = check.place, query.window.bounds(check.place.window)
-    labels = [EVERY_AGGREGATE] if place.whole else list(query.value_names)
+    labels = [EVERY_AGGREGATE] if place.whole else query.value_labels
     return [
         Compared(
             query.name, place.group_key, window, label,
@@ -365,7 +366,9 @@ def compare(
     In a whole window, each group that only the reference finds is a mismatch; groups of both are
     compared by separate checks.
     """
-    found = {group_text(row.group): _answers(row) for row in reference}
+    found = dict[str, dict[str, _Answer]]()
+    for row in reference:
+        found.setdefault(group_text(row.group), {}).update(_answers(row))
     place = check.place
     if not place.whole:
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
@@ -394,7 +397,7 @@ def _answers(row: ResultRow) -> dict[str, _Answer]:
     answers = {}
     for (label, found), bounds in zip(row.values, row.bounds, strict=True):
         value, exact, _ = numbers_of(found)
-        answers[label] = (exact, value), bounds
+        answers[value_label(label, row.step)] = (exact, value), bounds
     return answers
 
 
@@ -402,7 +405,7 @@ def _compare(
     query: BoundQuery, check: Check, group: str, reference: Mapping[str, _Answer], method: str
 ) -> list[Compared]:
     published, window = check.published, query.window.bounds(check.place.window)
-    labels = dict.fromkeys([*query.value_names, *published])
+    labels = dict.fromkeys([*query.value_labels, *published])
     missing = _missing(published, reference)
     compared = []
     for label in labels:

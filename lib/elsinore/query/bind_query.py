@@ -15,7 +15,8 @@ from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
 from elsinore.query.bind_events import bind_group
 from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
-from elsinore.query.bind_returns import bind_outputs
+from elsinore.query.bind_returns import Outputs, bind_outputs
+from elsinore.query.bind_steps import Steps, bind_steps
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, moved, sides_of
 from elsinore.query.operand_types import whole_ticks
@@ -81,7 +82,12 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)
     keys = _bind_keys(scope, query.group_by, equivalences)
-    returned = bind_outputs(scope, query, [key for key in keys if key.group_label is not None])
+    steps = Steps()
+    if query.steps:
+        steps = bind_steps(scope, query, written, keys)
+        returned = Outputs(steps.aggregates, steps.outputs, None)
+    else:
+        returned = bind_outputs(scope, query, [key for key in keys if key.group_label is not None])
     window = None
     with suppress(BindFault):
         window = _bind_window(scope, query)
@@ -89,7 +95,8 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         raise QueryError.of(in_text_order(scope.faults))
     bound = BoundQuery(
         source=query,
-        text=print_query(replace(query, pattern=scope.pattern)),
+        # The normal form would hide which parts are steps.
+        text=print_query(replace(query, pattern=written if query.steps else scope.pattern)),
         fingerprint="",
         pattern=scope.pattern,
         positions=scope.positions,
@@ -101,6 +108,7 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         having=returned.having,
         window=window,
         semantics=query.semantics,
+        steps=steps.patterns,
     )
     return replace(bound, fingerprint=_fingerprint(bound, schema))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, NoReturn
 
 from elsinore.catalog.stream import AttributeType
@@ -13,7 +13,15 @@ from elsinore.query import syntax
 from elsinore.query.bind_events import bind_group, bind_of_events
 from elsinore.query.bind_expression import bind_condition, bind_expression
 from elsinore.query.bind_measures import bind_of_measure
-from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundOutput, Key, Position
+from elsinore.query.bind_percentiles import percentile_of
+from elsinore.query.bound import (
+    PERCENTILES,
+    AggregateFunction,
+    BoundAggregate,
+    BoundOutput,
+    Key,
+    Position,
+)
 from elsinore.query.expressions import (
     Applied,
     BoundExpression,
@@ -29,6 +37,8 @@ from elsinore.query.print_query import print_output
 from elsinore.query.resolve import BindFault, Scope
 from elsinore.wording import listed, some_of, suggest
 
+#: Functions that compare values, so that these can be timestamps.
+_OF_ORDER = (AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.PERCENTILE)
 #: Columns of every row, which no value can have as its name.
 _ROW_COLUMNS = ("window_start", "window_end", "step")
 
@@ -240,6 +250,9 @@ class RowScope(Scope):
         if reference.qualifier is None and name in {other.name for other in later}:
             before = item.name or print_output(item.expression)
             self.refuse(f"{name} is defined later", at, f"move it before {before}")
+        if reference.qualifier is None and name.upper() == "STEPS" and not self.carriers(name):
+            other = "write RETURN STEPS, and other values in a query of their own"
+            self.refuse("STEPS goes with no other value", at, other)
         of_groups = {_short(group): group.written for group in self._groups}
         known = [*self.values, *of_groups]
         is_unknown = reference.qualifier is None and not self.carriers(name)
@@ -310,6 +323,13 @@ def bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregat
     Raises:
         BindFault: it is not an aggregate; noted in the scope.
     """
+    if AggregateFunction[call.function.upper()] not in PERCENTILES:
+        return _bind_aggregate(scope, call, label)
+    of_value, share = percentile_of(scope, call)
+    return replace(_bind_aggregate(scope, of_value, label), share=share)
+
+
+def _bind_aggregate(scope: Scope, call: syntax.Call, label: str) -> BoundAggregate:
     function = AggregateFunction[call.function.upper()]
     each = call.modifier is not None
     if call.star:
@@ -424,8 +444,7 @@ def _bind_of_expression(
     if function is AggregateFunction.COUNT:
         long = AttributeType.LONG
         return BoundAggregate(label, function, positions, found.value, long, each, distinct)
-    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
-    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+    if not (kind.is_number or (function in _OF_ORDER and kind is AttributeType.TIMESTAMP)):
         hint = (
             f"write COUNT({alias})"
             if kind is not AttributeType.BOOLEAN
@@ -459,8 +478,7 @@ def _require_number(
 ) -> tuple[str, AttributeType]:
     """Return the column and type of an attribute; refuse one that cannot be aggregated."""
     column, kind = scope.column(position, attribute, at)
-    extreme = function in (AggregateFunction.MIN, AggregateFunction.MAX)
-    if not (kind.is_number or (extreme and kind is AttributeType.TIMESTAMP)):
+    if not (kind.is_number or (function in _OF_ORDER and kind is AttributeType.TIMESTAMP)):
         numbers = _numbers_of(scope, position)
         hint = f"write COUNT({position.alias})"
         if numbers:

@@ -17,6 +17,7 @@ from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Sl
 from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
 from elsinore.timeline import Instant, Length
 from elsinore.windows import Window
+from elsinore.wording import value_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ class AggregateFunction(StrEnum):
     VARIANCE = "VARIANCE"
     VAR_SAMP = "VARIANCE"
     VAR_POP = "VAR_POP"
+    MEDIAN = "MEDIAN"
+    PERCENTILE = "PERCENTILE"
 
     @property
     def is_root(self) -> bool:
@@ -120,6 +123,10 @@ class AggregateFunction(StrEnum):
     def adds_up(self) -> bool:
         """Return whether it adds up values, or their distances from the mean."""
         return self.is_dispersion or self in (AggregateFunction.SUM, AggregateFunction.AVG)
+
+
+#: Functions that choose one or two of all values in their order.
+PERCENTILES = (AggregateFunction.MEDIAN, AggregateFunction.PERCENTILE)
 
 
 class MeasureKind(StrEnum):
@@ -227,6 +234,7 @@ class BoundAggregate:
         each: whether every participating event counts once (EACH, DISTINCT).
         distinct: whether equal values count once (DISTINCT).
         measure: the measure of trends that it reads instead of events; each trend counts once.
+        share: for PERCENTILE, the share of the values that are at most as large, from 0 to 1.
     """
 
     label: str
@@ -237,12 +245,14 @@ class BoundAggregate:
     each: bool = False
     distinct: bool = False
     measure: BoundMeasure | None = None
+    share: Fraction | None = None
 
     @property
     def value_type(self) -> AttributeType:
-        """Return the type of its value; averages and deviations are doubles, or lengths of time."""
-        averages = self.function is AggregateFunction.AVG or self.function.is_dispersion
-        return AttributeType.DOUBLE if averages and not self.is_duration else self.type
+        """Return the type of its value; means and deviations are doubles, or lengths of time."""
+        means = (AggregateFunction.AVG, AggregateFunction.MEDIAN)
+        is_mean = self.function in means or self.function.is_dispersion
+        return AttributeType.DOUBLE if is_mean and not self.is_duration else self.type
 
     @property
     def is_duration(self) -> bool:
@@ -369,6 +379,9 @@ class BoundQuery:
         having: the condition on rows; None: all rows are returned.
         windows, semantics: as written, in the stream's time unit.
         refinement: the origin of a query of measures; None for a query of a workload.
+        steps: the pattern of each step, for `RETURN STEPS`. Executors run
+            `query.steps.step_queries` instead of the query.
+        step_of: the query that this query is a step of, and the number of the step from 1.
     """
 
     source: Query
@@ -385,6 +398,8 @@ class BoundQuery:
     window: Window
     semantics: Semantics
     refinement: Refinement | None = None
+    steps: tuple[Pattern, ...] = ()
+    step_of: tuple[BoundQuery, int] | None = None
 
     @property
     def name(self) -> str:
@@ -400,6 +415,21 @@ class BoundQuery:
     def value_names(self) -> tuple[str, ...]:
         """The names of the values of a row, in the order of RETURN."""
         return tuple(output.name for output in self.outputs)
+
+    @property
+    def step_numbers(self) -> tuple[int | None, ...]:
+        """The steps of a row of results, from 1; only None if the query returns no steps."""
+        return tuple(range(1, len(self.steps) + 1)) or (None,)
+
+    @cached_property
+    def value_labels(self) -> tuple[str, ...]:
+        """The labels of the values that a group has in a window, for all steps."""
+        return self.labels_of(self.value_names)
+
+    def labels_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the labels of some values: for each step, each of the names."""
+        every = list(names)
+        return tuple(value_label(name, step) for step in self.step_numbers for name in every)
 
     @cached_property
     def count_name(self) -> str | None:

@@ -84,7 +84,7 @@ def headline_warnings(query: BoundQuery, texts: Texts) -> list[str]:
     """Return a warning for each name in the headline that is not a value of the query."""
     warnings = []
     for name in texts.headline.names:
-        if name not in query.value_names:
+        if name not in (*query.value_names, *query.value_labels):
             hint = suggest(name, query.value_names) or f"it returns {', '.join(query.value_names)}"
             warnings.append(f"the headline names {shown(name)}, which RETURN lacks: {hint}")
     return warnings

@@ -72,6 +72,8 @@ class Applied(NamedTuple):
       are in UTC. date_trunc is the timestamp at which the unit began, see `zones.Zone.began`;
     - `CASE` of conditions and results in turn, and the result if no condition is true;
     - `nullif`, NULL if its operands are equal, otherwise the first;
+    - `combination` of attributes, which only COUNT(DISTINCT ...) reads: the combination of their
+      values, and NULL if one of them is NULL;
     - `least greatest coalesce`, which skip NULL and are NULL only if every operand is; longs
       meet a double as doubles. NaN ranks above every number: least takes it only if there is no
       number, greatest if there is one.
@@ -83,6 +85,10 @@ class Applied(NamedTuple):
     name: str
     operands: tuple[BoundExpression, ...]
     type: AttributeType = AttributeType.BOOLEAN
+
+
+#: The name of an `Applied` whose value is the combination of the values of attributes.
+COMBINATION = "combination"
 
 
 @dataclass(frozen=True, slots=True)

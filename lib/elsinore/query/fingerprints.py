@@ -32,6 +32,11 @@ def workload_fingerprint(workload: Workload) -> str:
     """Return the fingerprint of a workload; the order of its queries does not matter.
 
     It depends on the name and the canonical text of each query, and on the parts of the schema that
-    the query uses. If any of these changes, a plan for the workload is stale.
+    the query uses. If any of these changes, a plan for the workload is stale. The steps of queries,
+    which run instead of the queries, do not change it.
     """
-    return fingerprint(sorted(query.fingerprint for query in workload.queries))
+    queries = [query for query in workload.queries if query.step_of is None]
+    queries += [
+        each.step_of[0] for each in workload.queries if each.step_of and each.step_of[1] == 1
+    ]
+    return fingerprint(sorted(query.fingerprint for query in queries))

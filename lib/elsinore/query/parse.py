@@ -83,7 +83,7 @@ _TOKEN_NAMES = {
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
-    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")},
+    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "STEPS", "TRUE")},
     "$END": "';'",
 }
 _CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "WHERE", "WITHIN"
@@ -527,9 +527,10 @@ class SyntaxBuilder:
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         lengths = [self._length(one) for one in within.children] if within else []
+        items = [child for child in returned.children if isinstance(child, Tree)]
         return syntax.Query(
             name=str(name.children[0]),
-            returns=tuple(map(self._item, returned.children)),
+            returns=tuple(map(self._item, items)),
             pattern=self._pattern(pattern.children[0]),
             where=self._expression(where.children[0]) if where else None,
             group_by=tuple(map(self._item, keys)),
@@ -540,6 +541,7 @@ class SyntaxBuilder:
             ),
             having=self._expression(having.children[-1]) if having else None,
             at=self._at(name),
+            steps=not items,
         )
 
     # ---- clauses
@@ -663,7 +665,7 @@ class SyntaxBuilder:
     def _literal(self, kind: str, node: Tree[Token]) -> syntax.Literal:
         at = self._at(node)
         if kind == "number":
-            return syntax.Literal(*self._amount(node), at)
+            return syntax.Literal(*self._amount(node), at, str(node.children[0]))
         if kind == "text":
             return syntax.Literal(str(node.children[0])[1:-1].replace("''", "'"), None, at)
         return syntax.Literal({"null": None, "true": True, "false": False}[kind], None, at)

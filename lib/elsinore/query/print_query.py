@@ -34,7 +34,7 @@ def print_query(query: syntax.Query) -> str:
     """The canonical text of a query, on several lines, ending with `;`."""
     lines = [
         f"QUERY {query.name}",
-        "RETURN " + ", ".join(map(print_item, query.returns)),
+        "RETURN " + ("STEPS" if query.steps else ", ".join(map(print_item, query.returns))),
         "PATTERN " + print_pattern(query.pattern),
     ]
     if query.where is not None:

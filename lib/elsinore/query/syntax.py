@@ -228,11 +228,15 @@ def _shortest(pattern: Pattern) -> tuple[frozenset[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, string, truth value or NULL; a duration is a number with a unit."""
+    """A number, string, truth value or NULL; a duration is a number with a unit.
+
+    `digits` is a number as written, which can have more digits than its double.
+    """
 
     value: int | float | str | bool | None
     unit: str | None = None
     at: Location = _at()
+    digits: str | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +331,7 @@ Expression = Literal | Reference | Operation | Call | Equivalence | Case | Zoned
 #: Aggregates of how far values are from their mean; some are synonyms.
 DISPERSIONS = frozenset(["stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"])
 #: Functions of RETURN and HAVING that aggregate events or trends.
-AGGREGATES = frozenset(["count", "sum", "avg", "min", "max"]) | DISPERSIONS
+AGGREGATES = DISPERSIONS | {"count", "sum", "avg", "min", "max", "median", "percentile"}
 #: Functions in aggregates that read one event of each trend, or add up its events.
 MEASURES = frozenset(["first", "last", "total"])
 
@@ -430,8 +434,10 @@ class Query:
 
     Attributes:
         name: the name; for a value of a list, with the value in brackets: `q[10]`.
+        returns: the items of RETURN; none for `RETURN STEPS`.
         having: a condition on its rows.
         chosen: the values of its parameters.
+        steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
     """
 
     name: str
@@ -445,6 +451,7 @@ class Query:
     having: Expression | None = None
     at: Location = _at()
     chosen: tuple[Chosen, ...] = ()
+    steps: bool = False
 
     @property
     def written_name(self) -> str:

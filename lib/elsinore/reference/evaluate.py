@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.query import expressions
 from elsinore.query.expressions import (
     EXTRACT_PARTS,
     Applied,
@@ -126,6 +127,8 @@ def function_of(expression: Applied) -> Callable[[Sequence[Any]], Any] | None:
             return lambda values: functions.regexp_like(values[0], pattern)
         case Applied("concat"):
             return functions.concat
+        case Applied(expressions.COMBINATION):
+            return lambda values: None if None in values else tuple(values)
         case Applied("date_trunc"):
             return lambda values: functions.date_trunc(values[0], values[1], _zone(values[2:]))
         case Applied() if name in EXTRACT_PARTS:

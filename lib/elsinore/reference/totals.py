@@ -74,8 +74,11 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
     weighted = [(value, n) for value, n in read if value is not None]
     if aggregate.function is AggregateFunction.COUNT:
         return Total(sum(n for _, n in weighted))
-    if not weighted:
-        return Total(None)
+    return _of_values(aggregate, weighted) if weighted else Total(None)
+
+
+def _of_values(aggregate: BoundAggregate, weighted: Weighted) -> Total:
+    """Return an aggregate of one or more values, each with the number of its trends."""
     match aggregate.function:
         case AggregateFunction.SUM:
             if aggregate.type is AttributeType.LONG:
@@ -89,6 +92,8 @@ def _total(aggregate: BoundAggregate, times: Times, found: Participants) -> Tota
             return Total(_extreme(max, weighted, aggregate.type))
         case function if function.is_dispersion:
             return Total(dispersion(function, weighted))
+        case AggregateFunction.MEDIAN | AggregateFunction.PERCENTILE:
+            return Total(_percentile(aggregate, [value for value, _ in weighted]))
     raise AssertionError(f"{aggregate.function} has no attribute")
 
 
@@ -109,16 +114,34 @@ def _divided(weighted: Weighted, count: int, kind: AttributeType) -> Total:
     return Total(nearest_double(exact), exact, amounts / count)
 
 
+def _percentile(aggregate: BoundAggregate, values: list[Any]) -> Value:
+    """Return PERCENTILE, the value at a rank, or MEDIAN, the mean of the two middle values.
+
+    NaN ranks above every number.
+    """
+    ranked = sorted(values, key=lambda value: (value != value, value))
+    if aggregate.share is not None:
+        return _typed(ranked[max(math.ceil(aggregate.share * len(ranked)), 1) - 1], aggregate.type)
+    middle = ranked[(len(ranked) - 1) // 2], ranked[len(ranked) // 2]
+    if not all(map(math.isfinite, middle)):
+        return float(sum(middle))
+    return nearest_double(sum(map(Fraction, middle)) / 2)
+
+
 def _extreme(choose: Callable[..., Any], weighted: Weighted, kind: AttributeType) -> Value:
     """Return MIN or MAX; NaN only if all values are NaN."""
     numbers = [value for value, _ in weighted if value == value]
     if not numbers:
         return math.nan
-    chosen = choose(numbers)
+    return _typed(choose(numbers), kind)
+
+
+def _typed(value: Any, kind: AttributeType) -> Value:
+    """Return one of the values of events as a value of a row."""
     match kind:
         case AttributeType.TIMESTAMP:
-            return Instant(chosen)
+            return Instant(value)
         case AttributeType.DOUBLE:
-            return float(chosen) + 0.0
+            return float(value) + 0.0
         case _:
-            return int(chosen)
+            return int(value)

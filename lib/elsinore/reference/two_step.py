@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from elsinore.catalog.stream import StreamSchema
 from elsinore.events import EventTable
 from elsinore.query.bound import BoundQuery
+from elsinore.query.steps import step_queries
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import BUDGET, Meter
 from elsinore.reference.event import Event, read_events
@@ -19,6 +20,7 @@ from elsinore.reference.match import Matcher
 from elsinore.reference.measures import measure_trends
 from elsinore.reference.outputs import outputs_of
 from elsinore.reference.participation import participants
+from elsinore.reference.steps import rows_of_steps
 from elsinore.reference.total import Total
 from elsinore.reference.totals import totals
 from elsinore.reference.trends import Group, count_pairs, trends_by_group
@@ -78,6 +80,11 @@ def answer_windows(
         BudgetError: see `two_step`.
         UnsupportedQueryError: the method does not support the query.
     """
+    if query.steps:
+        every = (
+            answer_windows(step, events, windows, meter, method) for step in step_queries(query)
+        )
+        return sorted_rows(rows_of_steps(query, [*every]))
     relevant = events if windows is None else _reach(query, events, windows)
     ordered = read_events(query, relevant)
     keys = Keys(query, events.schema)

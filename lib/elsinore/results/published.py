@@ -14,7 +14,8 @@ from elsinore.integers import digits_of, to_json
 from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
-#: One row per (query, group, window, aggregate). `window_end_hour` is the hour of the window's last
+#: One row per (query, group, step, window, aggregate). `step` is NULL if the query has no steps.
+#: `window_end_hour` is the hour of the window's last
 #: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `type` is the
 #: `AttributeType` of the value, or `duration`. `value` is the nearest double (infinite beyond the
 #: largest, NULL without a value; microseconds for instants and durations), `exact` an integer's
@@ -25,6 +26,7 @@ LONG_SCHEMA = pa.schema(
         pa.field("window_end_hour", pa.string(), False),
         pa.field("query", pa.string(), False),
         pa.field("group_key", pa.string(), False),
+        pa.field("step", pa.int64()),
         pa.field("window_start", pa.int64(), False),
         pa.field("window_end", pa.int64(), False),
         pa.field("aggregate", pa.string(), False),

@@ -70,6 +70,7 @@ class ResultRow:
             no event carried a value.
         bounds: for each value, its bounds by rounding, None if it is exact; only rows of the
             reference have them. Comparisons of rows ignore them.
+        step: the number of the step from 1, if the query returns steps.
     """
 
     query: str
@@ -78,12 +79,13 @@ class ResultRow:
     window_end: int
     values: tuple[tuple[str, Value], ...]
     bounds: tuple[Bounds | None, ...] = field(default=(), compare=False)
+    step: int | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Return the key of the row; sorts by query, group and window, NULL first."""
+        """Return the key of the row; sorts by query, group, window and step, NULL first."""
         group = tuple(_sortable(value) for _, value in self.group)
-        return self.query, group, self.window_start, self.window_end
+        return self.query, group, self.window_start, self.window_end, self.step or 0
 
 
 def _sortable(value: Value) -> tuple[int, str, Any]:
@@ -97,7 +99,7 @@ def _sortable(value: Value) -> tuple[int, str, Any]:
 
 
 def sorted_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
-    """Rows in canonical order: by query, group and window."""
+    """Rows in canonical order: by query, group, window and step."""
     return sorted(rows, key=lambda row: row.key)
 
 
@@ -110,10 +112,12 @@ def encode_row(row: ResultRow) -> str:
     Integers are written in full, however long; instants as ISO 8601; doubles that JSON lacks as
     the strings "NaN", "Infinity" and "-Infinity".
     """
+    step = {} if row.step is None else {"step": row.step}
     return to_json(
         {
             "query": row.query,
             "group": {label: plain_value(value) for label, value in row.group},
+            **step,
             "window_start": plain_value(row.window_start),
             "window_end": plain_value(row.window_end),
             "values": {label: plain_value(value) for label, value in row.values},

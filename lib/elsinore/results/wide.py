@@ -25,6 +25,7 @@ from elsinore.timeline import Instant, Length
 MOST_CELLS = 100_000_000
 #: The columns of every query.
 _COMMON = ("query", "window_start", "window_end")
+_STEP = "step"
 #: The key of the metadata; its value is a JSON object of `_Layout` by query.
 _KEY = b"elsinore.results"
 _PLAIN = (
@@ -36,10 +37,11 @@ _INTEGERS = {b"elsinore.type": b"integer"}
 
 
 class _Layout(NamedTuple):
-    """The columns of a query: of its group attributes and of its values, by their names."""
+    """The columns of a query: of its group attributes, its values and its step, by their names."""
 
     group: dict[str, str]
     values: dict[str, str]
+    row: dict[str, str] = {}  # noqa: RUF012 - a default that is never changed
 
 
 def wide_table(rows: Sequence[ResultRow], *, calendar: bool) -> pa.Table:
@@ -50,27 +52,34 @@ def wide_table(rows: Sequence[ResultRow], *, calendar: bool) -> pa.Table:
         calendar: whether times are timestamps; else they are int64 ticks.
 
     Returns:
-        `query`, `window_start` and `window_end`, the attributes of all groups, and the values of
-        all queries. A cell is NULL if the query of its row does not have the column. Names that
-        occur twice, with values of several types or as a group attribute and a value, get a
-        trailing `_`. Integers have all digits (`exact_integers`).
+        `query`, `window_start` and `window_end`, `step` if a query returns steps, the attributes of
+        all groups, and the values of all queries. A cell is NULL if the query of its row does not
+        have the column. Names that occur twice, with values of several types or as a group
+        attribute and a value, get a trailing `_`. Integers have all digits (`exact_integers`).
     """
     time = pa.timestamp("us", "UTC") if calendar else pa.int64()
     rows_by_query: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         rows_by_query.setdefault(row.query, []).append(at)
-    columns = _Columns(len(rows), taken=_COMMON)
+    has_steps = any(row.step is not None for row in rows)
+    columns = _Columns(len(rows), taken=(*_COMMON, _STEP) if has_steps else _COMMON)
     for kind in ("group", "values"):
         columns.add(kind, [dict(getattr(row, kind)) for row in rows], rows_by_query)
     arrays = {
         "query": pa.array([row.query for row in rows], pa.string()),
         "window_start": pa.array([int(row.window_start) for row in rows], time),
         "window_end": pa.array([int(row.window_end) for row in rows], time),
-    } | columns.arrays()
+    }
+    if has_steps:
+        arrays[_STEP] = pa.array([row.step for row in rows], pa.int64())
+    arrays |= columns.arrays()
     fields = [
         pa.field(name, array.type, metadata=_INTEGERS if name in columns.long else None)
         for name, array in arrays.items()
     ]
+    for row in rows:
+        if row.step is not None:
+            columns.layouts[row.query]["row"] = {_STEP: _STEP}
     layouts = json.dumps(columns.layouts, ensure_ascii=False)
     schema = pa.schema(fields, metadata={_KEY: layouts.encode()})
     return pa.table([*arrays.values()], schema=schema)
@@ -186,7 +195,10 @@ def rows_of(table: pa.Table) -> Iterator[ResultRow]:
         start, end = (cells[name][at] for name in _COMMON[1:])
         if not (isinstance(start, int) and isinstance(end, int)):
             raise TypeError("a window is not a time")
-        yield ResultRow(query, group, start, end, values)
+        step = cells[layout.row[_STEP]][at] if _STEP in layout.row else None
+        if not isinstance(step, int | None):
+            raise TypeError("a step is not an integer")
+        yield ResultRow(query, group, start, end, values, step=step)
 
 
 def _layouts_of(schema: pa.Schema) -> dict[str, _Layout]:

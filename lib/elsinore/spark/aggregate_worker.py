@@ -43,6 +43,7 @@ from elsinore.results.task_rows import (
     split,
 )
 from elsinore.template.measures import measure_queries
+from elsinore.template.support import lowered
 from elsinore.timeline import Interval
 
 Batches = Iterable[pa.RecordBatch]
@@ -172,11 +173,12 @@ def counting(
 def places_of(workload: Workload) -> dict[str, Place]:
     """Return the places of partial rows by name of the query.
 
-    So also of `participation_query` and `measure_queries` of queries.
+    So also of the steps of queries, and of `participation_query` and `measure_queries` of queries.
     """
-    asking = (participation_query(query) for query in workload.queries if query.participating)
-    measuring = (part for query in workload.queries for part in measure_queries(query))
-    every = (*workload.queries, *asking, *measuring)
+    queries = lowered(workload).queries
+    asking = (participation_query(query) for query in queries if query.participating)
+    measuring = (part for query in queries for part in measure_queries(query))
+    every = (*queries, *asking, *measuring)
     return {query.name: Place(n) for n, query in enumerate(every)}
 
 
@@ -244,7 +246,7 @@ def finished(
     run = long["query"].combine_chunks().dictionary_encode()
     names = run.dictionary.to_pylist()
     values = Counter(run.to_pylist())  # HAVING may have dropped rows
-    windows = sum(n // len(workload.by_name[name].outputs) for name, n in values.items())
+    windows = sum(n // len(workload.by_name[name].value_labels) for name, n in values.items())
     counts.update({WINDOWS: windows, ROWS: long.num_rows})
     origins = [workload.origin(name) for name in names]
     of_query = {

@@ -45,7 +45,7 @@ from elsinore.store.tables import Lake
 from elsinore.timeline import DAY, HOUR, Interval, hours_of
 
 #: Version of cached panes; raise it if the meaning of their rows changes, or if rows were wrong.
-_MEANING = 2
+_MEANING = 3
 
 #: Minimum bytes of events before a slice for which caching panes is worthwhile: two more Spark jobs
 #: take as long as reading about two million events.
@@ -188,11 +188,14 @@ def choose_carrying(
         version: Version of `events`.
         changes: The changes to events that the ledger records, by which cached panes are reused.
     """
+    of_steps = {one.run.name for one in plan.classes if any(q.step_of for q in one.queries)}
     queries = [
         query
         for unit in plan.units
         for query in unit.queries
         if query.window.within > owned.length and _can_be_kept(query)
+        # All steps of a query are finished in one task.
+        if query.name not in of_steps
     ]
     if not queries:
         return None

@@ -23,6 +23,7 @@ from elsinore.lake.event_files import attributes_read, reach_of, types_read
 from elsinore.lake.stored_events import NotPlainError, files_of
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.steps import with_steps
 from elsinore.results.task_rows import FINISHED_SCHEMA, Counts, with_counts
 from elsinore.spark.aggregate_route import Route, choose_routes
 from elsinore.spark.aggregate_worker import Task, reading
@@ -108,10 +109,12 @@ def _from_files(
     rest = carrying.rest if carrying else plan
     frames, words, reports = list[DataFrame](), list[str](), list[Counts]()
     counted, is_scattered = frozenset[str](), carrying is not None
-    routes = choose_routes(lake, rest.queries, owned, version, parts) if rest else ()
-    for queries, route in routes:
+    left = {query.name for query in rest.queries} if rest else set()
+    # The steps of a query are finished together, so they have one route.
+    whole = [one for one in workload.queries if any(q.name in left for q in with_steps([one]))]
+    for queries, route in choose_routes(lake, whole, owned, version, parts) if whole else ():
         if route.parts:
-            own = plan.of_queries([query.name for query in queries])
+            own = plan.of_queries([query.name for query in with_steps(queries)])
             asked = replace(workload, queries=queries)
             frames.append(aggregated(spark, asked, route, plan=own, parts=parts, counted=counted))
             is_scattered = is_scattered or route.parts[0].bucket is not None

@@ -18,11 +18,12 @@ from elsinore.executors.output.wire import WIRE_SCHEMA
 from elsinore.executors.plan import RuntimePlan
 from elsinore.executors.plan.alike import Alike
 from elsinore.lake.event_files import attributes_read, reach_of, types_read
-from elsinore.query.bound import BoundQuery, Key, Workload
-from elsinore.query.expressions import Applied
+from elsinore.query.bound import BoundQuery, Key, Workload, columns_of
+from elsinore.query.expressions import COMBINATION, Applied
 from elsinore.query.syntax import Semantics
 from elsinore.results.task_rows import FINISHED_SCHEMA, with_counts
 from elsinore.spark.aggregate_worker import aggregating, finishing
+from elsinore.template.support import lowered
 from elsinore.timeline import Interval
 
 #: Rows of one query, and of its EACH, DISTINCT and measures, which have other names, meet in one
@@ -120,7 +121,7 @@ def branches(workload: Workload) -> list[tuple[tuple[str, ...], list[BoundQuery]
         The keys and the queries of each branch.
     """
     members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
-    for query in workload.queries:
+    for query in lowered(workload).queries:
         keys = common_keys(query)
         members.setdefault((keys, "" if keys else query.name), []).append(query)
     return [(keys, queries) for (keys, _), queries in members.items()]
@@ -141,14 +142,20 @@ def common_keys(query: BoundQuery) -> tuple[str, ...]:
     return tuple(sorted(attributes & _splitting(query, shared)))
 
 
-def _splitting(query: BoundQuery, shared: Iterable[Key]) -> set[str | Applied | None]:
+def _splitting(query: BoundQuery, shared: Iterable[Key]) -> set[str]:
     """Return the keys by which tasks can be split so that the results of tasks add up.
 
     Each event is in one task, so EACH adds up. COUNT(DISTINCT a) does if no value of `a` is in two
-    tasks that have rows of the same group. So tasks are split by grouping keys and by `a` only.
+    tasks that have rows of the same group. So tasks are split by grouping keys and by `a` only. For
+    the keys of steps, these are all keys that they combine.
     """
     counted = {item.attribute for item in query.aggregates if item.distinct}
-    grouping = {key.attribute for key in shared if key.group_label is not None}
     if not counted:
         return {key.attribute for key in shared}
-    return grouping | (counted if len(counted) == 1 else set())
+    grouping = {key.attribute for key in shared if key.group_label is not None}
+    if len(counted) > 1:
+        return grouping
+    [attribute] = counted
+    if isinstance(attribute, Applied) and attribute.name != COMBINATION:
+        return grouping
+    return grouping.union(columns_of(attribute))

@@ -50,8 +50,8 @@ def run(
     Returns:
         A DataFrame with one row per aggregate. Its columns are `query`, `group` (a JSON object),
             `window_start`, `window_end` (timestamps, or integers if the stream's times are),
-            `aggregate`, `type`, `value` (the nearest double) and `exact` (all digits of an integer,
-            otherwise NULL).
+            `step` (NULL unless the query returns steps), `aggregate`, `type`, `value` (the nearest
+            double) and `exact` (all digits of an integer, otherwise NULL).
 
     Raises:
         UnsupportedQueryError: Only twostep can run one of the queries.
@@ -87,7 +87,7 @@ def run(
     ]
     named = F.col("group_key").alias("group")
     results = rows.where(F.col(TASK_COUNTS).isNull())
-    return results.select("query", named, *bounds, "aggregate", "type", "value", "exact")
+    return results.select("query", named, *bounds, "step", "aggregate", "type", "value", "exact")
 
 
 def _decoded(frame: DataFrame, schema: StreamSchema) -> DataFrame:

@@ -383,7 +383,8 @@ class SparkTables:
             table: Name of the table.
             rows: The rows, which meet the condition, with the declared columns. Each has a key of
                 its own.
-            key: Columns without NULL that identify a row.
+            key: Columns that identify a row. Only columns that can be NULL are compared as
+                such, because Delta skips files by the others.
             where: The condition, of columns and literals. Name days as well as hours: writers of
                 other days then do not conflict.
             note: Note of the commit.
@@ -396,7 +397,9 @@ class SparkTables:
         changes = rows.select([F.col(name).alias(f"_new_{name}") for name in values])
         on, differs = where, F.lit(False)
         for name, value in values.items():
-            if name in key:
+            if name in key and self.schema(table).columns[name].nullable:
+                on = on & F.col(name).eqNullSafe(value)
+            elif name in key:
                 on = on & (F.col(name) == value)
             else:
                 differs = differs | ~F.col(name).eqNullSafe(value)

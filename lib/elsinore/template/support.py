@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import chain
 
 from elsinore.errors import Diagnostic, UnsupportedQueryError
 from elsinore.hints import Hint, Option
-from elsinore.query.bound import BoundQuery, of_query
+from elsinore.query.bound import BoundQuery, Workload, of_query
+from elsinore.query.steps import with_steps
 from elsinore.query.syntax import EventPattern, Semantics, Sequence
 from elsinore.template.build import (
     has_few_places,
@@ -20,7 +23,12 @@ from elsinore.template.subsets import NotUnambiguous
 
 @of_query
 def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Return why the executor greta cannot run a query; empty if it can."""
+    """Return why the executor greta cannot run a query; empty if it can.
+
+    It runs a query with steps if it runs each step.
+    """
+    if query.steps:
+        return of_steps(greta_refusals)(query)
     if refusals := participation_refusals(query):
         return refusals
     try:
@@ -29,6 +37,31 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     except NotUnambiguous as reason:
         return (str(reason),)
     return ()
+
+
+def of_steps(
+    refusals: Callable[[BoundQuery], tuple[str, ...]],
+) -> Callable[[BoundQuery], tuple[str, ...]]:
+    """Return why an executor cannot run a query, or one of its steps."""
+
+    def refused(query: BoundQuery) -> tuple[str, ...]:
+        found = (reason for each in with_steps([query]) for reason in refusals(each))
+        return tuple(dict.fromkeys(found))
+
+    return refused
+
+
+def lowered(workload: Workload) -> Workload:
+    """Return a workload with the steps of its queries instead of the queries.
+
+    A query stays as it is if greta cannot run one of its steps: only twostep can run it.
+    """
+    if not any(query.steps for query in workload.queries):
+        return workload
+    found = (
+        (query,) if greta_refusals(query) else with_steps([query]) for query in workload.queries
+    )
+    return replace(workload, queries=tuple(chain.from_iterable(found)))
 
 
 def counts_trends(query: BoundQuery) -> bool:

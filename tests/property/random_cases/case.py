@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -12,7 +12,17 @@ from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item, print_output
-from elsinore.query.syntax import Conjunction, Expression, Item, Query, Reference, Semantics
+from elsinore.query.syntax import (
+    Conjunction,
+    Equivalence,
+    Expression,
+    Item,
+    Operation,
+    Query,
+    Reference,
+    Semantics,
+    Sequence,
+)
 from elsinore.template.support import greta_refusals, participation_refusals
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
@@ -25,6 +35,7 @@ from tests.property.random_cases.repeated import with_repeated, written
 from tests.property.random_cases.results import (
     OF_EACH,
     OF_MEASURES,
+    OF_STEPS,
     draw_each,
     draw_measures,
     draw_results,
@@ -174,6 +185,24 @@ def _grouped(
     return (*items, *query.group_by)
 
 
+def _with_steps(dice: Dice, query: Query) -> Query:
+    """Sometimes the same query with `RETURN STEPS`, mostly with keys that all parts share."""
+    if not dice.chance(0.05, *OF_STEPS):
+        return query
+    pattern = query.pattern
+    if not isinstance(pattern, Sequence):
+        pattern = Sequence((pattern,))
+    groups = query.group_by if dice.chance(0.5, "STEPS with grouping") else ()
+    where = query.where
+    if dice.chance(0.4, "keys of steps", "keys of several attributes"):
+        several = dice.chance(0.3, "keys of several attributes")
+        key = Equivalence(tuple(Reference(None, name) for name in ("kg" if several else "k")))
+        where = key if where is None else Operation("AND", (where, key))
+    return replace(
+        query, steps=True, returns=(), having=None, pattern=pattern, group_by=groups, where=where
+    )
+
+
 def _draw(dice: Dice, name: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
     calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
@@ -198,6 +227,8 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         semantics=semantics,
     )
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
+    if not isinstance(shape.pattern, Conjunction):
+        query = _with_steps(Dice(f"steps of {name}", dice.aim), query)
     try:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT

@@ -41,6 +41,7 @@ from tests.property.random_cases.results import (
     OF_EACH,
     OF_MEASURES,
     OF_RESULTS,
+    OF_STEPS,
 )
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
@@ -68,6 +69,7 @@ CONSTRUCTS = (
     *OF_REPEATED,
     *OF_MEASURES,
     *OF_DISPERSIONS,
+    *OF_STEPS,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
@@ -105,7 +107,7 @@ def constructs_of(
         found |= _contiguous_keys(query, found, rows)
     found |= _parameters(query)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
-    found |= _each(query, found)
+    found |= _steps(query, found) if query.steps else _each(query, found)
     return frozenset(found | _repeated(query, found))
 
 
@@ -389,6 +391,7 @@ def _each(query: BoundQuery, others: set[str]) -> set[str]:
     every = {position.index for position in query.positions if not position.negated}
     for item in query.participating:
         found.add("DISTINCT" if item.distinct else "EACH")
+        found |= {item.function.value} & {"MEDIAN", "PERCENTILE"}
         if not item.distinct and item.attribute is None and item.positions == every:
             found.add("EACH *")
     if not query.counted:
@@ -400,6 +403,21 @@ def _each(query: BoundQuery, others: set[str]) -> set[str]:
         "next-match": EACH_NEXT, "contiguous": EACH_CONTIGUOUS,
     }  # fmt: skip
     return found | {name for other, name in beside.items() if other in others}
+
+
+def _steps(query: BoundQuery, others: set[str]) -> set[str]:
+    """What the steps of a query have."""
+    found = {"STEPS"}
+    if query.participating:
+        found.add("keys of steps")
+        is_one = isinstance(query.participating[0].attribute, str)
+        found |= set() if is_one else {"keys of several attributes"}
+    if any(position.negated for position in query.positions):
+        found.add("STEPS with NOT")
+    if query.group_keys:
+        found.add("STEPS with grouping")
+    together = {"edge predicate", "Kleene plus", "next-match", "contiguous", "ambiguous"}
+    return found | {f"STEPS with {name}" for name in together & others}
 
 
 def _measures(query: BoundQuery, others: set[str]) -> set[str]:

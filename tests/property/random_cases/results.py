@@ -16,7 +16,7 @@ EACH_EDGE, EACH_NOT = "EACH with edge predicate", "EACH with NOT"
 EACH_NEXT, EACH_CONTIGUOUS = "EACH next-match", "EACH contiguous"
 OF_EACH = (
     *("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern"),
-    *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS),
+    *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS, "MEDIAN", "PERCENTILE"),
 )
 #: Constructs of measures of trends.
 OF_MEASURES = (
@@ -24,6 +24,12 @@ OF_MEASURES = (
     *("difference of measures", "coalesce of a measure", "measure of an optional alias"),
     *("measure with NOT", "measure under next-match", "measure under contiguous"),
     *("measure with edge predicate", "LENGTH of an ambiguous pattern"),
+)
+#: Constructs of `RETURN STEPS`.
+OF_STEPS = (
+    *("STEPS", "keys of steps", "keys of several attributes", "STEPS with NOT"),
+    *("STEPS with grouping", "STEPS with edge predicate", "STEPS with Kleene plus"),
+    *("STEPS with next-match", "STEPS with contiguous", "STEPS with ambiguous"),
 )
 OF_RESULTS = (*OF_OUTPUTS, *OF_HAVING)
 
@@ -59,6 +65,11 @@ _OF_GROUPS = {
 }
 
 
+#: Functions of numbers only.
+_OF_NUMBERS = ("SUM", "AVG")
+_SHARES = ("0", "1", "0.5", "0.1", "0.25", "0.9", "0.3333", "0.999", "1e-3", "0.7")
+
+
 def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
     """Items with EACH and DISTINCT, and sometimes those without."""
     each, kept = [], list(aggregates)
@@ -66,6 +77,10 @@ def draw_each(dice: Dice, aggregates: Sequence[str]) -> list[str]:
         function, inside = one.removesuffix(")").split("(", 1)
         if inside != "*" or dice.chance(0.5, "EACH *"):
             each.append(f"{function}(EACH {inside})")
+        if "." in inside and function in _OF_NUMBERS and dice.chance(0.25, "MEDIAN"):
+            each.append(f"MEDIAN(EACH {inside})")
+        if "." in inside and function != "COUNT" and dice.chance(0.3, "PERCENTILE"):
+            each.append(f"PERCENTILE(EACH {inside}, {dice.pick(_SHARES)})")
         if "." in inside and dice.chance(0.4, "DISTINCT"):
             _, _, attribute = inside.partition(".")
             bare = attribute.isidentifier() and dice.chance(0.5)

@@ -94,6 +94,7 @@ def test_a_query_as_json(as_json: Any) -> None:
                 "group": None,
             },
         ],
+        "steps": [],
         "aggregates": ["COUNT(*)", "SUM(A.v)"],
         "having": None,
         "additive": ["COUNT(*)", "SUM(A.v)"],

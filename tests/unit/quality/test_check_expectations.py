@@ -101,7 +101,7 @@ def test_every_spoilt_row_is_caught(spoilt: ValidationResults) -> None:
         ("events", "Event ids are unique."),
         ("events", "Every event has a time and is in the partition of its UTC day."),
         ("plans", "Every stored plan parses and matches its fingerprints."),
-        ("results_staged", "Rows are unique per query, group, window and aggregate."),
+        ("results_staged", "Rows are unique per query, group, step, window and aggregate."),
         ("results_staged", "Every window ends after it starts."),
         ("results_staged",
          "Every row is in the partition of the hour in which its window ends."),

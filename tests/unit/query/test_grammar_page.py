@@ -25,7 +25,7 @@ _TERMINALS = {
     '"contiguous"': "CONTIGUOUS",
     **{
         f'"{word}"': word
-        for word in ("AS", "DISTINCT", "EACH", "FALSE", "HAVING", "NEXT", "NULL", "TRUE")
+        for word in ("AS", "DISTINCT", "EACH", "FALSE", "HAVING", "NEXT", "NULL", "STEPS", "TRUE")
     },
     "integer": "INTEGER",
     "number": "(INTEGER | DECIMAL)",

@@ -36,8 +36,18 @@ def faults(text: str) -> list[str]:
         ),
         (
             "MEDIAN(v)",
-            "unknown aggregate MEDIAN (use one of COUNT, SUM, AVG, MIN, MAX, STDDEV, STDDEV_SAMP, "
-            "STDDEV_POP, VARIANCE, VAR_SAMP, VAR_POP)",
+            "MEDIAN needs EACH (write MEDIAN(EACH a.v): each event counts once)",
+            "MEDIAN(EACH a.v)",
+        ),
+        (
+            "PERCENTILE(EACH v, 0.5)",
+            "PERCENTILE needs the alias before v (write PERCENTILE(EACH a.v, 0.5))",
+            "PERCENTILE(EACH a.v, 0.5)",
+        ),
+        (
+            "MODE(v)",
+            "unknown aggregate MODE (use one of COUNT, SUM, AVG, MIN, MAX, STDDEV, STDDEV_SAMP, "
+            "STDDEV_POP, VARIANCE, VAR_SAMP, VAR_POP, MEDIAN, PERCENTILE)",
             None,
         ),
         ("STDEV(v)", "unknown aggregate STDEV (did you mean STDDEV?)", None),

@@ -76,6 +76,12 @@ def why(
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, help="Maximum number of trends to list.")
     ] = 10,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="Step whose trends are listed. By default the last one."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the origin of a published result, its checks, and its trends.
@@ -86,7 +92,16 @@ def why(
 
     explain_result(
         WhyOptions(
-            query, group, window, lake, workload, schema, set_ or [], limit=limit, as_json=as_json
+            query,
+            group,
+            window,
+            lake,
+            workload,
+            schema,
+            set_ or [],
+            limit=limit,
+            step=step,
+            as_json=as_json,
         )
     )
 

@@ -46,6 +46,8 @@ _Place = tuple[int, int]
 
 def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Return why the panes of a query cannot be cached; empty if they can."""
+    if query.step_of is not None:
+        return ("the steps of a query are finished together",)
     if query.participating:
         return ("EACH and DISTINCT read the events of whole windows",)
     if query.measured or query.refinement is not None:

@@ -53,11 +53,11 @@ def participation_sets(queries: Sequence[BoundQuery]) -> list[tuple[BoundQuery, 
 
 
 def _needs_no_lists(query: BoundQuery, template: Template) -> bool:
-    columns = accumulators_of(participation_query(query)).columns
-    distinct = (a for kind in columns for a in kind if a.weight is Weight.DISTINCT)
-    return all(state.keys >= template.keys for state in template.states) and all(
-        reads_key(query, each) for each in distinct
-    )
+    accumulators = accumulators_of(participation_query(query))
+    distinct = (a for kind in accumulators.columns for a in kind if a.weight is Weight.DISTINCT)
+    if accumulators.lists or not all(reads_key(query, each) for each in distinct):
+        return False
+    return all(state.keys >= template.keys for state in template.states)
 
 
 class TimeBounds(Pass):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import log2
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -53,6 +54,7 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.expressions import BoundExpression, GroupValue, Slot, operands_of
+from elsinore.query.steps import step_queries
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, Value, sorted_rows
 from elsinore.sorting import ascending
@@ -80,15 +82,16 @@ def finish(
     time: Callable[[int], int] = Instant if calendar else int
     rows = []
     for query, parts in _by_query(workload, partial, answered):
-        kept, columns = finish_query(query, parts)
-        groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
-        starts = kept.window * query.window.slide
-        bounds = (map(time, each.tolist()) for each in (starts, starts + query.window.within))
-        lists = map(_listed, query.outputs, columns)
-        values = zip(*lists, strict=True)
-        for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
-            named = tuple(zip(query.value_names, own, strict=True))
-            rows.append(ResultRow(query.name, groups[group], start, end, named))
+        for found in finish_query(query, parts):
+            kept, step = found.rows, found.step
+            groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
+            starts = kept.window * query.window.slide
+            bounds = (map(time, each.tolist()) for each in (starts, starts + query.window.within))
+            lists = map(_listed, query.outputs, found.columns)
+            values = zip(*lists, strict=True)
+            for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
+                named = tuple(zip(query.value_names, own, strict=True))
+                rows.append(ResultRow(query.name, groups[group], start, end, named, step=step))
     return sorted_rows(rows)
 
 
@@ -145,13 +148,48 @@ def _group_texts(part: PartialRows) -> dict[int, str]:
     return dict(zip(used.tolist(), part.groups.take(pa.array(used)).to_pylist(), strict=True))
 
 
-def finish_query(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Values | Longs]]:
-    """Return the rows that HAVING keeps, and their values in the order of RETURN.
+class Finished(NamedTuple):
+    """Finished rows of a query, and their values in the order of RETURN."""
+
+    rows: PartialRows
+    columns: list[Values | Longs]
+    step: int | None = None  #: the step of all of these rows, if the query returns steps
+
+
+def finish_query(query: BoundQuery, parts: Parts) -> list[Finished]:
+    """Return the rows of a query, or the rows of each of its steps.
+
+    A row of a step is there if the first step has a trend in its window and group; it has zeros if
+    the step itself has none.
 
     Args:
         query: the query.
         parts: its partial rows, merged over all tasks, because HAVING needs complete aggregates.
     """
+    if not query.steps:
+        return [_kept_by_having(query, parts)]
+    first, *others = step_queries(query)
+    if first.name not in parts:
+        return []
+    rows, columns = _aggregates(first, parts)
+    found = [Finished(rows, columns, 1)]
+    for number, step in enumerate(others, 2):
+        found.append(Finished(rows, _of_step(step, parts, rows), number))
+    return found
+
+
+def _of_step(step: BoundQuery, parts: Parts, rows: PartialRows) -> list[Values | Longs]:
+    """Return the values of a step in the order of the rows of the first step."""
+    columns = list[Values | Longs]()
+    for asked in (step, participation_query(step)) if step.participating else (step,):
+        run, found = parts.get(asked.name) or Ran(asked, PartialRows.none_of(asked))
+        states = States.of(run, _with_rows_of(rows, found))
+        columns += [_finished(item, states) for item in asked.counted]
+    return columns
+
+
+def _kept_by_having(query: BoundQuery, parts: Parts) -> Finished:
+    """Return the rows that HAVING keeps, and their values."""
     part, finished = _aggregates(query, parts)
     read = [query.having, *(output.expression for output in query.outputs)]
     groups = list(_group_values(query, part)) if any(map(_reads_group, read)) else []
@@ -171,7 +209,7 @@ def finish_query(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Val
         else:
             column = calculate(output.expression, slots, groups, len(part))
         outputs.append(_within_64_bits(column) if output.is_duration else column)
-    return part, outputs
+    return Finished(part, outputs)
 
 
 def _within_64_bits(column: Values | Longs) -> Values | Longs:
@@ -269,7 +307,8 @@ def _group_values(query: BoundQuery, part: PartialRows) -> Iterator[Values]:
 
 def _finished(item: BoundAggregate, states: States) -> Values | Longs:
     if item.measure is None:
-        return RULES[item.function].finish(_Columns(item.value_type, states), needs_of(item))
+        columns = _Columns(item.value_type, states, item.share)
+        return RULES[item.function].finish(columns, needs_of(item))
     compute = extreme_of_measure if item.is_extreme else sum_of_measure
     if item.function.is_dispersion:
         compute = dispersion_of_measure
@@ -281,6 +320,7 @@ class _Columns(NamedTuple):
 
     type: AttributeType
     states: States
+    share: Fraction | None = None  #: see `BoundAggregate.share`
 
     def integer(self, of: Accumulator) -> Values | Longs:
         counts = self.states.integers[of]
@@ -320,6 +360,15 @@ class _Columns(NamedTuple):
         odd = self.states.sum_of(*not_finite).integers.nonzero if not_finite else None
         return found.dispersion(function, odd)
 
+    def percentile(self, of: Accumulator) -> Values | Longs:
+        lists = self.states.lists[of]
+        if self.share is None:
+            return Values(self.type, *lists.medians())
+        values, known = lists.percentiles(self.share)
+        if self.type is AttributeType.DOUBLE:
+            return Values(self.type, values + 0.0, known)
+        return Longs(self.type, Integers(values), known)
+
 
 # ---- the same values as rows of the long table of results
 
@@ -330,16 +379,23 @@ def finish_long(
     """Return the results of merged partial rows as `LONG_SCHEMA`, by query; see `finish`."""
     tables = [LONG_SCHEMA.empty_table()]
     for query, parts in _by_query(workload, partial, answered):
-        rows, outputs = finish_query(query, parts)
-        keys = _keys(query, rows, calendar=workload.schema.time_unit.is_calendar)
-        for output, values in zip(query.outputs, outputs, strict=True):
-            named = {"aggregate": output.name, "type": output.type_name}
-            numbers = _of_longs(values) if isinstance(values, Longs) else _of_values(values)
-            columns = keys | numbers
-            columns |= {key: pa.repeat(text, len(rows)) for key, text in named.items()}
-            table = [columns[name] for name in LONG_SCHEMA.names]
-            tables.append(pa.table(table, schema=LONG_SCHEMA))
+        for found in finish_query(query, parts):
+            tables += _long_tables(query, found, calendar=workload.schema.time_unit.is_calendar)
     return pa.concat_tables(tables)
+
+
+def _long_tables(query: BoundQuery, found: Finished, *, calendar: bool) -> Iterator[pa.Table]:
+    """Yield finished rows as `LONG_SCHEMA`, one table per value of RETURN."""
+    size = len(found.rows)
+    keys = _keys(query, found.rows, calendar=calendar)
+    keys["step"] = pa.repeat(pa.scalar(found.step, pa.int64()), size)
+    for output, values in zip(query.outputs, found.columns, strict=True):
+        named = {"aggregate": output.name, "type": output.type_name}
+        numbers = _of_longs(values) if isinstance(values, Longs) else _of_values(values)
+        columns = keys | numbers
+        columns |= {key: pa.repeat(text, size) for key, text in named.items()}
+        table = [columns[name] for name in LONG_SCHEMA.names]
+        yield pa.table(table, schema=LONG_SCHEMA)
 
 
 def _of_longs(longs: Longs) -> dict[str, pa.Array]:

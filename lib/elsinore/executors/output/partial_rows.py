@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import accumulators_of, exceeds_64_bits, needs_of
+from elsinore.executors.kinds import Kind
 from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.state_columns import (
     Extremes,
@@ -23,6 +24,7 @@ from elsinore.executors.output.state_columns import (
     StateColumn,
     WideExtremes,
 )
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import Integers
 from elsinore.query.bound import BoundAggregate, BoundQuery, of_query
 from elsinore.sorting import ascending
@@ -45,6 +47,8 @@ class Shape(NamedTuple):
     #: for each column of extremes, its numbers, and whether it has maxima.
     extremes: tuple[tuple[ExtremeKind, bool], ...]
     exact: int = 0  #: number of columns of exact sums
+    #: for each column of lists of values, whether these are doubles.
+    lists: tuple[bool, ...] = ()
 
     def no_rows(self) -> tuple[StateColumn, ...]:
         """Return columns without any row."""
@@ -59,8 +63,10 @@ class Shape(NamedTuple):
                 values = doubles if kind is ExtremeKind.DOUBLE else longs
                 extremes.append(Extremes.of(values, known, largest=largest))
         integers = [Integers(longs)] * self.integers
+        sums = [ScaledDoubles.of(doubles, longs)] * self.sums
         exact = [ExactSums(Integers(longs), 0)] * self.exact
-        return (*integers, *[ScaledDoubles.of(doubles, longs)] * self.sums, *extremes, *exact)
+        lists = (ValueLists.none_of(0, doubles=each) for each in self.lists)
+        return (*integers, *sums, *extremes, *exact, *lists)
 
 
 @of_query
@@ -72,7 +78,8 @@ def shape_of(query: BoundQuery) -> Shape:
         accumulator: _kind_of(item) for item in query.counted for accumulator in needs_of(item)
     }
     sides = tuple((kinds[each], each.largest) for each in extremes)
-    return Shape(len(integers), len(sums), sides, len(accumulators.exact))
+    lists = tuple(each.kind is Kind.DOUBLE for each in accumulators.lists)
+    return Shape(len(integers), len(sums), sides, len(accumulators.exact), lists)
 
 
 def _kind_of(item: BoundAggregate) -> ExtremeKind:
@@ -94,7 +101,7 @@ class PartialRows:
     query: np.ndarray  #: int32[R], positions in `queries`
     group: np.ndarray  #: int32[R], positions in `groups`
     window: np.ndarray  #: int64[R], window numbers
-    #: integers, sums of doubles, extremes and exact sums, see `Shape`.
+    #: integers, sums of doubles, extremes, exact sums and lists, see `Shape`.
     columns: tuple[StateColumn, ...]
 
     @classmethod

@@ -36,7 +36,7 @@ from elsinore.executors.aggregates import (
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.digits import in_digits
 from elsinore.executors.input.entries import Entries, key_codes, latest_entries
-from elsinore.executors.input.exact import exact_values
+from elsinore.executors.input.exact import exact_values, fitting_values
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.weights import NO_RANK, weigh_events
@@ -52,10 +52,12 @@ from elsinore.executors.output.kernels.members import (
 )
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.exact_columns import Integers, from_limbs
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.query import expressions
+from elsinore.query.bound import BoundQuery, Key, columns_of
 from elsinore.query.expressions import TIME, Applied
 from elsinore.query.print_query import print_bound
 from elsinore.template.build import position_templates
@@ -130,7 +132,7 @@ class Placed:
 
     of: Accumulator
     query: int  #: number of its query
-    weight: int  #: column of weights; -1 for DISTINCT, and if each event adds 1
+    weight: int  #: column of weights; -1 for DISTINCT, for lists, and if each event adds 1
     column: int  #: column of its kind
     position: int  #: column of partial rows
 
@@ -154,14 +156,16 @@ class Sought:
         self.weights = weigh_events(self.asked, columns)
 
     def _placed(self, number: int) -> Iterator[Placed]:
-        position = count()
-        for of_kind in accumulators_of(self.queries[number]).columns:
+        position, accumulators = count(), accumulators_of(self.queries[number])
+        for of_kind in accumulators.columns:
             for column, (accumulator, place) in enumerate(zip(of_kind, position, strict=False)):
                 if accumulator != TRENDS:
                     counts = accumulator.weight is Weight.DISTINCT
                     counts = counts or self._adds_one(self.queries[number], accumulator)
                     weight = -1 if counts else self.asked.number(accumulator)
                     yield Placed(accumulator, number, weight, column, place)
+        for accumulator, place in zip(accumulators.lists, position, strict=False):
+            yield Placed(accumulator, number, -1, 0, place)
 
     def _adds_one(self, query: BoundQuery, accumulator: Accumulator) -> bool:
         """Return whether each event adds 1 to an accumulator of a query."""
@@ -258,6 +262,8 @@ class Pass(ABC):
         query, template = self.sought.queries[accumulator.query], self.templates[accumulator.query]
         if accumulator.of.weight is Weight.DISTINCT:
             return -1 if reads_key(query, accumulator.of) else LISTED
+        if accumulator.of.weight is Weight.EACH_VALUE:
+            return LISTED
         states = (s for s in template.states if accumulator.of.counts_at(s.positions))
         # Each event is in one partition if it has all keys.
         alone = not several and all(s.keys >= template.keys for s in states)
@@ -292,8 +298,8 @@ class Pass(ABC):
 def reads_key(query: BoundQuery, accumulator: Accumulator) -> bool:
     """Return whether DISTINCT reads a key that every event of every trend has."""
     every = {position.index for position in query.positions if not position.negated}
-    keys = (key for key in query.keys if key.attribute == accumulator.attribute)
-    return accumulator.positions >= every and any(key.positions >= every for key in keys)
+    keys = {key.attribute for key in query.keys if key.positions >= every}
+    return accumulator.positions >= every and set(columns_of(accumulator.attribute)) <= keys
 
 
 def take(query: BoundQuery, members: Members, *, done: bool) -> Found:
@@ -423,6 +429,10 @@ class _Lists:
             size: number of rows.
         """
         weights, of = self.sought.weights, accumulator.of
+        if of.weight is Weight.EACH_VALUE:
+            assert of.attribute is not None, "a list has values"
+            read = fitting_values(of.attribute, self.sought.columns, items)
+            return ValueLists.of(places[read.known], read.values[read.known], size)
         if of.kind is Kind.DOUBLE:
             values = weights.doubles[accumulator.weight][items]
             sums = (np.bincount(places, part, size) for part in (values, values * 2.0**-SCALE))
@@ -447,6 +457,8 @@ def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
     """Return int[N], the codes of the values that DISTINCT compares; 0 is NULL."""
     source, types = accumulator.attribute, columns.events.schema.attributes
     match source:
+        case Applied(name=expressions.COMBINATION):
+            return columns.once((_combined, source), lambda: _combined(source, columns))
         case Applied() if exceeds_64_bits(source):
             values = exact_values(source, columns)
             _, codes = np.unique(values.numbers, return_inverse=True)
@@ -460,6 +472,16 @@ def _codes_of(accumulator: Accumulator, columns: EventColumns) -> np.ndarray:
         case None:
             raise AssertionError("DISTINCT reads a value")
     return KeyCodes.of(key, columns).values
+
+
+def _combined(source: Applied, columns: EventColumns) -> np.ndarray:
+    """Return int32[N], the codes of combinations of attributes; 0 if one of them is NULL."""
+    keys = (Key(name, columns.events.schema.attributes[name], frozenset())
+            for name in columns_of(source))  # fmt: skip
+    codes = [KeyCodes.of(key, columns).values for key in keys]
+    numbers, _ = numbered(codes, codes[0].size)
+    known = np.logical_and.reduce([each > 0 for each in codes])
+    return np.where(known, numbers + 1, 0).astype(np.int32)
 
 
 def too_many(query: BoundQuery) -> QueryError:

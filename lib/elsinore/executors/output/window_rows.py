@@ -21,6 +21,7 @@ from elsinore.executors.output.partial_rows import (
 )
 from elsinore.executors.output.state_columns import Extremes as StateExtremes
 from elsinore.executors.output.state_columns import ScaledDoubles, StateColumn
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import from_limbs
 from elsinore.query.bound import BoundQuery
 
@@ -155,6 +156,8 @@ def _partial_rows(rows: WindowRows, query: np.ndarray, readings: Sequence[Readin
             )
             for n, side in enumerate(shape.extremes)
         ),
+        # `participation` fills them.
+        *(ValueLists.none_of(len(rows.keys), doubles=each) for each in shape.lists),
     ]
     return PartialRows(
         tuple(reading.query for reading in readings),

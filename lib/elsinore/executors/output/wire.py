@@ -7,19 +7,23 @@ depend on its query.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.partial_rows import ExtremeKind, PartialRows, Shape, shape_of
+from elsinore.executors.output.participation import MOST_LISTED, too_many
 from elsinore.executors.output.state_columns import (
     Extremes,
     ScaledDoubles,
     StateColumn,
     WideExtremes,
 )
+from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import Band, Integers
 from elsinore.query.bound import BoundQuery
 
@@ -29,7 +33,7 @@ from elsinore.query.bound import BoundQuery
 #: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, or the two parts of
 #: `WideExtremes`, one after the other; NULL if unknown. Extremes of any size are 0 there, and their
 #: values follow the other `integers`. So do exact sums; their powers of two follow the other
-#: `exponents`.
+#: `exponents`. `lists` are values of `ValueLists`, integers or the bits of doubles.
 WIRE_SCHEMA = pa.schema(
     [
         pa.field("query", pa.int32(), False),
@@ -42,6 +46,7 @@ WIRE_SCHEMA = pa.schema(
         pa.field("sums", pa.list_(pa.float64()), False),
         pa.field("exponents", pa.list_(pa.int64()), False),
         pa.field("extremes", pa.list_(pa.int64()), False),
+        pa.field("lists", pa.list_(pa.list_(pa.int64())), False),
     ]
 )
 
@@ -92,6 +97,7 @@ def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
         _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
         _lists(pa.array(_by_row([*exponents, *scales], size, np.int64)), size),
         _lists(pa.array(bits, mask=~known), size),
+        _value_lists([column for column in columns if isinstance(column, ValueLists)], size),
     ]
     return pa.Table.from_arrays(arrays, schema=WIRE_SCHEMA)
 
@@ -101,6 +107,18 @@ def _integers_of(column: StateColumn) -> Integers | None:
     if isinstance(column, ExactSums | IntegerExtremes):
         return column.integers
     return column if isinstance(column, Integers) else None
+
+
+def _value_lists(columns: Sequence[ValueLists], size: int) -> pa.ListArray:
+    """Return the column `lists`: for each row, a list of values per column."""
+    if not columns:
+        return _lists(pa.array([], pa.list_(pa.int64())), size)
+    # Column by column, then in the order of rows.
+    whole = ValueLists.joined([replace(c, values=c.values.view(np.int64)) for c in columns])
+    numbers = np.arange(len(columns) * size).reshape(len(columns), size).T.ravel()
+    by_row = whole.take(numbers)
+    flat = pa.ListArray.from_arrays(pa.array(by_row.offsets, pa.int32()), pa.array(by_row.values))
+    return _lists(flat, size)
 
 
 def _words_of(column: Extremes | WideExtremes | IntegerExtremes) -> Sequence[np.ndarray]:
@@ -152,6 +170,9 @@ def from_arrow(table: pa.Table, queries: Mapping[Place, BoundQuery]) -> list[Par
     Args:
         table: the rows, in any order.
         queries: the query of each place; places that no row has are allowed.
+
+    Raises:
+        QueryError: the lists of values of a query have too many values.
     """
     columns = (np.asarray(table[name], np.int64) for name in Place._fields)
     query, opening, state = columns
@@ -191,7 +212,9 @@ def _rows(
         *(ScaledDoubles(*each) for each in sums),
         *_extremes(table, shape, others),
         *map(ExactSums.of_scales, others, exponents[shape.sums :]),
+        *_value_columns(table, shape),
     ]
+    _require_few(queries, query, [each for each in columns if isinstance(each, ValueLists)])
     return PartialRows(
         queries,
         groups.dictionary,
@@ -218,6 +241,25 @@ def _extremes(table: pa.Table, shape: Shape, integers: Iterator[Integers]) -> It
         else:
             numbers = word.view(np.float64) if kind is ExtremeKind.DOUBLE else word
             yield Extremes.of(numbers, is_known, largest=largest)
+
+
+def _value_columns(table: pa.Table, shape: Shape) -> Iterator[ValueLists]:
+    """Yield the columns of lists of values."""
+    inner, width = _array(table, "lists").flatten(), len(shape.lists)
+    sizes = np.asarray(pc.list_value_length(inner)).astype(np.int64)
+    whole = ValueLists(np.append(0, np.cumsum(sizes)), np.asarray(inner.flatten(), np.int64))
+    for number, doubles in enumerate(shape.lists):
+        own = whole.take(np.arange(table.num_rows) * width + number)
+        yield replace(own, values=own.values.view(np.float64)) if doubles else own
+
+
+def _require_few(
+    queries: Sequence[BoundQuery], query: np.ndarray, columns: Sequence[ValueLists]
+) -> None:
+    """Raise QueryError if lists have more values than a task may hold; it names the largest."""
+    if sum(column.values.size for column in columns) > MOST_LISTED:
+        sizes = sum(np.bincount(query, column.sizes, len(queries)) for column in columns)
+        raise too_many(queries[int(np.argmax(sizes))])
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

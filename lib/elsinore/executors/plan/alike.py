@@ -48,7 +48,7 @@ def alike(queries: Sequence[BoundQuery]) -> tuple[Alike, ...]:
     """Return the classes of queries, each query in one, in the order of their first queries."""
     classes: dict[Hashable, list[BoundQuery]] = {}
     for query in queries:
-        classes.setdefault(query.question, []).append(query)
+        classes.setdefault((query.steps, query.question), []).append(query)
     return tuple(found for members in classes.values() for found in _together(members))
 
 

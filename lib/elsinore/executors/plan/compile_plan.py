@@ -51,6 +51,7 @@ from elsinore.template.support import (
     counts_trends,
     greta_refusals,
     needs_pairs,
+    of_steps,
     participation_refusals,
 )
 
@@ -79,8 +80,10 @@ def compile_plan(
     Raises:
         ParameterError: the statistics lack a type of the workload.
     """
+    workload = support.lowered(workload)
     classes = alike(workload.queries)
-    counting = [each.run for each in classes if counts_trends(each.run)]
+    runs = [each.run for each in classes if not each.run.steps]
+    counting = [run for run in runs if counts_trends(run)]
     swept = _swept_queries(counting, statistics)
     rest = [query for query in counting if query.name not in swept]
     fixed = Workload(workload.schema, tuple(q for q in rest if not aseq_refusals(q)))
@@ -134,6 +137,8 @@ def _choice(
     query: BoundQuery, swept: Mapping[str, str], segments: _Segments, sets: _Sets
 ) -> Choice:
     name = query.name
+    if query.steps:
+        return Choice(name, TWOSTEP, "; ".join(greta_refusals(query)))
     if not counts_trends(query) and not greta_refusals(query):
         if needs_pairs(query):
             return Choice(name, GRETA, "finds participating events by a pass in each direction")
@@ -316,9 +321,9 @@ REFUSALS: Mapping[Executor, Callable[[BoundQuery], tuple[str, ...]]] = {
     Executor.GRETA: greta_refusals,
     Executor.HAMLET: greta_refusals,
     Executor.HAMLET_STATIC: greta_refusals,
-    Executor.SWEEP: _also_participation(sweep_refusals),
-    Executor.SHARON: _also_participation(aseq_refusals),
-    Executor.ASEQ: _also_participation(aseq_refusals),
+    Executor.SWEEP: of_steps(_also_participation(sweep_refusals)),
+    Executor.SHARON: of_steps(_also_participation(aseq_refusals)),
+    Executor.ASEQ: of_steps(_also_participation(aseq_refusals)),
 }
 
 _DECISIONS = {Executor.HAMLET: DYNAMIC, Executor.HAMLET_STATIC: ALWAYS}
@@ -352,6 +357,7 @@ def plan_for(
         return compile_plan(workload, observe(workload, events))
     if executor is Executor.TWOSTEP:
         return RuntimePlan(workload.queries, (), (), workload.queries)
+    workload = support.lowered(workload)
     counting = tuple(filter(counts_trends, workload.queries))
     units: list[Unit] = []
     if counting:
