@@ -12,6 +12,7 @@ from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
 from elsinore.cli import cases, diff
 from elsinore.executors import row_bound
+from elsinore.executors.input import digits
 from elsinore.executors.output import participation
 from elsinore.files import (
     bounded_parquet,
@@ -56,6 +57,7 @@ CODE = [
     ("result rows", (row_bound.MOST_ROWS,)),
     ("values of these rows", (row_bound.MOST_VALUES,)),
     ("cells of results", (wide.MOST_CELLS,)),
+    ("numbers for exact sums", (digits.MOST_NUMBERS,)),
     ("events and values", (participation.MOST_LISTED,)),
     ("steps", (choices.BUDGET,)),
     ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),

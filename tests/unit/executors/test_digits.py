@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from elsinore.catalog.stream import StreamSchema
+from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.executors.aggregates import DigitQuery, accumulators_of
 from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.input import digits
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.digits import digit_weights, in_digits
 from elsinore.executors.output.dispersion import Moments
@@ -191,6 +193,28 @@ def test_moments_of_measures_of_partial_rows() -> None:
             found += from_arrow(to_arrow(parts, places), queries)
     assert [row.values for row in finish(workload, merge(found))] == [row.values for row in whole]
     assert len(whole) == 2
+
+
+def test_values_that_differ_too_much_in_size_are_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of 16 values has a digit of its own: 16 sums, 136 products, 256 pairs, NaN and inf."""
+    monkeypatch.setattr(digits, "MOST_NUMBERS", 1_000)
+    workload = workload_of("STDDEV(TOTAL(A.y)) AS s", "A+")
+    events = events_of("y", [2.0 ** (n * 60) for n in range(-8, 8)])
+    plan = RuntimePlan.of(workload.queries)
+    with pytest.raises(QueryError) as caught:
+        list(plan.run(events))
+    assert str(caught.value).startswith(
+        "<text>:1:7: query q: exact sums for STDDEV and VARIANCE need 409 numbers per event"
+    )
+    assert "round the values, as in STDDEV(round(V.price, 6))" in str(caught.value)
+    few = workload_of("STDDEV(A.y) AS s")
+    parts = [part for found in RuntimePlan.of(few.queries).run(events) for part in found]
+    [row] = finish(few, parts)
+    assert dict(row.values)["s"] == dispersion(
+        AggregateFunction.STDDEV, [(2.0 ** (n * 60), 1) for n in range(-8, 8)]
+    )
 
 
 @pytest.mark.parametrize("bits", [0, 1, 31, 32, 63, 64, 65, 130])

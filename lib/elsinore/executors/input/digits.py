@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.errors import Diagnostic, QueryError
 from elsinore.executors.aggregates import (
     Accumulator,
     Digit,
@@ -24,6 +25,7 @@ from elsinore.executors.aggregates import (
     Source,
     Weight,
     accumulators_of,
+    asked_name,
 )
 from elsinore.executors.input.columns import Column, EventColumns
 from elsinore.executors.input.exact import ExactColumn, exact_values
@@ -42,6 +44,9 @@ from elsinore.query.bound import (
 _ALONE, _WIDTH, _SQUARED = 62, 48, 28
 #: Powers of two are multiples of this, so that the tables of one stream mostly have the same ones.
 _STEP = 32
+#: Numbers per event that are always allowed, and the maximum numbers of all events beyond them (8
+#: bytes each). Ordinary values need one to ten.
+FEW, MOST_NUMBERS = 64, 2**27
 #: Bits of the mantissa of a double.
 _MANTISSA = 53
 _ONE = np.uint64(1)
@@ -321,12 +326,27 @@ def in_digits(query: BoundQuery, columns: EventColumns) -> BoundQuery:
     Args:
         query: the query.
         columns: the events, which decide on the digits.
+
+    Raises:
+        QueryError: exact sums need too many numbers.
     """
     exact = accumulators_of(query).exact
     if not exact:
         return query
     shares = tuple((each, _shares_of(each, columns)) for each in exact)
+    _require_few(query, len({share.of for _, own in shares for share in own}), columns)
     made = _variants(query).made
     if shares not in made:
         made[shares] = DigitQuery.of(query, shares)
     return made[shares]
+
+
+def _require_few(query: BoundQuery, numbers: int, columns: EventColumns) -> None:
+    """Refuse a query whose exact sums need too many numbers per event."""
+    if numbers > FEW and numbers * columns.times.size > MOST_NUMBERS:
+        message = (
+            f"query {asked_name(query.name)}: exact sums for STDDEV and VARIANCE need {numbers:,} "
+            "numbers per event, because values differ too much in size"
+        )
+        hint = "round the values, as in STDDEV(round(V.price, 6))"
+        raise QueryError.of([Diagnostic(message, query.at, hint)])

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2
 from typing import NamedTuple
 
 from elsinore.choices import Executor, Optimizer
 from elsinore.events import EventTable
+from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_sets
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
@@ -94,8 +95,10 @@ def compile_plan(
     for each in classes:
         own = _choice(each.run, swept, segments, sets)
         same = f"has the same trends as {own.query}"
-        for name in (query.name for query in each.queries):
-            choices[name] = own if name == own.query else Choice(name, own.executor, same)
+        for query in each.queries:
+            name = query.name
+            found = own if name == own.query else Choice(name, own.executor, same)
+            choices[name] = _with_squares(found, query)
     return RuntimePlan.of(
         workload.queries,
         classes,
@@ -131,6 +134,15 @@ def _choose_segments(
         predict(fixed, places, statistics) * statistics.per for places in ([], shared)
     )
     return _Segments(shared, alone, together) if together < alone else _Segments([], alone, alone)
+
+
+def _with_squares(choice: Choice, query: BoundQuery) -> Choice:
+    """Return a choice that names the executor of variances of measures, if it is another one."""
+    if choice.executor in (GRETA, TWOSTEP) or not any(
+        map(needs_pairs_of_events, measure_queries(query))
+    ):
+        return choice
+    return replace(choice, why=f"{choice.why}; greta computes STDDEV and VARIANCE of measures")
 
 
 def _choice(
