@@ -56,6 +56,7 @@ def needs_pairs(query: BoundQuery) -> bool:
     """Return whether conditions on pairs of events decide which events participate."""
     return (
         query.semantics is not Semantics.ANY
+        or query.window.span is not None
         or bool(query.edge_predicates)
         or any(position.negated for position in query.positions)
     )
@@ -77,6 +78,7 @@ def aseq_refusals(query: BoundQuery) -> tuple[str, ...]:
         ),
         f"its semantics are {query.semantics}": query.semantics is Semantics.ANY,
         "it has a predicate on adjacent events": not query.edge_predicates,
+        "it has a span": query.window.span is None,
     }
     return tuple(reason for reason, shown in runs.items() if not shown)
 

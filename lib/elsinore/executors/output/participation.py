@@ -45,7 +45,7 @@ from elsinore.executors.output.kernels.members import (
     At,
     Members,
 )
-from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
@@ -111,6 +111,8 @@ def aggregate_participation(
     joined = Groups.of(pa.concat_arrays(groups))
     readings = [Reading(q, joined, sought.weights.meanings(q)) for q in sought.queries]
     partial = partial_rows(parts, readings)
+    if any(query.window.span for query in queries):  # a period can have several rows
+        partial = merge(partial)
     return [filled for rows in partial for filled in lists.filled(rows, joined.numbers)]
 
 
