@@ -20,6 +20,7 @@ from elsinore.executors.graph.kernels.span_counts import count_spans
 from elsinore.executors.graph.kernels.span_products import (
     PeriodRows,
     Periods,
+    SpanGraph,
     aggregate_spans,
     make_period_rows,
     make_span_work,
@@ -77,10 +78,11 @@ def span_parts(
     """
     chosen = None
     if is_linear(template):
-        if any(accumulators_of(query).weighed) or len(_followed(template)) > FEW:
+        directed = _directed(query, template)
+        if any(accumulators_of(query).weighed) or len(_followed(directed)) > FEW:
             rows, outgrown = _products(query, graphed().graph, graphed().placed.offsets, owned)
         else:
-            rows, outgrown = _counts(query, template, entries, owned)
+            rows, outgrown = _counts(query, directed, entries, owned)
         yield [rows.where(~outgrown).with_trend()]
         if not outgrown.any():
             return
@@ -107,11 +109,13 @@ def is_linear(template: Template) -> bool:
 def _counts(
     query: BoundQuery, template: Template, entries: Entries[Place], owned: Interval | None
 ) -> tuple[WindowRows, np.ndarray]:
-    """Return the numbers of trends of all periods, and as bool[R] which of them need more bits."""
+    """Return the numbers of trends of all periods, and as bool[R] which of them need more bits.
+
+    `template` is `_directed`.
+    """
     times, codes, offsets = entries.times, entries.codes, entries.offsets
     size, periods = _periods(query, times, offsets, owned)
     if periods.sign < 0:
-        template = _reversed(template)
         times, codes, offsets = -times[::-1], codes[::-1].copy(), times.size - offsets[::-1]
     rows, totals = make_period_rows(size), make_rows(size, 1, 0, 0, 1)
     outgrown = np.zeros(size, np.bool_)
@@ -127,7 +131,7 @@ def _counts(
 
 
 def _masks(template: Template, classes: Sequence[frozenset[Place]], codes: int) -> np.ndarray:
-    """Return the masks of event classes that `count_spans` reads, for at least so many classes."""
+    """Return the masks of event classes that `count_spans` reads, for `codes` classes or more."""
     followed = _followed(template)
     before: dict[int, list[int]] = {state: [] for state in range(len(template.states))}
     for arrow in template.transitions:
@@ -147,8 +151,10 @@ def _followed(template: Template) -> list[int]:
     return sorted({arrow.earlier for arrow in template.transitions})
 
 
-def _reversed(template: Template) -> Template:
-    """Return a template whose trends run from the last event to the first."""
+def _directed(query: BoundQuery, template: Template) -> Template:
+    """Return the template of trends that end at the event that decides on their period."""
+    if query.window.span is None or not query.window.span.by_first:
+        return template
     turned = (replace(t, earlier=t.later, later=t.earlier) for t in template.transitions)
     return replace(template, transitions=tuple(turned), starts=template.ends, ends=template.starts)
 
@@ -197,28 +203,31 @@ def _products(
     """Return the totals of all periods, and as bool[R] which of them need more bits."""
     size, periods = _periods(query, graph.times, offsets, owned)
     if periods.sign < 0:
-        graph, offsets = _turned(graph), graph.times.size - offsets[::-1]
+        offsets = graph.times.size - offsets[::-1]
+    taken = _span_graph(graph, reverse=periods.sign < 0)
     sizes = np.empty(2, np.int64)
-    measure_spans(offsets, graph.times, periods.span, sizes)
+    measure_spans(offsets, taken.times, periods.span, sizes)
     counts, sums, extremes = graph.count_weights, graph.sum_weights, graph.ranks
     widths = 1 + counts.shape[0], sums.shape[0], extremes.shape[0]
     rows, totals = make_period_rows(size), make_rows(size, *widths, 1, graph.no_rank)
     outgrown = np.zeros(size, np.bool_)
-    work = make_span_work(graph, *sizes.tolist())
-    aggregate_spans(graph, offsets, periods, work, rows, totals, outgrown)
+    work = make_span_work(taken, *sizes.tolist())
+    aggregate_spans(taken, offsets, periods, work, rows, totals, outgrown)
     return _rows(rows, totals, outgrown, periods, offsets)
 
 
-def _turned(graph: Graph) -> Graph:
-    """Return a graph with its entries from the last to the first, and with negated times.
+def _span_graph(graph: Graph, *, reverse: bool) -> SpanGraph:
+    """Return the parts of a graph that `aggregate_spans` reads.
 
-    Its partitions are in reverse, too.
+    In reverse, its partitions and entries are from the last to the first, with negated times.
     """
+    if not reverse:
+        return SpanGraph(*(getattr(graph, name) for name in SpanGraph._fields))
     earlier = graph.transition_from
     later = np.repeat(np.arange(graph.starts.size), np.diff(graph.transition_start))
     order = np.argsort(earlier, kind="stable")
     starts = np.searchsorted(earlier[order], np.arange(graph.starts.size + 1))
-    return graph._replace(
+    return SpanGraph(
         times=-graph.times[::-1],
         states=graph.states[::-1].copy(),
         starts=graph.ends,
@@ -228,4 +237,5 @@ def _turned(graph: Graph) -> Graph:
         count_weights=graph.count_weights[:, ::-1].copy(),
         sum_weights=graph.sum_weights[:, ::-1].copy(),
         ranks=graph.ranks[:, ::-1].copy(),
+        no_rank=graph.no_rank,
     )

@@ -59,7 +59,7 @@ def windows_of(
 ) -> np.ndarray:
     """Return all windows of a query, with a span or without, sorted by partition and number.
 
-    The arguments are those of `anchored`.
+    The arguments are as in `anchored`.
 
     Returns:
         int64[*, 4], see `slots.spans_of`, or int64[*, 8], see `anchored`.

@@ -1,7 +1,7 @@
-"""Aggregate trends with a span in linear time, if no condition is on pairs of events.
+"""Aggregate trends with a span in linear time, without conditions on pairs of events.
 
-What an event adds to the numbers of trends at each state is a matrix, and so is what consecutive
-events add: the product of their matrices. The trends that end at an event, and whose first event is
+The effect of an event on the numbers of trends per state is a matrix. The effect of consecutive
+events is the product of their matrices. The trends that end at an event, and whose first event is
 at most one span older, need the product over the events in between. A queue of two stacks has this
 product at all times (Tangwongsan, Hirzel, Schneider: Low-Latency Sliding-Window Aggregation in
 Worst-Case Constant Time, section 2). The back stack is one matrix, the product of the events since
@@ -9,8 +9,8 @@ the last **flip**. The front stack has a vector per timestamp before the flip: t
 from this timestamp on, at each state. When all timestamps of the front stack are too old, the back
 stack is flipped: its events are multiplied from the last to the first.
 
-The matrix of an event at a state only adds columns, those of the states before it, to the column of
-the state. So an event takes two such additions, and an END event a product of two vectors, whatever
+The matrix of an event at a state only adds the columns of earlier states to the column of the
+state. So an event takes two such additions, and an END event a product of two vectors, whatever
 the number of events of a span.
 
 A number of trends, a sum of weights and an extreme are propagated alike, in three semirings.
@@ -22,8 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elsinore.executors.graph.kernels.graph import Graph
-from elsinore.numbers.borrowed import borrow
 from elsinore.numbers.compiled import brief, inlined, kernel
 
 #: Numbers from this on, and products of this size, need more bits.
@@ -110,6 +108,21 @@ class Products(NamedTuple):
     ranks: np.ndarray
 
 
+class SpanGraph(NamedTuple):
+    """The parts of a `Graph` without conditions on pairs of events; see there."""
+
+    times: np.ndarray
+    states: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    transition_start: np.ndarray
+    transition_from: np.ndarray
+    count_weights: np.ndarray
+    sum_weights: np.ndarray
+    ranks: np.ndarray
+    no_rank: int
+
+
 class SpanWork(NamedTuple):
     """Scratch.
 
@@ -126,13 +139,13 @@ class SpanWork(NamedTuple):
     added: Products
 
 
-def make_span_work(graph: Graph, longest: int, instant: int) -> SpanWork:
+def make_span_work(graph: SpanGraph, longest: int, instant: int) -> SpanWork:
     """Return scratch, given the most entries of a span and of a timestamp."""
     states = graph.starts.size
     return SpanWork(*(_products(graph, rows) for rows in (states, states + 1, longest, instant)))
 
 
-def _products(graph: Graph, rows: int) -> Products:
+def _products(graph: SpanGraph, rows: int) -> Products:
     places = graph.starts.size + 1
     return Products(
         np.zeros((rows, 1 + graph.count_weights.shape[0], places), np.int64),
@@ -158,19 +171,18 @@ def measure_spans(offsets, times, span, out):
 
 
 @brief
-def aggregate_spans(in_graph, offsets, periods, in_work, rows, in_totals, outgrown):
+def aggregate_spans(graph, offsets, periods, work, rows, totals, outgrown):
     """Aggregate the trends of each partition and period.
 
     Args:
-        in_graph: the graph; it has no floors, programs and guards, and no transition closes.
+        graph: the graph.
         offsets: int64[P + 1], the first entry of each partition.
         periods: a `Periods`.
-        in_work: scratch from `make_span_work`.
+        work: scratch from `make_span_work`.
         rows: `PeriodRows` of R rows to write to.
-        in_totals: `Rows` of R rows to write to.
+        totals: `Rows` of R rows to write to.
         outgrown: bool[R], set if a count needs more bits; the totals of such a row are invalid.
     """
-    graph, work, totals = borrow(in_graph), borrow(in_work), borrow(in_totals)
     for partition in range(offsets.size - 1):
         _aggregate(graph, offsets, partition, periods, work, rows, totals, outgrown)
 

@@ -44,8 +44,8 @@ class Rule(NamedTuple):
 def fill_anchors(offsets, times, may_start, may_end, rule, first, after, out):
     """Write the windows of the anchors among some entries.
 
-    A row is `(low, high, partition, period number)`, then the range of the entries that can start,
-    and of those that can end the trends of the row.
+    A row is `(low, high, partition, period number)`, then the range of the entries that can start
+    the trends of the row, and the range of the entries that can end them.
 
     Args:
         offsets: int64[P + 1], the first entry of each partition.
@@ -164,7 +164,7 @@ def _write(out, row, low, high, partition, number, start, start_end, last, last_
 
 @inlined
 def limits_of(spans, row):
-    """Return the range of the entries that can start, and of those that can end trends.
+    """Return the ranges of the entries that can start trends, and that can end them.
 
     `spans` are int64[R, 8], or int64[R, 4] from `entries.fill_spans`, which set no limits.
     """
