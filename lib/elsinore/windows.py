@@ -1,7 +1,10 @@
-"""A sliding or tumbling window clause as arithmetic on integers.
+"""A sliding or tumbling window clause, or a span with its periods, as arithmetic on integers.
 
 Windows are `[k*slide, k*slide + within)` for all integers k, aligned to the epoch; k may be
 negative. A trend belongs to each window that holds all of its events.
+
+With a span, windows are periods that tumble. A trend belongs to the period that contains its last
+or first event, so the rows of a period also depend on events around it.
 """
 
 from __future__ import annotations
@@ -27,15 +30,60 @@ MOST_OVERLAPPING = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """The part of `SPAN length PER period BY FIRST | BY LAST` that limits trends.
+
+    Attributes:
+        length: the longest time from the first to the last event of a trend, in microseconds (or
+            ticks). It is at least 1; both ends are included.
+        by_first: whether the first event decides on the period of a trend, not the last one.
+        looks_ahead: whether a NOT after the last event can forbid a trend.
+    """
+
+    length: int
+    by_first: bool = False
+    looks_ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
-    """`WITHIN within SLIDE slide`, both in microseconds (or ticks); `slide == within` tumbles."""
+    """`WITHIN within SLIDE slide`, both in microseconds (or ticks); `slide == within` tumbles.
+
+    With a `span`, `within` is the length of the periods, which tumble.
+    """
 
     within: int
     slide: int
+    span: Span | None = None
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
             raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
+
+    @property
+    def back(self) -> int:
+        """Return how long before a window the events are on which its rows depend."""
+        return self.span.length if self.span else 0
+
+    @property
+    def ahead(self) -> int:
+        """Return how long after a window the events are on which its rows depend."""
+        span = self.span
+        return span.length if span and (span.by_first or span.looks_ahead) else 0
+
+    @property
+    def length(self) -> int:
+        """Return the length of the time range on whose events the rows of a window depend."""
+        return self.back + self.within + self.ahead
+
+    def extent(self, index: int) -> Interval:
+        """Return the time range on whose events the rows of a window depend.
+
+        >>> Window(10, 10, Span(3, by_first=True)).extent(1)
+        Interval(start=7, end=23)
+        """
+        bounds = self.bounds(index)
+        return Interval(bounds.start - self.back, bounds.end + self.ahead)
 
     def bounds(self, index: int) -> Interval:
         """Return the time range of a window.
@@ -49,11 +97,15 @@ class Window:
     def indices(self, instant: int) -> range:
         """Return the numbers of the windows with a timestamp; empty in a gap (`slide > within`).
 
+        With a span, these are the periods whose rows may depend on an event at this time.
+
         >>> [Window(10, 3).bounds(k).start for k in Window(10, 3).indices(4)]
         [-3, 0, 3]
+        >>> [Window(10, 10, Span(3)).bounds(k).start for k in Window(10, 10, Span(3)).indices(8)]
+        [0, 10]
         """
-        first = (instant - self.within) // self.slide + 1
-        return range(first, instant // self.slide + 1)
+        first = (instant - self.ahead - self.within) // self.slide + 1
+        return range(first, (instant + self.back) // self.slide + 1)
 
     @property
     def overlapping(self) -> int:
@@ -68,14 +120,16 @@ class Window:
     def hours_back(self) -> int:
         """The maximum number of hours before its own that the windows of an hour reach.
 
-        Windows start at multiples of SLIDE. Relative to the hours in which they end, they start at
+        Windows start at multiples of SLIDE. Relative to the hours in which they end, they end at
         multiples of the greatest common divisor of SLIDE and an hour.
 
         >>> Window(HOUR, HOUR).hours_back, Window(2 * HOUR, HOUR).hours_back
         (0, 1)
+        >>> Window(HOUR, HOUR, Span(HOUR)).hours_back
+        1
         """
-        step = gcd(self.slide, HOUR)
-        return -(-((self.within - 1) // step * step) // HOUR)
+        earliest = (self.within + self.ahead - 1) % gcd(self.slide, HOUR)
+        return -(-(self.length - 1 - earliest) // HOUR)
 
     def pane(self) -> int:
         """Return the length of a pane: the gcd of WITHIN and SLIDE (Hamlet, section 3)."""
@@ -86,13 +140,16 @@ class Window:
 
         A window ends in the interval if its last timestamp is in it, that is, if
         `interval.start < end <= interval.end`: a window that ends on the hour belongs to the hour
-        before, whose data complete it.
+        before, whose data complete it. A period whose rows depend on later events ends with them.
 
         >>> list(Window(2, 1).ending_in(Interval(0, 3)))
         [-1, 0, 1]
+        >>> list(Window(2, 2, Span(1, by_first=True)).ending_in(Interval(0, 3)))
+        [-1, 0]
         """
-        first = (interval.start - self.within) // self.slide + 1
-        last = (interval.end - self.within) // self.slide
+        length = self.within + self.ahead
+        first = (interval.start - length) // self.slide + 1
+        last = (interval.end - length) // self.slide
         return range(first, last + 1)
 
     def open_ends(self, instant: int, until: int, closed: Container[int]) -> tuple[int, int] | None:
@@ -106,20 +163,20 @@ class Window:
             closed: first instants of hours whose windows are computed.
 
         Returns:
-            Both ends; None if no window is open.
+            Both ends, see `ending_in`; None if no window is open.
 
         >>> Window(2 * HOUR, HOUR).open_ends(3 * HOUR, 4 * HOUR, {4 * HOUR})
         >>> Window(3 * HOUR, HOUR).open_ends(3 * HOUR, 4 * HOUR, {4 * HOUR})
         (21600000000, 21600000000)
         """
-        numbers = self.indices(instant)
-        first = max(numbers.start, (until - self.within) // self.slide + 1)
+        numbers, length = self.indices(instant), self.within + self.ahead
+        first = max(numbers.start, (until - length) // self.slide + 1)
         last = numbers.stop - 1
-        while first <= last and (hour := owning_hour(self.bounds(first).end)) in closed:
-            first = (hour + HOUR - self.within) // self.slide + 1
-        while first <= last and (hour := owning_hour(self.bounds(last).end)) in closed:
-            last = (hour - self.within) // self.slide
-        return (self.bounds(first).end, self.bounds(last).end) if first <= last else None
+        while first <= last and (hour := owning_hour(self.extent(first).end)) in closed:
+            first = (hour + HOUR - length) // self.slide + 1
+        while first <= last and (hour := owning_hour(self.extent(last).end)) in closed:
+            last = (hour - length) // self.slide
+        return (self.extent(first).end, self.extent(last).end) if first <= last else None
 
     def owned(self, interval: Interval | None) -> tuple[int, int]:
         """Return the first and the last number of `ending_in`; for None, of all windows."""
@@ -136,7 +193,7 @@ class Window:
         >>> Window(10, 10).reach(Interval(21, 29))  # in which none ends
         Interval(start=21, end=29)
         """
-        starts = (self.bounds(number).start for number in self.ending_in(interval)[:1])
+        starts = (self.extent(number).start for number in self.ending_in(interval)[:1])
         return Interval(min([interval.start, *starts]), interval.end)
 
 
@@ -174,7 +231,7 @@ def replay_ranges(
     """
     every, found = set(windows), list[Interval]()
     for hour, last in sorted(events.items()):
-        ends = (window.bounds(last // window.slide).end for window in every)
+        ends = (window.extent((last + window.back) // window.slide).end for window in every)
         end = max([hour, *map(owning_hour, ends)]) + HOUR
         if found and hour - found[-1].end <= gap:
             found[-1] = Interval(found[-1].start, max(found[-1].end, end))

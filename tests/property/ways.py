@@ -12,6 +12,7 @@ from math import gcd
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import elsinore.executors.graph.climb as ladder
@@ -51,12 +52,16 @@ from elsinore.sharing.sharable import sharable_sets
 from elsinore.template.build import template_parts
 from elsinore.template.measures import measure_queries
 from elsinore.template.support import aseq_refusals, counts_trends, greta_refusals
+from elsinore.template.template import Template
 from elsinore.timeline import Interval
 from tests.property.random_cases.dice import Dice
 from tests.property.random_workloads import random_plan
 
 _SETS = importlib.import_module("elsinore.executors.hamlet.aggregate_set")
 _RUN = importlib.import_module("elsinore.executors.linear.run")
+_SPANS = importlib.import_module("elsinore.executors.graph.spans")
+_ANCHORS = importlib.import_module("elsinore.executors.input.anchors")
+_PARTIAL = importlib.import_module("elsinore.executors.output.partial_rows")
 
 
 @dataclass(frozen=True)
@@ -188,9 +193,34 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     yield Way("greta in 128 bits", plan, constants=[(ladder, "BY_ORDER", 10**9), wide])
     yield Way("greta by order", compared, constants=[trees])
     yield Way("greta by order, sorted", compared, constants=[trees, (ladder, "DENSE", 0)])
+    spans = _plan((AloneUnit((q,)) for q in counted if q.window.span is not None), sweeping=False)
+    yield Way("greta, spans by anchors", spans, constants=[(_SPANS, "is_linear", _never), *_LITTLE])
+    again = [(_SPANS, n, _outgrown(getattr(_SPANS, n))) for n in ("_products", "_counts")]
+    little = [(_SPANS, "ROOM", 1)]
+    yield Way("greta, spans with little room", spans, constants=little)
+    yield Way("greta, spans by states", spans, constants=[(_SPANS, "FEW", 0)])
+    yield Way("greta, spans in more bits", spans, constants=again)
     goes_on = [trees, (ladder, "BY_ITSELF", 1)]
     yield Way("greta by order, wide as it goes", compared, constants=goes_on)
     yield Way("greta by order in 128 bits", compared, constants=[trees, wide])
+
+
+#: Few windows of spans at a time.
+_LITTLE = [(_ANCHORS, "_ENTRIES", 2), (_ANCHORS, "_WINDOWS", 3), (_PARTIAL, "_AT_ONCE", 1)]
+
+
+def _never(template: Template) -> bool:
+    return False
+
+
+def _outgrown(products: Callable[..., Any]) -> Callable[..., Any]:
+    """Products of which every period needs more bits."""
+
+    def found(*arguments: Any) -> Any:
+        rows, outgrown = products(*arguments)
+        return rows, np.ones_like(outgrown)
+
+    return found
 
 
 def _different(queries: Sequence[BoundQuery]) -> list[BoundQuery]:

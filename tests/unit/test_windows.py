@@ -13,12 +13,16 @@ import elsinore
 from elsinore.catalog.load_schema import read_schema
 from elsinore.errors import ParameterError
 from elsinore.timeline import DAY, HOUR, MINUTE, Interval, hour_label, instant_of
-from elsinore.windows import Window, owning_hour, replay_ranges
+from elsinore.windows import Span, Window, owning_hour, replay_ranges
 
-windows = st.builds(
+plain = st.builds(
     lambda within, slide: Window(max(within, slide), min(within, slide)),
     st.integers(1, 50),
     st.integers(1, 50),
+)
+spans = st.builds(Span, st.integers(1, 60), st.booleans(), st.booleans())
+windows = plain | st.builds(
+    lambda period, span: Window(period, period, span), st.integers(1, 50), spans
 )
 
 
@@ -26,7 +30,7 @@ windows = st.builds(
 def test_indices_are_the_windows_that_hold_the_instant(window: Window, instant: int) -> None:
     numbers = window.indices(instant)
     around = range(numbers.start - 3, numbers.stop + 3)
-    assert [k for k in around if window.bounds(k).contains(instant)] == list(numbers)
+    assert [k for k in around if window.extent(k).contains(instant)] == list(numbers)
 
 
 def test_windows_may_start_before_the_first_event() -> None:
@@ -46,7 +50,7 @@ def test_every_window_ends_in_exactly_one_of_two_neighbouring_intervals(
     both = Interval(start, start + 2 * length)
     assert [*window.ending_in(first), *window.ending_in(second)] == [*window.ending_in(both)]
     for number in window.ending_in(first):
-        assert first.start < window.bounds(number).end <= first.end
+        assert first.start < window.extent(number).end <= first.end
 
 
 @given(windows, st.integers(-50, 50), st.integers(1, 60))
@@ -54,9 +58,9 @@ def test_reach_holds_all_that_its_windows_hold(window: Window, start: int, lengt
     interval = Interval(start, start + length)
     reach = window.reach(interval)
     for number in window.ending_in(interval):
-        bounds = window.bounds(number)
-        assert reach.start <= bounds.start
-        assert bounds.end <= reach.end
+        extent = window.extent(number)
+        assert reach.start <= extent.start
+        assert extent.end <= reach.end
 
 
 def test_a_window_that_ends_on_the_hour_belongs_to_the_hour_before() -> None:

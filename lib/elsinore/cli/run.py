@@ -151,7 +151,7 @@ def _tell_of_borders(workload: Workload) -> None:
     if names := [query.name for query in workload.queries if misses_at_borders(query)]:
         _say(
             f"{some_of(names, _NAMED)}: matches across a window border are not counted "
-            "(`elsinore check` suggests a SLIDE)"
+            "(`elsinore check` suggests a SPAN)"
         )
 
 

@@ -68,6 +68,10 @@ def steps() -> Iterator[partial[Any]]:
     for size in (10, 70):  # more than 62 events outgrow 64 bits
         events = _stream(size)
         yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ WITHIN 100"), events)
+        yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ SPAN 100 PER 50"), events)
+        for pattern in ("A+", "SEQ(B, C, A, A x)"):  # with few states, and with more
+            span = f"RETURN COUNT(*) PATTERN {pattern} SPAN 100 PER 50"
+            yield partial(aggregate_query, _query(span), events)
         yield partial(aggregate_set, _queries(*_SET), events)
         yield partial(_fixed, _FIXED, events)
         for keys in ("", "[k] AND ", "[k, l] AND "):

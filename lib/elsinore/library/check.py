@@ -25,7 +25,7 @@ from elsinore.query.print_query import (
     print_pattern,
 )
 from elsinore.query.steps import query_of_step
-from elsinore.query.syntax import ANY, EventPattern, event_patterns, required
+from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns, required
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
@@ -149,7 +149,10 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
     parts = [] if refusals else template_parts(whole)
     aliases, window = query.aliases, query.window
     lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
-    words = [f"{name} {print_length(n, calendar=calendar)}" for name, n in lengths.items()]
+    words = lengths
+    if window.span is not None:
+        lengths["span"] = window.span.length
+        words = {"span": window.span.length, "period": window.within}
     return {
         "query": query.name,
         "fingerprint": query.fingerprint,
@@ -187,7 +190,9 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "additive": [output.name for output in query.outputs if output.additive],
         "adds_up_over": _adds_up_over(query),
         **lengths,
-        "window": ", ".join(words),
+        "window": ", ".join(
+            f"{name} {print_length(n, calendar=calendar)}" for name, n in words.items()
+        ),
         "window_notes": _window_notes(query, calendar=calendar),
         "semantics": str(query.semantics),
         "notes": _notes(query),
@@ -228,6 +233,8 @@ def _returned(query: BoundQuery) -> list[str]:
 
 def misses_at_borders(query: BoundQuery) -> bool:
     """Return whether matches can cross a window border and are then in no window."""
+    if query.window.span is not None:
+        return False
     return query.window.slide >= query.window.within and not isinstance(query.pattern, EventPattern)
 
 
@@ -258,20 +265,33 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     """Return where windows start, and which matches they miss or repeat."""
     within, slide = query.window.within, query.window.slide
     every = print_length(slide, calendar=calendar).removeprefix("1 " if calendar else "")
+    slots = "windows" if query.window.span is None else "periods"
     notes = [
         f"slots of the UTC clock: one starts every {every} from 1970-01-01 on"
         if calendar
-        else f"windows start at the multiples of {every}"
+        else f"{slots} start at the multiples of {every}"
     ]
-    if misses_at_borders(query):
+    if (span := query.window.span) is not None:
+        end = "first" if span.by_first else "last"
+        notes.append(f"each match counts once, in the period of its {end} event")
+    elif misses_at_borders(query):
         notes.append("matches across a window border are not counted")
-        if smaller := next((within // n for n in _FRACTIONS if within % n == 0), None):
-            length, rest = (print_length(n, calendar=calendar) for n in (smaller, within - smaller))
-            notes.append(f"SLIDE {length} would count all matches of up to {rest}, some repeatedly")
+        notes += _whole_matches(query, calendar=calendar)
     elif slide < within:
         longest = print_length(within - slide, calendar=calendar)
         notes.append(f"windows overlap: they count all matches of up to {longest}, some repeatedly")
     return notes
+
+
+def _whole_matches(query: BoundQuery, *, calendar: bool) -> Iterator[str]:
+    """Yield how a query with windows could count matches across their borders."""
+    within = query.window.within
+    full = print_length(within, calendar=calendar)
+    if not isinstance(query.pattern, Conjunction):
+        yield f"SPAN {full} PER {full} would count all matches of up to {full}, each once"
+    elif smaller := next((within // n for n in _FRACTIONS if within % n == 0), None):
+        length, rest = (print_length(n, calendar=calendar) for n in (smaller, within - smaller))
+        yield f"SLIDE {length} would count all matches of up to {rest}, some repeatedly"
 
 
 def _key(query: BoundQuery, key: Key) -> dict[str, Any]:

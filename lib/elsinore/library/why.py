@@ -79,7 +79,8 @@ class Why(Shown):
         self.reason: str | None = "the query counts pairs of trends"
         if isinstance(bound.pattern, Conjunction):
             return
-        inside = events.between(at.start, at.end)
+        read = bound.window.extent(at.start // bound.window.slide)
+        inside = events.between(read.start, read.end)
         found, self.reason = _trends_of(bound, inside, at, texts[0])
         if not found and texts[1] != texts[0]:
             found, self.reason = _trends_of(bound, inside, at, texts[1])

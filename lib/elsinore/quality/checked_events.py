@@ -117,8 +117,9 @@ class Wanted:
 
     def __init__(self, workload: Workload, places: Sequence[tuple[int, Place]]) -> None:
         codes, self.query = workload.schema.type_codes, workload.by_name[places[0][1].query]
-        #: Windows by the numbers of the positions, without positions of more than `MAX_EVENTS`.
-        self.windows = {n: self.query.window.bounds(place.window) for n, place in places}
+        #: Extents of windows by the numbers of the positions, without positions of more than
+        #: `MAX_EVENTS`.
+        self.windows = {n: self.query.window.extent(place.window) for n, place in places}
         self._schema = workload.schema
         self._types = _among(codes, types_read(workload, [self.query]))
         self._conditions = {codes[kind]: each for kind, each in _conditions(self.query).items()}

@@ -106,7 +106,10 @@ def _candidates(
 def _example(query: BoundQuery, top: TopResult, trends: list[list[dict[str, Any]]]) -> ExampleTrend:
     """Return the longest of some trends as an example."""
     trend = max(trends, key=len)
-    window = Interval(instant_of(top.window_start), instant_of(top.window_end))
+    times = [parse_instant(str(event["time"])) for event in trend]
+    # With a span, events can be before the period of the trend, or after it.
+    start = min(instant_of(top.window_start), *times)
+    window = Interval(start, max(instant_of(top.window_end), max(times) + 1))
     keys = {key.attribute for key in query.keys} & set(json.loads(top.group_key))
     shown = tuple(_event(event, window, keys) for event in trend[:MOST_EVENTS])
     more = len(trend) - len(shown)

@@ -59,22 +59,24 @@ def build_trends(
     if publication is None:
         return [], "the version of the events that was read is unknown"
     window = Interval(start, instant_of(result["window_end"]))
+    number = start // query.window.slide
+    extent = query.window.extent(number)
     version = publication.events_version
     if version is None:
         return [], "it was computed by release 0.2, and events of the window have changed since"
     try:
-        rows = _events(lake, window, version)
+        rows = _events(lake, extent, version)
     except DataError:
-        if _changed_since(state, window, version):
+        if _changed_since(state, extent, version):
             gone = f"version {version} of the events was deleted"
             return [], f"{gone}, and events of the window may have changed since"
-        rows = _events(lake, window, None)
+        rows = _events(lake, extent, None)
     # Others are of a type that has left the schema.
     known = pa.array(list(workload.schema.type_codes), pa.string())
     rows = rows.filter(pc.is_in(rows["event_type"].cast(pa.string()), known))
     if rows.num_rows > MAX_EVENTS:
         return [], f"the window has more than {MAX_EVENTS} events"
-    place = Place(result["query"], result["group_key"], start // query.window.slide)
+    place = Place(result["query"], result["group_key"], number)
     events = _event_table(workload.schema, rows)
     wanted = Wanted(workload, [(0, place)])
     matter = pa.array(dict(wanted.by_place(events.table))[0])

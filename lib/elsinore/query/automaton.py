@@ -263,6 +263,20 @@ def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
     return frozenset((p[0], e[0]) for p, e in _neighbors(pattern))
 
 
+def reaches_edges(pattern: syntax.Pattern) -> tuple[bool, bool]:
+    """Return whether a NOT before the first, and one after the last event can forbid a match.
+
+    >>> from elsinore.query.syntax import EventPattern as E, Negation, Sequence
+    >>> reaches_edges(Sequence((Negation(E("A", "A")), E("B", "B"))))
+    (True, False)
+    """
+    found = automaton(_looped(pattern), Places(lambda event: 0), lambda negation: 0)
+    first, last = (
+        any(way for ways in ends.values() for way in ways) for ends in (found.first, found.last)
+    )
+    return first, last
+
+
 def _neighbors(pattern: syntax.Pattern) -> frozenset[tuple[Leaf, Leaf]]:
     leaves = [leaf_of(leaf) for leaf in syntax.event_patterns(pattern)]
     number = {leaf: index for index, leaf in enumerate(leaves)}

@@ -13,6 +13,7 @@ from elsinore import zones
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
+from elsinore.query.automaton import reaches_edges
 from elsinore.query.bind_events import bind_group
 from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
 from elsinore.query.bind_returns import Outputs, bind_outputs
@@ -20,7 +21,7 @@ from elsinore.query.bind_steps import Steps, bind_steps
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, moved, sides_of
 from elsinore.query.operand_types import whole_ticks
-from elsinore.query.print_query import print_length, print_output, print_query
+from elsinore.query.print_query import print_length, print_output, print_query, print_span
 from elsinore.query.resolve import (
     BindFault,
     Scope,
@@ -31,7 +32,7 @@ from elsinore.query.resolve import (
     with_types,
 )
 from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
-from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Window
+from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Span, Window
 from elsinore.wording import some_of
 
 
@@ -251,8 +252,8 @@ def _about_several(written: syntax.Expression) -> str:
         return f"write [{names.pop()}] for one value in the whole trend"
     if "time" in _attributes_of(written):
         return (
-            "limit the length of a trend with WITHIN, not with a condition; windows start at "
-            "multiples of SLIDE"
+            "limit the length of a trend with SPAN, as in SPAN 10 minutes PER 1 day, not with a "
+            "condition"
         )
     return "compare one event with a value, or with the NEXT(...) event"
 
@@ -298,10 +299,12 @@ def _label(written: syntax.Expression, names: Counter[str]) -> str:
     return written.attribute if plain else f"{written.qualifier}.{written.attribute}"
 
 
-# ---- WITHIN and SLIDE
+# ---- WITHIN and SLIDE, or SPAN and PER
 
 
 def _bind_window(scope: Scope, query: syntax.Query) -> Window:
+    if query.span is not None:
+        return _bind_span(scope, query, query.span)
     if query.within is None:
         scope.refuse("the WITHIN clause is missing", query.at, "as in WITHIN 10 minutes")
     clauses = [("WITHIN", query.within), *([("SLIDE", query.slide)] if query.slide else [])]
@@ -319,6 +322,27 @@ def _bind_window(scope: Scope, query: syntax.Query) -> Window:
         slide = print_length(_shortest_slide(within, calendar=calendar), calendar=calendar)
         scope.refuse(message, query.slide.at, f"write SLIDE {slide.replace(',', '')} or longer")
     return window
+
+
+def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
+    if query.within is not None:
+        hint = "remove WITHIN; PER is the length of the periods by which trends are counted"
+        scope.refuse("SPAN and WITHIN cannot be combined", query.within.at, hint)
+    if isinstance(scope.pattern, syntax.Conjunction):
+        scope.refuse("SPAN cannot limit pairs of trends (AND)", span.at, "use WITHIN instead")
+    if span.period is None:
+        scope.refuse("SPAN needs PER", span.at, f"as in {_with_period(scope, span)}")
+    clauses = [("SPAN", span.length), ("PER", span.period)]
+    length, period = bind_all(clauses, lambda clause: _ticks(scope, *clause))
+    # The parts of a sequence that steps count are followed by no NOT.
+    looks_ahead = scope.well_shaped and not query.steps and reaches_edges(scope.pattern)[1]
+    return Window(period, period, Span(length, span.by_first, looks_ahead))
+
+
+def _with_period(scope: Scope, span: syntax.Span) -> str:
+    """Return a span with the periods that most queries use."""
+    period = syntax.Duration(1, "day") if scope.schema.time_unit.is_calendar else span.length
+    return print_span(replace(span, period=period))
 
 
 def _shortest_slide(within: int, *, calendar: bool) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.query import syntax
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundOutput, Key, Position
 from elsinore.query.expressions import COMBINATION, Applied, Field, Slot
-from elsinore.query.print_query import print_pattern
+from elsinore.query.print_query import print_pattern, print_span
 from elsinore.query.resolve import BindFault, Scope, normal_form
 from elsinore.wording import some_of
 
@@ -47,6 +48,9 @@ def bind_steps(
     if query.having is not None:
         hint = "remove HAVING, and filter the rows with SQL"
         scope.fault("HAVING cannot filter steps", query.having.at, hint)
+    if query.span is not None and not query.span.by_first:
+        hint = f"write {print_span(replace(query.span, by_first=True))}"
+        scope.fault("each step would be in the period of its own last event", query.span.at, hint)
     if not scope.well_shaped:
         return Steps()
     with suppress(BindFault):

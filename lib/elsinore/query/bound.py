@@ -654,8 +654,8 @@ class Workload:
 
     @cached_property
     def longest_window(self) -> int:
-        """The largest WITHIN: how far back a run must read."""
-        return max(query.window.within for query in self.queries)
+        """The longest time range on which a window's rows depend: how far back a run must read."""
+        return max(query.window.length for query in self.queries)
 
 
 # ---- a cache of results that are computed from a query, which never changes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_SPAN = "write SPAN 30 minutes PER 1 day for trends of at most 30 minutes"
 _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
@@ -12,6 +13,10 @@ _WHERE = "write conditions in WHERE"
 
 #: By what it looks like; a group is what does not exist here.
 _ELSEWHERE = {
+    r"\b(session)\s+[\d.$]": _SPAN,
+    r"\b(slide)\s+[\d.$]": "write SLIDE after WITHIN; with SPAN, remove it",
+    r"\b(offset)\s+[\d.$]": "remove it: windows and periods start at multiples of their length",
+    r"\b(?:per|within|slide)\s+[\d.]+\s*[a-z]+\s+(in)\b": "remove it: days are days in UTC",
     r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,
     r"\b(distinct)\b": "use GROUP-BY for a row per value",
@@ -54,6 +59,8 @@ _ELSEWHERE = {
     r"\band\s+not\b": "write SEQ(A, NOT B, C)",
     r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "write COUNT(*) to count the trends",
     r"[\w}][+*?]\s+\w+\s*[,)]": _ALIAS,
+    r"\bspan\b": "as in SPAN 10 minutes PER 1 day",
+    r"\bper\b": "write PER after SPAN, as in SPAN 10 minutes PER 1 day",
     r"\bquery\s+\w*[-.:]": "use letters, digits and _ in a name, and begin with a letter",
 }
 _PATTERNS = {re.compile(pattern, re.IGNORECASE | re.ASCII): h for pattern, h in _ELSEWHERE.items()}

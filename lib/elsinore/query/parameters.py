@@ -295,7 +295,7 @@ def _used(queries: Iterable[syntax.Query]) -> dict[str, syntax.Parameter]:
     """Return the parameters that queries use, by name."""
     found: dict[str, syntax.Parameter] = {}
     for query in queries:
-        lengths = [each for each in (query.within, query.slide) if each is not None]
+        lengths = syntax.lengths_of(query)
         nodes = (node for each in _expressions(query) for node in syntax.nodes_of(each))
         for node in (*lengths, *nodes):
             if isinstance(node, syntax.Parameter):
@@ -341,6 +341,11 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
             return syntax.Duration(amount, values[one.name].unit, one.at)
         return one
 
+    span = query.span
+    if span is not None:
+        own, period = length(span.length), length(span.period)
+        assert own is not None, "a span has a length"
+        span = replace(span, length=own, period=period)
     return replace(
         query,
         returns=tuple(replace(item, expression=each(item.expression)) for item in query.returns),
@@ -349,6 +354,7 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
         having=None if query.having is None else each(query.having),
         within=length(query.within),
         slide=length(query.slide),
+        span=span,
     )
 
 

@@ -83,10 +83,13 @@ _TOKEN_NAMES = {
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
-    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "STEPS", "TRUE")},
+    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "PER", "SPAN")},
+    **{word: word for word in ("STEPS", "TRUE")},
+    "BY_FIRST": "BY FIRST",
+    "BY_LAST": "BY LAST",
     "$END": "';'",
 }
-_CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "WHERE", "WITHIN"
+_CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "SPAN", "WHERE", "WITHIN"
 #: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
     ("a 'string'", "a value", ("a 'string'", "a name", "a number", "CASE", "FALSE", "NEXT", "NULL",
@@ -526,6 +529,7 @@ class SyntaxBuilder:
         having = clauses.get("having_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
+        span = clauses.get("span_clause")
         lengths = [self._length(one) for one in within.children] if within else []
         items = [child for child in returned.children if isinstance(child, Tree)]
         return syntax.Query(
@@ -542,9 +546,15 @@ class SyntaxBuilder:
             having=self._expression(having.children[-1]) if having else None,
             at=self._at(name),
             steps=not items,
+            span=self._span(span) if span else None,
         )
 
     # ---- clauses
+
+    def _span(self, node: Tree[Token]) -> syntax.Span:
+        length, *period = (self._length(c) for c in node.children if isinstance(c, Tree))
+        by_first = any(isinstance(c, Token) and c.type == "BY_FIRST" for c in node.children)
+        return syntax.Span(length, period[0] if period else None, by_first, self._at(node))
 
     def _length(self, node: Tree[Token]) -> syntax.Duration | syntax.Parameter:
         if node.data == "parameter":

@@ -47,9 +47,17 @@ def print_query(query: syntax.Query) -> str:
         lengths = [query.within] if query.slide is None else [query.within, query.slide]
         texts = list(map(_print_length, lengths))
         lines.append("WITHIN " + " SLIDE ".join(texts))
+    if query.span is not None:
+        lines.append(print_span(query.span))
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
+
+
+def print_span(span: syntax.Span) -> str:
+    """Return a SPAN clause as text; BY LAST is the default."""
+    period = "" if span.period is None else f" PER {_print_length(span.period)}"
+    return f"SPAN {_print_length(span.length)}{period}{' BY FIRST' if span.by_first else ''}"
 
 
 def _print_length(length: syntax.Duration | syntax.Parameter) -> str:

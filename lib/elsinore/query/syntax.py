@@ -429,15 +429,33 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """`SPAN length PER period BY FIRST | BY LAST`.
+
+    Attributes:
+        length: the longest time from the first to the last event of a trend.
+        period: the length of the periods by which trends are counted; None if it is missing.
+        by_first: whether the first event decides on the period of a trend, not the last one.
+    """
+
+    length: Duration | Parameter
+    period: Duration | Parameter | None
+    by_first: bool
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One `QUERY ... ;` of a workload.
 
     Attributes:
         name: the name; for a value of a list, with the value in brackets: `q[10]`.
         returns: the items of RETURN; none for `RETURN STEPS`.
+        within, slide: the windows; None in a query with a span.
         having: a condition on its rows.
         chosen: the values of its parameters.
         steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
+        span: the clause SPAN, which replaces WITHIN.
     """
 
     name: str
@@ -452,6 +470,7 @@ class Query:
     at: Location = _at()
     chosen: tuple[Chosen, ...] = ()
     steps: bool = False
+    span: Span | None = None
 
     @property
     def written_name(self) -> str:
@@ -462,3 +481,10 @@ class Query:
     def listed(self) -> tuple[str, ...]:
         """Return its values of lists, as in names."""
         return tuple(one.text for one in self.chosen if one.of_list)
+
+
+def lengths_of(query: Query) -> Iterator[Duration | Parameter]:
+    """Yield the lengths of time of a query's windows, or of its span and periods."""
+    span = query.span
+    lengths = query.within, query.slide, *((span.length, span.period) if span else ())
+    yield from (each for each in lengths if each is not None)

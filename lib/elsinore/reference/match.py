@@ -161,13 +161,30 @@ class _Bounds(NamedTuple):
 _WINDOW = _Bounds(None, None, trend=True)
 
 
+class Ends(NamedTuple):
+    """The time of the first event of trends, and the range of times of the last, both included."""
+
+    first: int
+    least: int
+    most: int
+
+
 class Matcher:
-    """Finds the matches of a query's pattern among the events of one window."""
+    """Finds the matches of a query's pattern among the events of one window.
+
+    With `ends`, only trends are found that begin and end at these times.
+    """
 
     def __init__(
-        self, query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter
+        self,
+        query: BoundQuery,
+        keys: Keys,
+        events: Sequence[Event],
+        meter: Meter,
+        ends: Ends | None = None,
     ) -> None:
         self.query = query
+        self._ends = ends
         self.keys = keys
         self.meter = meter
         self._candidates = Candidates(query, keys, events, meter)
@@ -190,6 +207,10 @@ class Matcher:
         """
         return self._matches(pattern, self.keys.none, _WINDOW)
 
+    def parts(self) -> Iterator[Matcher]:
+        """Yield matchers that find each trend once, together."""
+        yield self
+
     def extensions(self, found: Partial) -> Iterator[Partial]:
         """Yield a partial trend extended by each event that may come next, on each route.
 
@@ -204,7 +225,9 @@ class Matcher:
         """Return whether a partial trend is complete."""
         step = found.step
         ends = [way for way in found.ways if way.next is None]
-        return step is not None and any(self._complete(found, step, way) for way in ends)
+        if step is None or not self._ends_there(step.event):
+            return False
+        return any(self._complete(found, step, way) for way in ends)
 
     def _matches(self, pattern: Pattern, values: KeyValues, bounds: _Bounds) -> Iterator[Match]:
         stack = [begun(pattern, values)]
@@ -213,14 +236,35 @@ class Matcher:
             for way in found.ways:
                 if way.next is not None:
                     stack += self._extensions(found, way, way.next, bounds)
-                elif found.step is not None and self._complete(found, found.step, way):
+                elif self._is_match(found, way, bounds):
+                    assert found.step is not None
                     yield Match(found.step, found.values)
+
+    def _is_match(self, found: Partial, way: Route, bounds: _Bounds) -> bool:
+        """Return whether a partial match that may end is a match within its bounds."""
+        if found.step is None or (bounds.trend and not self._ends_there(found.step.event)):
+            return False
+        return self._complete(found, found.step, way)
+
+    def _ends_there(self, event: Event) -> bool:
+        """Return whether a trend may end with an event."""
+        return self._ends is None or self._ends.least <= event.time <= self._ends.most
+
+    def _limited(self, step: Step | None, bounds: _Bounds) -> _Bounds:
+        """Return the bounds of the event of a trend after a step."""
+        if self._ends is None or not bounds.trend:
+            return bounds
+        first, _, most = self._ends
+        if step is None:
+            return _Bounds(first - 1, first + 1, trend=True)
+        return _Bounds(None, most + 1, trend=True)
 
     def _extensions(
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
     ) -> Iterator[Partial]:
         """Yield the partial match extended by each event that may come next at an event pattern."""
         position, step = self.query.position_of(pattern), found.step
+        bounds = self._limited(step, bounds)
         after = step.event.time if step else bounds.after
         edges, onward = self._edges_between(step, position), self._ways_after(way)
         # The event to which the next one must be adjacent under the selection semantics.

@@ -54,15 +54,19 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
         _refuse(query, "it counts pairs of trends")
     if any(item.measure is not None for item in query.aggregates):
         _refuse(query, "it reads measures of each trend")
-    begin = _Place(begun(query.pattern, matcher.keys.none), arrivals=1)
-    places = _places(matcher, begin)
-    for place in reversed(places):
-        _look_ahead(matcher, place)
-    times = _times(places)
+    trends: Counter[Group] = Counter()
+    times: dict[Group, Counter[tuple[Event, int]]] = defaultdict(Counter)
+    for part in matcher.parts():
+        begin = _Place(begun(query.pattern, part.keys.none), arrivals=1)
+        places = _places(part, begin)
+        for place in reversed(places):
+            _look_ahead(part, place)
+        trends.update(begin.trends)
+        _add_times(places, times)
     return {
         # Each trend has one match here, so the events that any trend contains are all participants.
-        group: totals(query, trends, times[group], [*times[group]])
-        for group, trends in begin.trends.items()
+        group: totals(query, number, times[group], [*times[group]])
+        for group, number in trends.items()
     }
 
 
@@ -101,15 +105,13 @@ def _look_ahead(matcher: Matcher, place: _Place) -> None:
             place.trends[group] += trends
 
 
-def _times(places: list[_Place]) -> dict[Group, dict[tuple[Event, int], int]]:
-    """Return, by group, the number of trends that contain an event at a position."""
-    times: dict[Group, dict[tuple[Event, int], int]] = defaultdict(Counter)
+def _add_times(places: list[_Place], times: dict[Group, Counter[tuple[Event, int]]]) -> None:
+    """Add, by group, the number of trends that contain an event at a position."""
     for place in places:
         step = place.found.step
         if step is not None:
             for group, trends in place.trends.items():
                 times[group][step.event, step.position] += place.arrivals * trends
-    return times
 
 
 def _require_one_way(query: BoundQuery, found: Partial) -> None:

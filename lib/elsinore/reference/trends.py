@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -16,7 +16,26 @@ from elsinore.reference.budget import Meter
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import ABSENT, Keys, KeyValues
 from elsinore.reference.match import Match, Matcher
+from elsinore.reference.spans import SpanMatcher
 from elsinore.timeline import Interval
+
+
+def matcher_of(
+    query: BoundQuery, keys: Keys, events: Sequence[Event], meter: Meter, window: Interval
+) -> Matcher:
+    """Return the matcher of a window, or of a period of a query with a span.
+
+    Args:
+        query: the query.
+        keys: its keys.
+        events: the events of `Window.extent`, by time.
+        meter: counts the steps.
+        window: the window or period.
+    """
+    if query.window.span is None:
+        return Matcher(query, keys, events, meter)
+    return SpanMatcher(query, keys, events, meter, window)
+
 
 #: A trend: the indices of its events.
 Trend = tuple[int, ...]
@@ -112,7 +131,7 @@ def list_trends(
 
     Args:
         query: a query without AND, which counts pairs of trends.
-        events: the events of the window.
+        events: the events of the window, or of `Window.extent` for a span.
         window: the window.
         wanted: returns whether a group is wanted.
 
@@ -121,7 +140,8 @@ def list_trends(
     """
     meter = Meter(query.name, STEPS)
     meter.window = window.start // query.window.slide
-    matcher = Matcher(query, Keys(query, events.schema), read_events(query, events), meter)
+    keys, ordered = Keys(query, events.schema), read_events(query, events)
+    matcher = matcher_of(query, keys, ordered, meter, window)
     found: dict[Trend, None] = {}
     try:
         for match in matcher.trends(query.pattern):

@@ -23,7 +23,7 @@ from elsinore.reference.participation import participants
 from elsinore.reference.steps import rows_of_steps
 from elsinore.reference.total import Total
 from elsinore.reference.totals import totals
-from elsinore.reference.trends import Group, count_pairs, trends_by_group
+from elsinore.reference.trends import Group, count_pairs, matcher_of, trends_by_group
 from elsinore.results.row import ResultRow, sorted_rows
 from elsinore.timeline import Instant, Interval
 
@@ -91,12 +91,12 @@ def answer_windows(
     rows: list[ResultRow] = []
     with _uncollected():
         for number in _numbers(query, ordered, windows):
-            bounds = query.window.bounds(number)
+            bounds, extent = query.window.bounds(number), query.window.extent(number)
             meter.window, meter.start = number, _told(bounds.start, events.schema)
             meter.spend()
-            first = bisect_left(ordered, bounds.start, key=lambda event: event.time)
-            end = bisect_left(ordered, bounds.end, key=lambda event: event.time)
-            found = method(Matcher(query, keys, ordered[first:end], meter))
+            first = bisect_left(ordered, extent.start, key=lambda event: event.time)
+            end = bisect_left(ordered, extent.end, key=lambda event: event.time)
+            found = method(matcher_of(query, keys, ordered[first:end], meter, bounds))
             rows += _rows(query, events.schema, bounds, found, end - first)
     return sorted_rows(rows)
 
@@ -135,7 +135,7 @@ def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> E
     """Return the events from the start of the first window to the end of the last."""
     if not windows:
         return events.between(0, 0)
-    first, last = query.window.bounds(min(windows)), query.window.bounds(max(windows))
+    first, last = query.window.extent(min(windows)), query.window.extent(max(windows))
     return events.between(first.start, last.end)
 
 

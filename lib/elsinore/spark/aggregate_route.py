@@ -104,7 +104,7 @@ def choose_routes(
     costs = (work(of) * (LET_GO + (1 - LET_GO) * len(of) / len(rest)) for of in apart.values())
     others = apart.values() if sum(costs) < APART * work(rest) else [rest]
     found = [(tuple(of), route(of)) for of in (laid, *others) if of]
-    return sorted(found, key=lambda one: -max(query.window.within for query in one[0]))
+    return sorted(found, key=lambda one: -max(query.window.length for query in one[0]))
 
 
 def cut_into_parts(

@@ -95,7 +95,7 @@ def partial_rows(
         request = Request(owned, observe=lambda _: observer)
         yield [*chain.from_iterable(plan.run(event_table(schema, table), request))]
 
-    reach = max(query.window.within for query in plan.queries)
+    reach = max(query.window.length for query in plan.queries)
     yield from aggregate_in_order(batches, reach, aggregate, owned=owned)
     told.update(observer.counts)
 

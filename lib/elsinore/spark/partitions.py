@@ -48,7 +48,7 @@ def aggregate_partitions(
     """
     partial, counted, classes = [], frozenset[str](), list[Alike]()
     # Each type is counted in the branch that reads most of its events.
-    longest = sorted(branches(workload), key=lambda one: -max(q.window.within for q in one[1]))
+    longest = sorted(branches(workload), key=lambda one: -max(q.window.length for q in one[1]))
     for keys, queries in longest:
         own = plan.of_queries([query.name for query in queries])
         classes += own.row_classes

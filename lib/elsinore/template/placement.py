@@ -129,8 +129,10 @@ def type_of(query: BoundQuery, state: State) -> str:
 def plain_template(query: BoundQuery) -> Template | str:
     """Return the template of a query that can be shared, or the reason why it cannot.
 
-    Such a query has a single template, no NOT and no AND, and uses skip-till-any-match.
+    Such a query has a single template, no NOT, no AND and no span, and uses skip-till-any-match.
     """
+    if query.window.span is not None:
+        return "a span limits the time from the first to the last event"
     if isinstance(query.pattern, Conjunction):
         return "AND counts pairs of trends"
     if query.semantics is not Semantics.ANY:

@@ -11,7 +11,7 @@ from elsinore.events import EventTable
 from elsinore.query.bind_query import bind_query
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.parse import parse_workload
-from elsinore.query.print_query import print_item, print_output
+from elsinore.query.print_query import print_item, print_output, print_pattern
 from elsinore.query.syntax import (
     Conjunction,
     Equivalence,
@@ -42,6 +42,7 @@ from tests.property.random_cases.results import (
 )
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
+from tests.property.random_cases.spans import beside_span, with_span
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
 
 #: Draws after which a case need no longer hold the construct that it is aimed at.
@@ -103,9 +104,9 @@ def random_case(name: str | int) -> RandomCase:
     aimed at nothing.
     """
     aim, _, _ = str(name).rpartition(":")
-    dice = Dice(str(name), aim or None)
+    dice = Dice(str(name), beside_span(aim) or None)
     for left in reversed(range(10 * _TRIES)):
-        case = _draw(dice, str(name))
+        case = _draw(dice, str(name), aim)
         if case is not None and (not aim or aim in case.constructs or left < 9 * _TRIES):
             return case
     raise AssertionError(f"nothing that binds was drawn for {name}")
@@ -203,7 +204,7 @@ def _with_steps(dice: Dice, query: Query) -> Query:
     )
 
 
-def _draw(dice: Dice, name: str) -> RandomCase | None:
+def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
     """A case, or None where the drawn query does not bind."""
     calendar = dice.chance(0.1, "calendar time") and not dice.aims("extreme times")
     schema = CALENDAR if calendar else SCHEMA
@@ -226,6 +227,7 @@ def _draw(dice: Dice, name: str) -> RandomCase | None:
         slide=slide,
         semantics=semantics,
     )
+    query = with_span(Dice(f"span of {name}, {print_pattern(query.pattern)}", aim), query)
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     if not isinstance(shape.pattern, Conjunction):
         query = _with_steps(Dice(f"steps of {name}", dice.aim), query)

@@ -31,7 +31,7 @@ from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.dispersions import OF_DISPERSIONS, dispersions_of
-from tests.property.random_cases.parameters import OF_PARAMETERS, WITHIN
+from tests.property.random_cases.parameters import OF_PARAMETERS, SPAN, WITHIN
 from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
 from tests.property.random_cases.results import (
     EACH_CONTIGUOUS,
@@ -45,6 +45,7 @@ from tests.property.random_cases.results import (
 )
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
+from tests.property.random_cases.spans import OF_SPANS, spans_in
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
 
 #: Every construct that a run of pairs must have met often enough.
@@ -72,6 +73,7 @@ CONSTRUCTS = (
     *OF_STEPS,
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
+    *OF_SPANS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -108,7 +110,8 @@ def constructs_of(
     found |= _parameters(query)
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     found |= _steps(query, found) if query.steps else _each(query, found)
-    return frozenset(found | _repeated(query, found))
+    found |= _repeated(query, found)
+    return frozenset(found | spans_in(query, found))
 
 
 def _repeated(query: BoundQuery, others: set[str]) -> set[str]:
@@ -482,6 +485,8 @@ def _slots(expression: BoundExpression) -> Iterator[int]:
 
 def _window(query: BoundQuery) -> set[str]:
     within, slide = query.window.within, query.window.slide
+    if query.window.span is not None:
+        return set()
     found = {"tumbling" if within == slide else "sliding"}
     if within % slide:
         found.add("slide not dividing")
@@ -524,7 +529,8 @@ def _parameters(query: BoundQuery) -> set[str]:
     chosen = query.source.chosen
     found = {"parameter"} if chosen else set()
     found |= {"list of values"} if query.source.listed else set()
-    return found | {"parameter in WITHIN" for one in chosen if one.parameter == WITHIN}
+    of_lengths = {WITHIN: "parameter in WITHIN", SPAN: "parameter in SPAN"}
+    return found | {of_lengths[one.parameter] for one in chosen if one.parameter in of_lengths}
 
 
 def _stream(schema: StreamSchema, rows: tuple[Event, ...]) -> set[str]:

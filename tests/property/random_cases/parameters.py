@@ -13,6 +13,8 @@ from tests.property.random_cases.dice import Dice
 OF_PARAMETERS = ("parameter", "parameter in WITHIN", "list of values")
 #: The parameter of WITHIN.
 WITHIN = "w"
+#: The parameter of SPAN.
+SPAN = "d"
 
 
 def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
@@ -20,7 +22,7 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
 
     Most queries get no parameter.
     """
-    if not dice.chance(0.06, *OF_PARAMETERS):
+    if not dice.chance(0.06, *OF_PARAMETERS, "parameter in SPAN"):
         return query
     declarations: list[syntax.Declaration] = []
     params: dict[str, Value | list[Value]] = {}
@@ -46,7 +48,13 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
     within: syntax.Duration | syntax.Parameter | None = query.within
     if isinstance(within, syntax.Duration) and dice.chance(0.5, "parameter in WITHIN"):
         within = declared(WITHIN, syntax.Literal(within.amount, within.unit), "duration")
-    drawn = replace(query, where=where, having=having, within=within)
+    span = query.span
+    if span is not None and dice.chance(0.5, "parameter in SPAN"):
+        length = span.length
+        assert isinstance(length, syntax.Duration)
+        named = declared(SPAN, syntax.Literal(length.amount, length.unit), "duration")
+        span = replace(span, length=named)
+    drawn = replace(query, where=where, having=having, within=within, span=span)
     found = replace_parameters([drawn], declarations, given_in_mapping(params, str))
     assert not found.faults, found.faults
     last = found.queries[-1]  # of a list, the last value is the query's own

@@ -131,9 +131,9 @@ def test_ticks_have_no_unit(as_json: Any) -> None:
 @pytest.mark.parametrize(
     ("pattern", "within", "notes"),
     [
-        ("A+", "10", ["SLIDE 2 would count all matches of up to 8, some repeatedly"]),
-        ("A+", "7", []),
-        ("SEQ(A, C)", "60", ["SLIDE 15 would count all matches of up to 45, some repeatedly"]),
+        ("A+", "10", ["SPAN 10 PER 10 would count all matches of up to 10, each once"]),
+        ("A+ AND C+", "7", []),
+        ("A AND C", "60", ["SLIDE 15 would count all matches of up to 45, some repeatedly"]),
         ("A", "60", None),
     ],
 )
@@ -144,6 +144,20 @@ def test_windows_without_slide_miss_matches_across_borders(
     border = "matches across a window border are not counted"
     expected = [] if notes is None else [border, *notes]
     assert found["window_notes"] == [f"windows start at the multiples of {within}", *expected]
+
+
+@pytest.mark.parametrize(
+    ("by", "end"), [("", "last"), (" BY LAST", "last"), (" BY FIRST", "first")]
+)
+def test_a_span_is_described(by: str, end: str, as_json: Any) -> None:
+    found = as_json(f"COUNT(*) PATTERN SEQ(A, C) SPAN 5 PER 60{by}", time="integer")
+    assert found["window"] == "span 5, period 60"
+    assert found["window_notes"] == [
+        "periods start at the multiples of 60",
+        f"each match counts once, in the period of its {end} event",
+    ]
+    assert (found["span"], found["within"], found["adds_up_over"]) == (5, 60, ["windows"])
+    assert found["executors"] == ["greta", "hamlet", "hamlet-static", "twostep"]
 
 
 def test_what_greta_refuses_is_for_twostep(
@@ -174,7 +188,7 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "  window       within 1 day, slide 1 day, pane 1 day",
         "               slots of the UTC clock: one starts every day from 1970-01-01 on",
         "               matches across a window border are not counted",
-        "               SLIDE 6 hours would count all matches of up to 18 hours, some repeatedly",
+        "               SPAN 1 day PER 1 day would count all matches of up to 1 day, each once",
         "  semantics    skip-till-any-match",
         "  executors    greta, hamlet, hamlet-static, sweep, twostep",
         "",

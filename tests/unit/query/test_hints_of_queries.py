@@ -133,7 +133,7 @@ def test_a_word_before_types_is_seq_or_any(pattern: str, instead: str) -> None:
     assert said.endswith(f"({instead})")
 
 
-def test_the_span_of_a_trend_is_limited_by_within_only() -> None:
+def test_a_condition_on_the_length_of_a_trend_names_the_span() -> None:
     where = "SEQ(A, B+, C) WHERE C.time - A.time <= 1 hour"
     (said,) = faults(QUERY.format("COUNT(*)", where))
-    assert "limit the length of a trend with WITHIN" in said
+    assert "limit the length of a trend with SPAN, as in SPAN 10 minutes PER 1 day" in said

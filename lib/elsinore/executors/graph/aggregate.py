@@ -18,7 +18,7 @@ from elsinore.executors.input.digits import in_digits
 from elsinore.executors.input.entries import key_codes
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.output.digits import restored
-from elsinore.executors.output.partial_rows import PartialRows, merge
+from elsinore.executors.output.partial_rows import PartialRows, merge, merge_all
 from elsinore.executors.output.window_rows import Groups, Reading, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.exact_columns import from_limbs, from_python, to_python
@@ -52,9 +52,17 @@ def aggregate_query(
     for template in templates:
         found = run_template(run, template, codes, columns, owned)
         groups = Groups.of(found.entries.group_texts(query, codes))
-        parts += partial_rows(bound.counted(found.rungs), [Reading(run, groups, found.extremes)])
-    rows = restored(parts, [query])
-    return merge(rows) if len(templates) > 1 else rows
+        readings = [Reading(run, groups, found.extremes)]
+        if query.window.span is None:
+            for rungs in found.parts:
+                parts += partial_rows(bound.counted(rungs), readings)
+            continue
+        merged = merge_all(partial_rows(rungs, readings) for rungs in found.parts)
+        for rows in merged:
+            bound.add(rows.query)
+        parts += merged
+    restored_rows = restored(parts, [query])
+    return merge(restored_rows) if len(templates) > 1 else restored_rows
 
 
 # ---- AND: the number of pairs of trends, one from each side (GRETA section 9)
@@ -116,7 +124,8 @@ def _counts(
     for template in templates:
         propagated = run_template(query, template, codes, columns, owned)
         keys = {name: found.tolist() for name, found in sorted(propagated.entries.keys.items())}
-        for rows in bound.counted(propagated.rungs):
+        rungs = (rung for part in propagated.parts for rung in part)
+        for rows in bound.counted(rungs):
             trends = to_python(from_limbs(rows.counts)[0]).tolist()
             for (owner, window, _), count in zip(rows.keys.tolist(), trends, strict=True):
                 found[window][tuple((name, keys[name][owner]) for name in keys)] = count

@@ -29,11 +29,11 @@ from elsinore.executors.graph.kernels.orders import Orders
 from elsinore.executors.graph.kernels.work import make_work
 from elsinore.executors.graph.layout import Layout, lay_out
 from elsinore.executors.graph.run_template import build_graph, last_events
+from elsinore.executors.input.anchors import windows_of
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import StateEntries, at_states, key_codes, make_entries
 from elsinore.executors.input.exact import fitting_values
 from elsinore.executors.input.key_codes import KeyCodes
-from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import EventWeights, stack_rows
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.best_sums import extremes_of_sums, rows_of_extremes
@@ -75,12 +75,15 @@ def aggregate_extremes(
     bound, parts = RowBound([query]), []
     for template in build_templates(query):
         found = _Pass(query, template, codes, columns)
-        spans = spans_of(query, found.placed.offsets, found.placed.times, owned)
+        spans = windows_of(query, template, found.placed, owned)
         extremes = [found.best(accumulator, spans) for accumulator in accumulators]
         kept = np.flatnonzero(np.logical_or.reduce([column.known for column in extremes]))
-        bound.add(np.zeros(kept.size, np.int64))
         extremes = [column.take(kept) for column in extremes]
-        parts.append(rows_of_extremes(query, found.groups, spans[kept, 2:], extremes))
+        rows = [rows_of_extremes(query, found.groups, spans[kept, 2:4], extremes)]
+        if query.window.span is not None:
+            rows = merge(rows)
+        bound.add(np.zeros(sum(map(len, rows)), np.int64))
+        parts += rows
     return merge(parts)
 
 

@@ -110,7 +110,7 @@ def _rung(
 
 def _of_windows(spans: np.ndarray, rows: Rows) -> WindowRows:
     keys = np.zeros((spans.shape[0], 3), np.int64)
-    keys[:, :2] = spans[:, 2:]
+    keys[:, :2] = spans[:, 2:4]
     return WindowRows(keys, *rows)
 
 

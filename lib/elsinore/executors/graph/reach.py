@@ -19,10 +19,10 @@ from elsinore.executors.graph.kernels.reach import Check, Checks, ReachWork, fin
 from elsinore.executors.graph.kernels.upkeep import find_upkeep
 from elsinore.executors.graph.layout import lay_out
 from elsinore.executors.graph.run_template import build_graph, last_events
+from elsinore.executors.input.anchors import windows_of
 from elsinore.executors.input.conditions import Order, Side
 from elsinore.executors.input.entries import at_states
 from elsinore.executors.input.kernels.pair_program import Op
-from elsinore.executors.input.slots import spans_of
 from elsinore.executors.input.weights import EventWeights
 from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.output.kernels.members import LISTED, Asked, Weights
@@ -47,7 +47,7 @@ class Reach(Pass):
         [query], [template], columns = self.sought.queries, self.templates, self.sought.columns
         places = {place: (place[1], 0) for place in self.placements.by_place}
         placed = at_states(self.entries, self.placements, places)
-        spans = spans_of(query, placed.offsets, placed.times, owned)
+        spans = windows_of(query, template, placed, owned)
         if not spans.shape[0]:
             return
         last = np.empty(0, np.int64)
@@ -60,7 +60,8 @@ class Reach(Pass):
         longest, asked = int((spans[:, 1] - spans[:, 0]).max()), self._asked(template, kinds)
         read_row = self._read_twice(query, template, kinds)
         read = np.zeros((int(read_row.max(initial=-1)) + 1, columns.times.size), np.int64)
-        work = make_reach_work(graph, checks, longest, marks, read_row, read)
+        seen = 0 if query.window.span is None else placed.times.size
+        work = make_reach_work(graph, checks, longest, marks, read_row, read, seen)
         members = self.buffer(longest * int(asked.listed[0]))
         weights = self.sought.weights
         weighed = Weights(weights.longs, weights.doubles, weights.ranks)
@@ -103,6 +104,7 @@ def make_reach_work(
     marks: tuple[int, int],
     read_row: np.ndarray,
     read: np.ndarray,
+    seen: int = 0,
 ) -> ReachWork:
     """Return scratch for windows of up to `buffer` entries.
 
@@ -113,6 +115,7 @@ def make_reach_work(
         marks: the shape of `ReachWork.marks`.
         read_row: see `ReachWork`.
         read: see `ReachWork`.
+        seen: the size of `ReachWork.seen`.
     """
     upkeep = find_upkeep(graph, no_orders(graph))
     states, size = graph.starts.size, checks.kinds.size
@@ -125,7 +128,7 @@ def make_reach_work(
         np.empty(buffer, np.bool_), np.empty(buffer, np.bool_), np.empty(states, np.int64),
         np.empty(size, np.bool_), np.empty(size, np.int64), np.zeros(marks, np.int64),
         closed, closed_first, closed_next, chosen,
-        read_row, read, np.zeros(1, np.int64),
+        read_row, read, np.zeros(seen, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
 
 

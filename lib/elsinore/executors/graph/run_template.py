@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from elsinore.executors.aggregates import (
 from elsinore.executors.graph.climb import climb
 from elsinore.executors.graph.kernels.graph import Graph, Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
+from elsinore.executors.graph.spans import Graphed, span_parts
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import Entries, StateEntries, at_states, make_entries
 from elsinore.executors.input.key_codes import KeyCodes
@@ -39,7 +41,9 @@ class Propagated:
 
     entries: Entries[tuple[int, int]]  #: the events, by partition
     extremes: list[Extremes]  #: the values of the ranks, by extreme
-    rungs: list[WindowRows]  #: the windows with a trend, by precision level
+    #: the windows with a trend, by precision level. With a span, there are several such parts, and
+    #: a window can occur several times. Its totals must be added up.
+    parts: Iterator[list[WindowRows]]
 
 
 def run_template(
@@ -63,18 +67,27 @@ def run_template(
     """
     placements = placements_of([query], [template])
     entries = make_entries(placements, codes, columns)
-    places = {place: (place[1], 0) for place in placements.by_place}
-    placed = at_states(entries, placements, places)
-    last: np.ndarray = np.empty(0, np.int64)
-    if template.contiguous:
-        last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
-    layout = lay_out(template)
     accumulators = accumulators_of(query)
-    weights = weigh_at_states(template, accumulators, columns, placed)
-    lanes = lanes_of_pairs(layout, accumulators)
-    graph = build_graph(layout, columns, placed, weights, last, lanes)
-    spans = spans_of(query, placed.offsets, placed.times, owned)
-    return Propagated(entries, weights.meanings(query), climb(graph, spans, layout.orders))
+
+    @cache
+    def graphed() -> Graphed:
+        places = {place: (place[1], 0) for place in placements.by_place}
+        placed = at_states(entries, placements, places)
+        last: np.ndarray = np.empty(0, np.int64)
+        if template.contiguous:
+            last = last_events(query, columns.events.schema, codes, columns, placed, entries.keys)
+        layout = lay_out(template)
+        weights = weigh_at_states(template, accumulators, columns, placed)
+        lanes = lanes_of_pairs(layout, accumulators)
+        graph = build_graph(layout, columns, placed, weights, last, lanes)
+        return Graphed(placed, graph, layout.orders, weights.meanings(query))
+
+    if query.window.span is None:
+        placed, graph, orders, extremes = graphed()
+        spans = spans_of(query, placed.offsets, placed.times, owned)
+        return Propagated(entries, extremes, iter([climb(graph, spans, orders)]))
+    parts = span_parts(query, template, entries, graphed, owned)
+    return Propagated(entries, graphed().extremes if any(accumulators.weighed) else [], parts)
 
 
 # ---- under `contiguous`: the last event of the partition before each entry

@@ -6,7 +6,7 @@ partitions, chunks or tasks are merged before they become results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -189,6 +189,22 @@ def merge(parts: Sequence[PartialRows]) -> list[PartialRows]:
         One part per shape that has rows.
     """
     return [_merged(rows) for rows in by_shape(parts)]
+
+
+#: Number of rows that are merged at once, or more if as many are merged already.
+_AT_ONCE = 100_000
+
+
+def merge_all(parts: Iterable[Sequence[PartialRows]]) -> list[PartialRows]:
+    """Return the same as `merge` for many parts, whose rows need not fit in memory together."""
+    kept, waiting, held, size = list[PartialRows](), list[PartialRows](), 0, 0
+    for part in parts:
+        waiting += part
+        size += sum(map(len, part))
+        if size > max(_AT_ONCE, held):
+            kept, waiting, size = merge([*kept, *waiting]), [], 0
+            held = sum(map(len, kept))
+    return merge([*kept, *waiting])
 
 
 def _merged(rows: PartialRows) -> PartialRows:

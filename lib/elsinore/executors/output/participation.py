@@ -50,7 +50,7 @@ from elsinore.executors.output.kernels.members import (
     At,
     Members,
 )
-from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.output.state_columns import Extremes, ScaledDoubles, StateColumn
 from elsinore.executors.output.value_lists import ValueLists
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
@@ -119,6 +119,8 @@ def aggregate_participation(
     joined = Groups.of(pa.concat_arrays(groups))
     readings = [Reading(q, joined, sought.weights.meanings(q)) for q in sought.queries]
     partial = partial_rows(parts, readings)
+    if any(query.window.span for query in queries):  # a period can have several rows
+        partial = merge(partial)
     filled = (each for rows in partial for each in lists.filled(rows, joined.numbers))
     return restored(filled, asked)
 

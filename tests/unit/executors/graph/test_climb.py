@@ -32,7 +32,7 @@ def rungs(
     columns = EventColumns(EventTable.of(SCHEMA, [*stream, ("N", -1, {})]))
     (template,) = build_templates(query)
     found = run_template(query, template, {}, columns, None)
-    shapes = (rows.counts.shape for rows in found.rungs)
+    shapes = (rows.counts.shape for rungs in found.parts for rows in rungs)
     return {wide[0] if wide else 1: windows for windows, _, *wide in shapes if windows}
 
 

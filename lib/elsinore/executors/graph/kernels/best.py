@@ -26,6 +26,7 @@ from elsinore.executors.graph.kernels.propagate import (
     open_all,
 )
 from elsinore.executors.graph.kernels.work import Work
+from elsinore.executors.input.kernels.anchors import limits_of
 from elsinore.numbers.borrowed import borrow
 from elsinore.numbers.compiled import brief, inlined
 from elsinore.numbers.two_parts import LOW, PART
@@ -132,7 +133,7 @@ def find_bests(in_graph, in_weights, spans, in_work, in_scratch, in_found):
     Args:
         in_graph: the `Graph`; its weights are not read.
         in_weights: the `Weights` of its entries.
-        spans: int64[R, 4], see `entries.fill_spans`.
+        spans: int64[R, 4], see `entries.fill_spans`; or int64[R, 8], see `anchors.fill_anchors`.
         in_work: scratch from `make_work` for these spans.
         in_scratch: from `make_best_scratch`.
         in_found: `Bests` of R rows to write to.
@@ -146,20 +147,16 @@ def find_bests(in_graph, in_weights, spans, in_work, in_scratch, in_found):
         _begin(graph, work, scratch, high - low, size)
         _clear(found, row)
         if not plain:
-            open_all(work.pairs.closed, high - low)
-            run_guards(
-                graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count,
-                low, high,
-            )  # fmt: skip
-            for state in range(graph.starts.size):
-                work.member_count[state] = 0
+            _find_floors(graph, work, low, high)
         first = low
+        start, start_end, last, last_end = limits_of(spans, row)
         while first < high:
             after = end_of_instant(graph.times, first, high)
             base = first if plain else low
+            starts = start <= first < start_end
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    _arrive(graph, weights, entry, base, low, high, shift, work, scratch)
+                    _arrive(graph, weights, entry, base, low, high, shift, starts, work, scratch)
             for entry in range(first, after):
                 if not plain:
                     close_events(
@@ -171,7 +168,8 @@ def find_bests(in_graph, in_weights, spans, in_work, in_scratch, in_found):
                 if graph.guard_of[graph.states[entry]] < 0:
                     _settle(graph, entry, base, low, high, shift, size, work, scratch)
                     place, length = entry - base, high - low
-                    _end_trends(graph, weights, entry, place, length, work, scratch, found, row)
+                    if last <= first < last_end:
+                        _end_trends(graph, weights, entry, place, length, work, scratch, found, row)
             first = after
 
 
@@ -191,6 +189,17 @@ def _begin(graph, work, scratch, length, size):
 
 
 @inlined
+def _find_floors(graph, work, low, high):
+    """Open all entries of a window, and run its guards."""
+    open_all(work.pairs.closed, high - low)
+    run_guards(
+        graph, work.upkeep, work.guards, work.pairs, work.members, work.member_count, low, high
+    )
+    for state in range(graph.starts.size):
+        work.member_count[state] = 0
+
+
+@inlined
 def _close_states(graph, later, place, work, scratch):
     """Drop the events of all states that an entry in state `later` closes."""
     for t in range(graph.transition_start[later], graph.transition_start[later + 1]):
@@ -202,11 +211,11 @@ def _close_states(graph, later, place, work, scratch):
 
 
 @inlined
-def _arrive(graph, weights, entry, base, low, high, shift, work, scratch):
+def _arrive(graph, weights, entry, base, low, high, shift, starts, work, scratch):
     """Compute the best sums of the trends that end at an entry."""
     place, state, entries = entry - base, graph.states[entry], scratch.entries
     _clear(entries, place)
-    if may_start(graph, work.pairs.floors, state, entry - low):
+    if starts and may_start(graph, work.pairs.floors, state, entry - low):
         _set_value(entries.values, place, weights.starts, entry)
         entries.sizes[place] = _FINITE
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):

@@ -35,6 +35,7 @@ from elsinore.executors.graph.kernels.trees import (
 )
 from elsinore.executors.graph.kernels.words import BLOCK
 from elsinore.executors.graph.kernels.work import Work
+from elsinore.executors.input.kernels.anchors import limits_of
 from elsinore.numbers.borrowed import borrow
 from elsinore.numbers.compiled import brief, inlined
 from elsinore.numbers.rows import Rows, add_row, clear
@@ -47,7 +48,7 @@ def propagate(
 
     Args:
         graph: the graph.
-        spans: int64[R, 4], see `entries.fill_spans`.
+        spans: int64[R, 4], see `entries.fill_spans`; or int64[R, 8], see `anchors.fill_anchors`.
         work: scratch from `make_work` for these spans.
         totals: `Rows` of R rows to write to.
         outgrown: bool[R], set if a count needs more limbs than there are; the totals of such a
@@ -70,11 +71,13 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
         else:
             _begin(graph, work, totals, row)
         shift, size = domain_of(work.orders, row)
+        start, start_end, last, last_end = limits_of(spans, row)
         while first < high and not over:
             after = end_of_instant(graph.times, first, high)
             if settled == first:
+                may_start = start <= first < start_end
                 for entry in range(first, after):
-                    over |= _arrive_plainly(graph, entry, entry - first, shift, work)
+                    over |= _arrive_plainly(graph, entry, entry - first, shift, may_start, work)
                 if over:
                     break
                 if work.upkeep.closing:
@@ -86,7 +89,8 @@ def _plain_windows(in_graph, spans, in_work, in_totals, outgrown):
                         graph, work.orders, work.trees, after, after + shift, size, carriers
                     )
             while settled < after and not over:  # nothing may be added to an outgrown row
-                over = _settle_plainly(graph, settled, first, shift, size, work, totals, row)
+                ends = last <= first < last_end
+                over = _settle_plainly(graph, settled, first, shift, size, ends, work, totals, row)
                 settled += 1
             if settled == after:
                 first = after
@@ -103,7 +107,7 @@ def domain_of(orders, row):
 
 
 @inlined
-def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
+def _settle_plainly(graph, entry, first, shift, size, ends, work, totals, row):
     """Make an entry a predecessor, like `_settle`, with only accumulators and trees."""
     over = False
     state, place = graph.states[entry], entry - first
@@ -113,17 +117,17 @@ def _settle_plainly(graph, entry, first, shift, size, work, totals, row):
         over |= enter_trees(
             work.orders, work.trees, state, entry + shift, size, work.entries, place
         )
-        if graph.ends[state]:
+        if ends and graph.ends[state]:
             over |= add_ended(graph.lanes, state, totals, row, work.entries, place)
     return over
 
 
 @inlined
-def _arrive_plainly(graph, entry, place, shift, work):
+def _arrive_plainly(graph, entry, place, shift, may_start, work):
     """Compute an entry's row, like `_arrive`, without comparing pairs; return True if outgrown."""
     state = graph.states[entry]
     clear(work.entries, place, graph.no_rank)
-    if graph.starts[state]:
+    if may_start and graph.starts[state]:
         start_trends(graph.lanes, state, work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
@@ -155,11 +159,13 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
         over = False
         shift, size = domain_of(work.orders, row)
         first = low
+        start, start_end, last, last_end = limits_of(spans, row)
         while first < high and not over:
             after = end_of_instant(graph.times, first, high)
+            starts, ends = start <= first < start_end, last <= first < last_end
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    over |= _arrive(graph, entry, low, shift, work)
+                    over |= _arrive(graph, entry, low, shift, starts, work)
             for entry in range(first, after):
                 close_events(
                     graph, work.upkeep, work.pairs, work.members, work.member_count, entry, low
@@ -168,7 +174,7 @@ def _windows(in_graph, spans, in_work, in_totals, outgrown):
                     _close_states(graph, graph.states[entry], work)
             for entry in range(first, after):
                 if graph.guard_of[graph.states[entry]] < 0:
-                    over |= _settle(graph, entry, low, high, shift, size, work, totals, row)
+                    over |= _settle(graph, entry, low, high, shift, size, ends, work, totals, row)
             first = after
         outgrown[row] = over
 
@@ -206,11 +212,11 @@ def _close_states(graph, later, work):
 
 
 @inlined
-def _arrive(graph, entry, low, shift, work):
+def _arrive(graph, entry, low, shift, starts, work):
     """Compute an entry's row from its predecessors (GRETA, Theorem 2); return True if outgrown."""
     place, state = entry - low, graph.states[entry]
     clear(work.entries, place, graph.no_rank)
-    if may_start(graph, work.pairs.floors, state, place):
+    if starts and may_start(graph, work.pairs.floors, state, place):
         start_trends(graph.lanes, state, work.entries.counts, place)
     over = False
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
@@ -238,7 +244,7 @@ def _arrive(graph, entry, low, shift, work):
 
 
 @inlined
-def _settle(graph, entry, low, high, shift, size, work, totals, row):
+def _settle(graph, entry, low, high, shift, size, ends, work, totals, row):
     """Make an entry a predecessor of later entries, and add it to the total if it is an END event.
 
     Return True if outgrown.
@@ -256,7 +262,7 @@ def _settle(graph, entry, low, high, shift, size, work, totals, row):
             work.members[state, work.member_count[state]] = entry
             work.member_count[state] += 1
             over |= push(upkeep, work.slides, state, work.entries, place)
-        if may_end(graph, work.pairs.floors, entry, high - low):
+        if ends and may_end(graph, work.pairs.floors, entry, high - low):
             over |= add_row(totals, row, work.entries, place)
     return over
 

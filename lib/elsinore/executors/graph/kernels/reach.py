@@ -28,6 +28,7 @@ from elsinore.executors.graph.kernels.graph import NONE
 from elsinore.executors.graph.kernels.guards import Guards, may_end, may_start, run_guards
 from elsinore.executors.graph.kernels.pairs import Pairs, find_pairs
 from elsinore.executors.graph.kernels.upkeep import Upkeep
+from elsinore.executors.input.kernels.anchors import limits_of
 from elsinore.executors.input.kernels.pair_program import BLOCK
 from elsinore.executors.output.kernels.members import At, add_member
 from elsinore.numbers.borrowed import borrow
@@ -88,7 +89,8 @@ class ReachWork(NamedTuple):
         chosen: int64[W].
         read_row: int64[K], the row of `read` for accumulators that could read an event twice; -1
             for the others. read: int64[*, *], the window that read each event last.
-        windows: int64[1], number of windows so far.
+        seen: int64[N], the row that read each entry last; of size 0 if each window is a row.
+        windows: int64[2], number of windows and of rows so far.
 
     The other fields are defined in the modules of their types.
     """
@@ -110,6 +112,7 @@ class ReachWork(NamedTuple):
     chosen: np.ndarray
     read_row: np.ndarray
     read: np.ndarray
+    seen: np.ndarray
     windows: np.ndarray
 
 
@@ -117,8 +120,10 @@ class ReachWork(NamedTuple):
 def find_reached(in_graph, spans, in_checks, in_work, in_asked, in_weights, rows_of, in_members):
     """Write a row for each window with a trend; return whether all windows are done.
 
-    `spans` are int64[R, 4], see `entries.fill_spans`. `rows_of` is int64[N], the event of each
-    entry. If `members` has no room for a window, the next call continues there.
+    `spans` are int64[R, 4], see `entries.fill_spans`. With int64[R, 8], see `anchors.fill_anchors`,
+    consecutive windows of a partition and period share a row. `rows_of` is int64[N], the event of
+    each entry. If `members` has no room for a window, the next call continues there. It can write
+    a second row of the same period, for other events.
     """
     graph, checks, work = borrow(in_graph), borrow(in_checks), borrow(in_work)
     asked, weights, members = borrow(in_asked), borrow(in_weights), borrow(in_members)
@@ -129,17 +134,30 @@ def find_reached(in_graph, spans, in_checks, in_work, in_asked, in_weights, rows
         room = members.events.shape[0] - state[At.LISTED]
         if state[At.ROWS] == members.keys.shape[0] or room < (high - low) * asked.listed[0]:
             return False
+        start, start_end, last, last_end = limits_of(spans, state[At.RUN])
         work.windows[0] += 1
+        if not _continues(spans, state[At.RUN]):
+            work.windows[1] += 1
         _begin(graph, work, low, high)
-        _go_forward(graph, checks, work, low, high)
-        if _find_ends(graph, checks, work, low, high):
+        _go_forward(graph, checks, work, low, high, start, start_end)
+        if _find_ends(graph, checks, work, low, high, last, last_end):
             _go_backward(graph, checks, work, low, high)
-            _add_members(graph, asked, weights, work, rows_of, low, high, members)
             row = state[At.ROWS]
+            if row and members.keys[row - 1, 0] == span[2] and members.keys[row - 1, 1] == span[3]:
+                row -= 1
             members.keys[row, 0], members.keys[row, 1] = span[2], span[3]
-            state[At.ROWS] += 1
+            state[At.ROWS] = row
+            _add_members(graph, asked, weights, work, rows_of, low, high, members)
+            state[At.ROWS] = row + 1
         state[At.RUN] += 1
     return True
+
+
+@inlined
+def _continues(spans, row):
+    """Return whether a window is of the same partition and period as the one before it."""
+    before = spans[max(row - 1, 0)]
+    return row > 0 and before[2] == spans[row, 2] and before[3] == spans[row, 3]
 
 
 @outlined
@@ -162,8 +180,8 @@ def _begin(graph, work, low, high):
 
 
 @outlined
-def _go_forward(graph, checks, work, low, high):
-    """Find the reached events."""
+def _go_forward(graph, checks, work, low, high, start, start_end):
+    """Find the reached events; only entries from `start` to before `start_end` start trends."""
     stamp = 2 * work.windows[0]
     first = low
     while first < high:
@@ -172,8 +190,12 @@ def _go_forward(graph, checks, work, low, high):
             after += 1
         for entry in range(first, after):
             in_trend = graph.guard_of[graph.states[entry]] < 0
-            work.reached[entry - low] = in_trend and _arrives(
-                graph, checks, work, entry, low, stamp
+            work.reached[entry - low] = in_trend and (
+                (
+                    start <= entry < start_end
+                    and may_start(graph, work.pairs.floors, graph.states[entry], entry - low)
+                )
+                or _arrives(graph, checks, work, entry, low, stamp)
             )
         if work.closed.size:
             for entry in range(first, after):
@@ -191,10 +213,8 @@ def _go_forward(graph, checks, work, low, high):
 
 @inlined
 def _arrives(graph, checks, work, entry, low, stamp):
-    """Return whether an entry can start a trend, or come right after a reached event."""
+    """Return whether an entry can come right after a reached event."""
     state, place, floors = graph.states[entry], entry - low, work.pairs.floors
-    if may_start(graph, floors, state, place):
-        return True
     for t in range(graph.transition_start[state], graph.transition_start[state + 1]):
         kind, earlier, target = checks.kinds[t], graph.transition_from[t], checks.targets[t]
         newest = work.newest[earlier]
@@ -314,14 +334,18 @@ def _drop_closed(graph, work, entry, low):
 
 
 @outlined
-def _find_ends(graph, checks, work, low, high):
+def _find_ends(graph, checks, work, low, high, last, last_end):
     """Find the reached events that can end a trend; return whether there are any.
 
-    They are dropped from the lists.
+    Only entries from `last` to before `last_end` can. They are dropped from the lists.
     """
     found = False
     for place in range(high - low):
-        ends = work.reached[place] and may_end(graph, work.pairs.floors, low + place, high - low)
+        ends = (
+            work.reached[place]
+            and last <= low + place < last_end
+            and may_end(graph, work.pairs.floors, low + place, high - low)
+        )
         work.leads[place] = ends
         found |= ends
     if found:
@@ -473,9 +497,11 @@ def _mark_closed(graph, work, entry, closed, low):
 @outlined
 def _add_members(graph, asked, weights, work, rows_of, low, high, members):
     """Add the leading events to the next row, each once per accumulator."""
-    window = work.windows[0]
+    window = work.windows[1]
     for entry in range(low, high):
-        if work.leads[entry - low]:
+        if work.leads[entry - low] and not (work.seen.size and work.seen[entry] == window):
+            if work.seen.size:
+                work.seen[entry] = window
             state, event = graph.states[entry], rows_of[entry]
             for m in range(asked.state_start[state], asked.state_start[state + 1]):
                 k = asked.accumulators[m]

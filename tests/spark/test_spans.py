@@ -1,0 +1,132 @@
+"""Queries with spans in the pipeline: rows across hours, late events, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from elsinore.errors import UnsupportedQueryError
+from elsinore.events import EventTable
+from elsinore.lake.answered import answered_by
+from elsinore.lake.own_workload import load_own_workload
+from elsinore.ledger.results import publications, stale
+from elsinore.ledger.table import state_of
+from elsinore.orchestration.run_step import Arguments
+from elsinore.quality.validate import VALIDATIONS
+from elsinore.reference.two_step import two_step
+from elsinore.results.row import numbers_of
+from elsinore.settings import Settings
+from elsinore.store.tables import RESULTS, Lake
+from elsinore.timeline import Interval, instant_of
+from jobs import aggregate_trends, find_plan, ingest_events, publish_results, validate_results
+from tests.homes import NewHome
+from tests.landing_zone import departure, hours, put
+
+pytestmark = pytest.mark.spark
+
+QUERIES = """
+QUERY chains RETURN COUNT(*), SUM(D.dep_delay) PATTERN Departure D+
+WHERE [tailnum] SPAN 90 minutes PER 1 hour;
+QUERY rising RETURN tailnum, COUNT(*), MAX(LENGTH) PATTERN Departure D{2,}
+WHERE D.dep_delay < NEXT(D).dep_delay GROUP-BY D.tailnum SPAN 2 hours PER 30 minutes;
+QUERY planes RETURN COUNT(DISTINCT tailnum), COUNT(EACH D) PATTERN SEQ(Departure C, Departure D)
+WHERE [tailnum] AND C.dep_delay > 5 SPAN 40 minutes PER 1 hour;
+"""
+
+#: Hour, minute, aircraft, delay.
+FLIGHTS = [
+    (hour, minute, f"N{(hour + minute) % 3}", (7 * hour + 11 * minute) % 13)
+    for hour in range(8, 12)
+    for minute in (2, 17, 31, 44, 58)
+]
+LATE = (9, 50, "N2", 12)
+
+
+@pytest.fixture
+def settings(new_spark_home: NewHome, tmp_path: Path) -> Settings:
+    main = tmp_path / "spans.sase"
+    main.write_text(QUERIES)
+    made = new_spark_home().model_copy(update={"workload_file": main, "late_arrival_days": 1})
+    for hour in range(8, 12):
+        own = [flight for flight in FLIGHTS if flight[0] == hour]
+        put(made, hour, *(_line(n, *flight) for n, flight in enumerate(own)))
+    return made
+
+
+def _line(number: int, hour: int, minute: int, tailnum: str, delay: int) -> dict[str, object]:
+    return departure(100 * hour + number, minute, hour, tailnum=tailnum, dep_delay=delay)
+
+
+def run(settings: Settings, interval: Interval, name: str) -> None:
+    """A run of some hours, and of the hours that it recomputes."""
+    own = Arguments(interval, name)
+    recomputed = ingest_events.main(own, settings)["recomputed"]
+    find_plan.main(own, settings)
+    parts = [Arguments(Interval.parse(p["start"], p["end"]), name, ingested=False)
+             for p in recomputed]  # fmt: skip
+    for part in (own, *parts):
+        for job in (aggregate_trends, validate_results, publish_results):
+            job.main(part, settings)
+
+
+def expected(settings: Settings, flights: list[tuple[int, int, str, int]]) -> set[tuple[str, ...]]:
+    """The results of the reference over all events, of periods that end in the four hours."""
+    lake = Lake.open(settings)
+    start = hours(0, 1).start
+    rows = [
+        ("Departure", start + (hour * 60 + minute) * 60_000_000,
+         {"tailnum": tailnum, "dep_delay": delay})
+        for hour, minute, tailnum, delay in flights
+    ]  # fmt: skip
+    events = EventTable.of(lake.stream, rows)
+    found = set()
+    for query in load_own_workload(settings, lake.stream).queries:
+        for row in two_step(query, events):
+            group = ",".join(str(value) for _, value in row.group)
+            for name, value in row.values:
+                exact = str(numbers_of(value)[1])
+                found.add((query.name, group, str(int(row.window_start)), name, exact))
+    return found
+
+
+def published(settings: Settings) -> set[tuple[str, ...]]:
+    found = set()
+    for row in Lake.open(settings).rows(RESULTS).to_pylist():
+        group = row["group_key"].strip("{}").rpartition(":")[2].strip(' "')
+        start = str(instant_of(row["window_start"]))
+        found.add((row["query"], group, start, row["aggregate"], str(row["exact"])))
+    return found
+
+
+def test_hours_and_late_events_give_the_rows_of_all_events(settings: Settings) -> None:
+    for hour in range(8, 12):
+        run(settings, hours(hour, hour + 1), f"hour {hour}")
+    assert published(settings) == expected(settings, FLIGHTS)
+    put(settings, 9, _line(77, *LATE), name="-late")
+    run(settings, hours(12, 13), "late")
+    [answered] = answered_by(settings)
+    assert answered.reach == 2
+    assert published(settings) == expected(settings, [*FLIGHTS, LATE])
+    assert not len(stale(state_of(settings), answered.reach))
+    assert len(publications(state_of(settings))) == 5
+    checked = Lake.open(settings).rows(VALIDATIONS).to_pylist()
+    assert checked
+    assert not [row for row in checked if row["mismatch"]]
+    assert {row["query"] for row in checked} == {"chains", "rising", "planes"}
+
+
+@pytest.mark.parametrize(
+    ("clauses", "fix"),
+    [
+        ("SEQ(Departure a, Departure b) SPAN 1 hour PER 1 hour BY FIRST", "write BY LAST"),
+        ("SEQ(Departure, NOT Arrival) SPAN 1 hour PER 1 hour", "no NOT after the last event"),
+    ],
+)
+def test_periods_that_are_complete_later_are_refused(
+    clauses: str, fix: str, settings: Settings
+) -> None:
+    settings.workload_file.write_text(f"QUERY q RETURN COUNT(*) PATTERN {clauses};")
+    with pytest.raises(UnsupportedQueryError, match="the pipeline cannot run q") as raised:
+        answered_by(settings)
+    assert fix in str(raised.value.diagnostics[0].hint)
